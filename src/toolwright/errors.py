@@ -1,0 +1,229 @@
+"""What can go wrong, and who is told.
+
+::
+
+    Exception
+    ├── ToolwrightError
+    │   ├── SetupError            for the developer: raised while tools are defined or wired up
+    │   │   ├── DefinitionError       a function, schema or docstring that cannot become a tool
+    │   │   │   └── SchemaAnnotationError   ``args_schema: BaseModel = X`` instead of ``type[BaseModel]``
+    │   │   ├── DuplicateToolError    two tools of one name, both owners named
+    │   │   ├── InjectionError        a parameter to inject has no value in this run
+    │   │   └── MissingExtraError     an optional package is not installed; says the install line
+    │   ├── CallError             for the model: becomes a failed ToolMessage, never leaves a run
+    │   │   ├── UnknownTool           unknown_tool
+    │   │   ├── MalformedArguments    malformed_arguments
+    │   │   ├── TruncatedCall         truncated_call
+    │   │   ├── InvalidArguments      invalid_arguments, one FieldError per field
+    │   │   ├── Disabled              disabled
+    │   │   ├── LimitReached          limit_reached
+    │   │   ├── TimedOut              timeout
+    │   │   ├── Cancelled             cancelled
+    │   │   ├── Skipped               skipped
+    │   │   ├── ToolError             tool_error: what tool authors raise
+    │   │   ├── Crashed               crashed
+    │   │   └── InvalidOutput         invalid_output
+    │   └── ModelError            the model or its server failed; the run ends with it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal
+
+from toolwright.record import record
+
+Kind = Literal[
+    "unknown_tool",
+    "malformed_arguments",
+    "truncated_call",
+    "invalid_arguments",
+    "disabled",
+    "refused",
+    "denied",
+    "limit_reached",
+    "timeout",
+    "cancelled",
+    "skipped",
+    "tool_error",
+    "crashed",
+    "invalid_output",
+    "unknown_outcome",
+]
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+class ToolwrightError(Exception):
+    """Root of every exception this library raises."""
+
+
+# — for the developer —
+
+
+class SetupError(ToolwrightError):
+    """Something is wired up wrongly; the text names it and the fix."""
+
+
+class DefinitionError(SetupError):
+    """A function, class or schema cannot become a tool."""
+
+
+class SchemaAnnotationError(DefinitionError):
+    """A class-style tool annotates `args_schema` with something that is not a class."""
+
+
+class DuplicateToolError(SetupError):
+    """Two tools in one set have the same name."""
+
+
+class InjectionError(SetupError):
+    """A parameter marked for injection has no value in this run."""
+
+
+class MissingExtraError(SetupError):
+    """An optional package is missing.
+
+    Args:
+        what: The feature that needs it, as the sentence's subject.
+        extra: Name of the extra of this package that brings it.
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an extra: pip install 'toolwright[{extra}]'")
+
+
+class ModelError(ToolwrightError):
+    """The model or its server failed.
+
+    Args:
+        message: What happened.
+        status: HTTP status, if there was an answer.
+        retry_after: Seconds the server asked to wait, if it said so.
+    """
+
+    def __init__(
+        self, message: str, *, status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+
+
+# — for the model —
+
+
+@record
+class FieldError:
+    """One argument that failed validation.
+
+    Args:
+        path: Keys and indexes from the arguments' root to the value; empty for the root.
+        expected: What would have been right, as a phrase ("an integer").
+        got: The value received, shortened; empty if there was none.
+    """
+
+    path: tuple[str | int, ...]
+    expected: str
+    got: str = ""
+
+    @property
+    def where(self) -> str:
+        """The path as people write it.
+
+        >>> FieldError(("items", 0, "id"), "an integer").where
+        'items[0].id'
+        """
+        text = ""
+        for part in self.path:
+            text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        return text or "arguments"
+
+    def __str__(self) -> str:
+        return f"{self.where}: expected {self.expected}" + (f", got {self.got}" if self.got else "")
+
+
+class CallError(ToolwrightError):
+    """A call failed in a way the model is told about.
+
+    Args:
+        text: For the model: what was wrong, what was expected, what to do next.
+        details: For people and programs; never sent to the model.
+    """
+
+    kind: Kind = "crashed"
+
+    def __init__(self, text: str, details: Mapping[str, object] = NOTHING) -> None:
+        super().__init__(text)
+        self.text = text
+        self.details = details
+
+
+class UnknownTool(CallError):
+    kind = "unknown_tool"
+
+
+class MalformedArguments(CallError):
+    kind = "malformed_arguments"
+
+
+class TruncatedCall(CallError):
+    kind = "truncated_call"
+
+
+class InvalidArguments(CallError):
+    """Arguments that failed validation.
+
+    Args:
+        text: For the model.
+        errors: Every field that failed.
+        details: More for people.
+    """
+
+    kind = "invalid_arguments"
+
+    def __init__(
+        self,
+        text: str,
+        errors: Sequence[FieldError] = (),
+        details: Mapping[str, object] = NOTHING,
+    ) -> None:
+        super().__init__(text, {**details, "errors": tuple(errors)})
+        self.errors = tuple(errors)
+
+
+class Disabled(CallError):
+    kind = "disabled"
+
+
+class LimitReached(CallError):
+    kind = "limit_reached"
+
+
+class TimedOut(CallError):
+    kind = "timeout"
+
+
+class Cancelled(CallError):
+    kind = "cancelled"
+
+
+class Skipped(CallError):
+    kind = "skipped"
+
+
+class ToolError(CallError):
+    """Raise this in a tool body to tell the model what went wrong, in your own words."""
+
+    kind = "tool_error"
+
+
+class Crashed(CallError):
+    """The body raised something else; `__cause__` is that exception."""
+
+    kind = "crashed"
+
+
+class InvalidOutput(CallError):
+    kind = "invalid_output"
