@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, MutableMapping
 from time import perf_counter, time
 from typing import Generic, TypeVar
 
-from toolwright.errors import NOTHING, Cancelled
+from toolwright.errors import Cancelled
 from toolwright.events import Event, Progress
 from toolwright.messages import ToolCall, Usage
+from toolwright.record import NOTHING
 
 C = TypeVar("C")
 Listener = Callable[[Event], None]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from toolwright.content import Content, text_of
-from toolwright.errors import NOTHING, Kind
-from toolwright.record import record
+from toolwright.errors import Kind
+from toolwright.record import NOTHING, record
 
 Status = Literal["success", "error"]
 FinishReason = Literal["stop", "tool_calls", "length", "refusal", "error", "incomplete"]
@@ -155,7 +155,7 @@ class AssistantMessage:
     content: Content = ""
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: FinishReason = "stop"
-    usage: Usage = Usage()  # noqa: RUF009 - frozen, so one may serve all
+    usage: Usage = Usage()
     reasoning: tuple[Reasoning, ...] = ()
     model: str = ""
     extra: Mapping[str, object] = NOTHING

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
-from toolwright.errors import NOTHING
 from toolwright.messages import AssistantMessage, FinishReason, Message, Usage
-from toolwright.record import record
+from toolwright.record import NOTHING, record
 
 
 @record
@@ -49,7 +48,7 @@ class Finish:
     """The end of a reply. A stream that ends without it was cut off."""
 
     reason: FinishReason
-    usage: Usage = Usage()  # noqa: RUF009 - frozen, so one may serve all
+    usage: Usage = Usage()
     model: str = ""
     extra: Mapping[str, object] = NOTHING
 
@@ -107,7 +106,7 @@ class ModelRequest:
 
     messages: Sequence[Message]
     tools: Sequence[ToolDefinition] = ()
-    settings: Settings = Settings()  # noqa: RUF009 - frozen, so one may serve all
+    settings: Settings = Settings()
 
 
 class Model(Protocol):
