@@ -29,10 +29,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Literal
 
-from toolwright.record import record
+from toolwright.record import NOTHING, record
 
 Kind = Literal[
     "unknown_tool",
@@ -51,8 +50,6 @@ Kind = Literal[
     "invalid_output",
     "unknown_outcome",
 ]
-
-NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class ToolwrightError(Exception):

@@ -11,7 +11,7 @@ both have the same layout.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -76,3 +76,31 @@ _MISSING: Any = object()
 def _reduce(self: Any) -> tuple[Any, ...]:
     """Copy and pickle through the constructor."""
     return type(self), tuple(getattr(self, f.name) for f in dataclasses.fields(self))
+
+
+class _Nothing(Mapping[str, object]):
+    """The empty mapping: one for all, since it cannot change."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: str) -> object:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
+
+    def __reduce__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING: Mapping[str, object] = _Nothing()
+"""Default of a record's mapping field."""

@@ -1,0 +1,1 @@
+"""3. Messages grow until the model stops calling."""

@@ -1,0 +1,1 @@
+"""8. Tools ready to use, one subject a file."""

@@ -1,0 +1,122 @@
+"""What a language model is to this library: messages and tools in, deltas out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Literal, Protocol, TypeAlias
+
+from toolwright.messages import AssistantMessage, FinishReason, Message, Usage
+from toolwright.record import NOTHING, record
+
+
+@record
+class TextDelta:
+    """A piece of what the model says."""
+
+    text: str
+
+
+@record
+class ReasoningDelta:
+    """A piece of what the model thinks; `signature` comes with the last piece if at all."""
+
+    text: str = ""
+    signature: str = ""
+
+
+@record
+class CallDelta:
+    """A piece of a call.
+
+    Args:
+        index: Which call of this reply it belongs to, counted from 0 by the decoder.
+        id: The call's id, once known.
+        name: The tool's name, once known.
+        arguments: The next piece of the arguments' text.
+        extra: What else the provider sent with the call and wants back.
+    """
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    extra: Mapping[str, object] = NOTHING
+
+
+@record
+class Finish:
+    """The end of a reply. A stream that ends without it was cut off."""
+
+    reason: FinishReason
+    usage: Usage = Usage()
+    model: str = ""
+    extra: Mapping[str, object] = NOTHING
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | Finish
+
+
+class ToolDefinition(Protocol):
+    """What a model is told about a tool."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> Mapping[str, object]: ...
+    @property
+    def extras(self) -> Mapping[str, object]: ...
+
+
+ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str
+"""``auto``, ``none``, ``required``, or the name of the tool that must be called."""
+
+
+@record
+class Settings:
+    """How to sample a reply; None leaves a choice to the provider.
+
+    Args:
+        tool_choice: Whether and which tool the model must call.
+        parallel_tool_calls: Whether it may call several at once.
+        strict: Whether the provider shall hold arguments to the schema while sampling.
+        temperature: Randomness, in the provider's own scale.
+        max_tokens: Longest reply, in tokens.
+        extra: Further keys of the request's body, sent as they are.
+    """
+
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    strict: bool | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    extra: Mapping[str, object] = NOTHING
+
+
+@record
+class ModelRequest:
+    """One request to a model.
+
+    Args:
+        messages: The transcript so far. It only ever grows between requests of one run.
+        tools: What the model may call.
+        settings: How to sample.
+    """
+
+    messages: Sequence[Message]
+    tools: Sequence[ToolDefinition] = ()
+    settings: Settings = Settings()
+
+
+class Model(Protocol):
+    """Anything that answers a transcript.
+
+    `stream` yields deltas and ends with `Finish`; a model that has the reply whole yields the
+    one `AssistantMessage` instead. It raises `ModelError` if there is no reply to be had.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]: ...

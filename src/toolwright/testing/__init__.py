@@ -1,0 +1,1 @@
+"""Models and fixtures for tests of programs that use tools."""
