@@ -50,9 +50,12 @@ def serving(fixtures: Path) -> Iterator[Server]:
     port = _free_port()
     command = [*node_command(SCRIPT), "-p", str(port), "-f", str(fixtures), "--strict"]
     server = Server(f"http://127.0.0.1:{port}")
-    with tempfile.TemporaryFile() as log, subprocess.Popen(
-        [*command, "--log-level", "warn"], stdin=subprocess.DEVNULL, stdout=log, stderr=log
-    ) as process:
+    with (
+        tempfile.TemporaryFile() as log,
+        subprocess.Popen(
+            [*command, "--log-level", "warn"], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        ) as process,
+    ):
         try:
             _wait_until_up(server, process, log)
             yield server

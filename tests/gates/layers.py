@@ -15,7 +15,7 @@ from tests.gates.sources import PACKAGE, Module
 
 # "*" stands for every file of the chapter that has no name here; those do not import each other.
 CHAPTERS: dict[str, tuple[str, ...]] = {
-    "words": ("record", "errors", "content", "messages", "events", "effects", "context", "model"),
+    "words": ("record", "errors", "content", "messages", "effects", "model", "events", "context"),
     "define": ("docstring", "inject", "schema", "foreign", "dialect", "tool", "base"),
     "call": (
         "step",
@@ -173,9 +173,9 @@ def _unplaced(module: Module) -> Iterator[str]:
 def _lazy_attributes(module: Module) -> Iterator[str]:
     """A module-level ``__getattr__`` is a late import in disguise."""
     for node in module.tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == "__getattr__":
-            if module.name not in LATE:
-                yield f"{module.path}:{node.lineno}: {module.name} loads late by __getattr__"
+        is_lazy = isinstance(node, ast.FunctionDef) and node.name == "__getattr__"
+        if is_lazy and module.name not in LATE:
+            yield f"{module.path}:{_line(node)}: {module.name} loads late by __getattr__"
 
 
 def _inside_functions(tree: ast.Module) -> set[ast.AST]:

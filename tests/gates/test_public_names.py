@@ -77,14 +77,17 @@ def _public(scope: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str
             if not all(isinstance(part, ast.Assign) for part in node.body):
                 yield prefix + node.name, node
             yield from _public(node, f"{prefix}{node.name}.")
-        elif not _speaks_for_another(node):
+        elif not _spoken_for(node):
             yield prefix + node.name, node
 
 
-def _speaks_for_another(node: Function) -> bool:
-    """Whether the docstring stands at another definition of the same name."""
+def _spoken_for(node: Function) -> bool:
+    """Whether the docstring stands elsewhere.
+
+    At another definition of the same name, or, for a property, at its class like any field's.
+    """
     decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
-    return any(text.endswith(("overload", ".setter", ".deleter")) for text in decorators)
+    return any(text.endswith(("overload", "property", ".setter")) for text in decorators)
 
 
 def test_a_planted_name_without_a_docstring_is_found() -> None:
