@@ -69,5 +69,5 @@ $(VENV)/run.stamp $(VENV)/dev.stamp: $(VENV)/%.stamp: requirements/%.txt pyproje
 	@touch $@
 
 # Without the npm registry the tests that need these packages say so and do not run; in CI that fails.
-$(NODE_STAMP): tests/node/package.json tests/node/package-lock.json scripts/node_packages.py $(VENV)/dev.stamp
+$(NODE_STAMP): tests/node/package.json tests/node/package-lock.json scripts/node_packages.py | $(VENV)/dev.stamp
 	@$(BIN)/python scripts/node_packages.py
