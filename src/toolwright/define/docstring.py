@@ -110,7 +110,7 @@ def _likeliest(text: str) -> Style:
     best: Style = "numpy"
     for style in ("sphinx", "google"):
         if counts[style] > counts[best]:
-            best = style  # type: ignore[assignment]
+            best = style
     return best if counts[best] else "auto"
 
 
@@ -129,7 +129,7 @@ def _description(text: str, style: str) -> str:
 
 # — Google —
 
-_BULLET = re.compile(r"[-*•·][ \t]+(?=[`*\w])")
+_BULLET = re.compile(r"^[-*•·][ \t]+(?=[`*\w])")
 _HEAD = re.compile(
     r"(?P<name>[`*\\]*\w[\w.\-\\]*`?(?:\s*,\s*[`*\\]*\w[\w\\]*`?)*)"
     r"\s*(?P<type>[(（].*?[)）]|\[.*?\])?\s*(?:[:：](?!\w*://)|--\s)"
@@ -278,7 +278,8 @@ def _read(clean: str, style: str, problems: list[str]) -> tuple[dict[str, str], 
         "sphinx": DocstringStyle.REST,
     }
     try:
-        parsed = parse(clean, styles[style])
+        # The first line keeps the section's indentation from being taken for the text's own.
+        parsed = parse(f"-\n\n{clean}", styles[style])
     except ParseError as error:
         problems.append(str(error).split("\n", 1)[0][:200])
         return {}, ""
