@@ -40,6 +40,8 @@ def prepare(call: ToolCall, tool: AnyTool) -> Prepared:
         return _mend(call, tool, text)
     if needs_strict_check(text, values) or (arguments.loose and overflows(text)):
         return _mend(call, tool, text)
+    if arguments.fill is not None:
+        arguments.fill(values)
     return Prepared(call, tool, values)
 
 
@@ -47,6 +49,8 @@ def _mend(call: ToolCall, tool: AnyTool, text: str) -> Prepared:
     parsed = parse_arguments(text)
     mended = coerce(parsed.value, tool.parameters, extra=tool.extra)
     values = tool.arguments.check(mended.value)
+    if tool.arguments.fill is not None:
+        tool.arguments.fill(values)
     changes = (*parsed.repairs, *map(str, mended.changes))
     return Prepared(call, tool, values, changes)
 
@@ -59,6 +63,8 @@ def revalidate(prepared: Prepared) -> Prepared:
     """
     values = _by_wire_name(prepared.arguments)
     checked = prepared.tool.arguments.check(values)
+    if prepared.tool.arguments.fill is not None:
+        prepared.tool.arguments.fill(checked)
     return Prepared(prepared.call, prepared.tool, checked, prepared.changes)
 
 

@@ -40,15 +40,17 @@ class Arguments:
 
     Args:
         schema: JSON Schema the model is shown; an object.
-        validate: Arguments' text to keyword arguments, strictly; raises `ValueError` if not valid.
+        validate: Arguments' text to the arguments it gives, strictly; `ValueError` if not valid.
         check: The same for a mended value; raises `InvalidArguments` with every failing field.
         loose: Whether some value has no type, so that an overflowing number could slip through.
+        fill: Adds what the text left out and the function does not default itself.
     """
 
     schema: Mapping[str, object]
     validate: Validate
     check: Callable[[Values], Values]
     loose: bool
+    fill: Callable[[Values], None] | None = None
 
 
 class _Schema(GenerateJsonSchema):
@@ -91,7 +93,17 @@ def from_parameters(
     schema = _json_schema(title, adapter, fields)
     _advertise_defaults(title, schema, defaults)
     schema.pop("title", None)
-    return _arguments(title, schema, adapter.validator.validate_json, factories, extra)
+    fill = _filler(factories) if factories else None
+    return _arguments(title, schema, adapter.validator.validate_json, fill, extra)
+
+
+def _filler(factories: Mapping[str, Callable[[], object]]) -> Callable[[Values], None]:
+    def fill(values: Values) -> None:
+        for name, factory in factories.items():
+            if name not in values:
+                values[name] = factory()
+
+    return fill
 
 
 def from_model(
@@ -116,18 +128,24 @@ def from_model(
         schema["additionalProperties"] = False
     validate = adapter.validator.validate_json
 
-    def fields_of(text: str | bytes, **options: Any) -> Values:
+    def given(text: str | bytes, **options: Any) -> Values:
         instance = validate(text, **options)
-        return {**instance.__dict__, **(instance.__pydantic_extra__ or {})}
+        values = {name: getattr(instance, name) for name in instance.model_fields_set}
+        return {**values, **(instance.__pydantic_extra__ or {})}
 
-    return _arguments(title, schema, fields_of, {}, "allow" if own == "allow" else extra)
+    def fill(values: Values) -> None:
+        for name, info in model.model_fields.items():
+            if name not in values:
+                values[name] = info.get_default(call_default_factory=True, validated_data=values)
+
+    return _arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
 
 
 def _arguments(
     title: str,
     schema: dict[str, Any],
     validate_json: Callable[..., Values],
-    factories: Mapping[str, Callable[[], object]],
+    fill: Callable[[Values], None] | None,
     extra: Extra,
 ) -> Arguments:
     """Close nested objects if nothing in them is open, and compile both ways to validate."""
@@ -141,22 +159,13 @@ def _arguments(
     def validate(text: str | bytes) -> Values:
         return validate_json(text, **options)
 
-    def validate_and_fill(text: str | bytes) -> Values:
-        values = validate_json(text, **options)
-        for name, factory in factories.items():
-            if name not in values:
-                values[name] = factory()
-        return values
-
-    chosen = validate_and_fill if factories else validate
-
     def check(value: Values) -> Values:
         try:
-            return chosen(to_json(value))
+            return validate(to_json(value))
         except ValidationError as error:
             raise invalid_arguments(title, pydantic_errors(error, schema)) from None
 
-    return Arguments(schema, chosen, check, _is_loose(schema))
+    return Arguments(schema, validate, check, _is_loose(schema), fill)
 
 
 def _field(

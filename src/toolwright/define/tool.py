@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
+import difflib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import FrameType
 from typing import (
-    TYPE_CHECKING,
     Any,
     Generic,
     Literal,
@@ -21,25 +20,14 @@ from typing import (
 )
 
 from toolwright.context import Run, ToolContext
-from toolwright.define.docstring import Docstring, parse_docstring
+from toolwright.define.compile import ArgsSchema, Request, compile_function
 from toolwright.define.inject import Injected
-from toolwright.define.names import check_name
-from toolwright.define.schema import Arguments, Extra, Output, from_parameters, output_of
-from toolwright.define.signature import (
-    BodyKind,
-    Signature,
-    calling_frame,
-    is_method,
-    plain_function,
-    read_signature,
-)
+from toolwright.define.schema import Arguments, Extra, Output
+from toolwright.define.signature import BodyKind, Parameter, calling_frame
 from toolwright.effects import UNKNOWN, Effects
 from toolwright.errors import DefinitionError, SetupError
-from toolwright.messages import ToolCall, ToolMessage
+from toolwright.messages import ToolCall
 from toolwright.record import NOTHING, record
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -173,7 +161,7 @@ class Tool(Generic[P, R]):
     body: BodyKind
     arguments: Arguments
     injected: tuple[Injected, ...] = ()
-    positional: tuple[Any, ...] = ()
+    positional: tuple[Parameter, ...] = ()
     output: Output | None = None
     unbound: bool = False
     effects: Effects = UNKNOWN
@@ -260,7 +248,7 @@ class Tool(Generic[P, R]):
         coroutine: Callable[..., Any] | None = None,
         name: str | None = None,
         description: str | None = None,
-        args_schema: type[BaseModel] | Mapping[str, object] | None = None,
+        args_schema: ArgsSchema | None = None,
         **options: Unpack[ToolOptions],
     ) -> Tool[..., Any]:
         """Make a tool without a decorator.
@@ -276,17 +264,7 @@ class Tool(Generic[P, R]):
         function = coroutine or func
         if function is None:
             raise DefinitionError("Tool.from_function needs func= or coroutine=")
-        request = _Request(name, description, args_schema, options, calling_frame())
-        return _compile(function, request)
-
-
-@record
-class _Request:
-    name: str | None
-    description: str | None
-    args_schema: type[BaseModel] | Mapping[str, object] | None
-    options: ToolOptions
-    caller: FrameType | None
+        return _compile(function, (name, description), args_schema, options, calling_frame())
 
 
 @overload
@@ -299,7 +277,7 @@ def tool(
     /,
     *,
     description: str | None = None,
-    args_schema: type[BaseModel] | Mapping[str, object] | None = None,
+    args_schema: ArgsSchema | None = None,
     **options: Unpack[ToolOptions],
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
@@ -310,7 +288,7 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    args_schema: type[BaseModel] | Mapping[str, object] | None = None,
+    args_schema: ArgsSchema | None = None,
     **options: Unpack[ToolOptions],
 ) -> Any:
     """Make a tool of a typed, docstringed function.
@@ -338,65 +316,42 @@ def tool(
     """
     if isinstance(function, str):
         function, name = None, function
-    request = _Request(name, description, args_schema, options, calling_frame())
+    caller = calling_frame()
     if function is None:
-        return lambda wrapped: _compile(wrapped, request)
-    return _compile(function, request)
+        return lambda wrapped: _compile(wrapped, (name, description), args_schema, options, caller)
+    return _compile(function, (name, description), args_schema, options, caller)
 
 
-def _compile(function: Callable[..., Any], request: _Request) -> Tool[..., Any]:
+def _compile(
+    function: Callable[..., Any],
+    names: tuple[str | None, str | None],
+    args_schema: ArgsSchema | None,
+    options: ToolOptions,
+    caller: FrameType | None,
+) -> Tool[..., Any]:
     """The one way from a callable to a `Tool`."""
     if isinstance(function, Tool):
         raise DefinitionError(f"{function.name}: it is a tool already")
-    if isinstance(function, staticmethod | classmethod):
-        raise DefinitionError(
-            f"{function.__func__.__name__}: put @{type(function).__name__} above @tool, not below"
-        )
-    signature = read_signature(function, request.name, request.caller)
-    check_name(signature.name)
-    options = dict(request.options)
-    docs = _docs(function, signature, options)
-    extra: Extra = request.options.get("extra", "forbid")
-    if request.args_schema is None:
-        arguments = from_parameters(signature.name, signature.parameters, docs.params, extra)
-    else:
-        raise SetupError("args_schema is not built yet")
-    description = request.description if request.description is not None else docs.description
-    for plural in ("steps", "tags"):
-        if plural in options:
-            options[plural] = tuple(options[plural])  # type: ignore[arg-type]
-    return Tool(
-        name=signature.name,
-        description=description or signature.name.replace("_", " "),
-        function=function,
-        body=signature.body,
-        arguments=arguments,
-        injected=signature.injected,
-        positional=signature.positional,
-        output=output_of(signature.returns),
-        unbound=is_method(function),
-        **options,  # type: ignore[arg-type]
+    given: dict[str, Any] = dict(options)
+    request = Request(
+        *names,
+        args_schema,
+        given.get("extra", "forbid"),
+        given.pop("parse_docstring", True),
+        given.pop("error_on_invalid_docstring", False),
+        caller,
     )
-
-
-def _docs(
-    function: Callable[..., Any], signature: Signature, options: dict[str, object]
-) -> Docstring:
-    wanted = options.pop("parse_docstring", True)
-    strict = options.pop("error_on_invalid_docstring", False)
-    text = inspect.getdoc(function) or ""
-    if inspect.isclass(type(function)) and not inspect.isroutine(function):
-        text = inspect.getdoc(plain_function(function)) or inspect.getdoc(type(function)) or ""
-    if not wanted:
-        return Docstring(text, {}, "", "plain", ())
-    docs = parse_docstring(text)
-    if strict:
-        known = {p.name for p in signature.parameters} | {p.name for p in signature.injected}
-        unknown = [name for name in docs.params if name not in known]
-        problems = [*docs.problems, *(f"it documents {name!r}, no parameter" for name in unknown)]
-        if problems:
-            raise DefinitionError(f"{signature.name}: its docstring: {'; '.join(problems)}")
-    return docs
+    plan = compile_function(function, request)
+    for plural in ("steps", "tags"):
+        if plural in given:
+            given[plural] = tuple(given[plural])
+    unknown = sorted(set(given) - set(ToolOptions.__annotations__))
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], ToolOptions.__annotations__, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise DefinitionError(f"{plan.name}: there is no option {unknown[0]!r}{hint}")
+    fields = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
+    return Tool(**fields, **given)
 
 
 def _lent() -> Invoker:
@@ -414,4 +369,4 @@ AnyTool: TypeAlias = Tool[..., Any]
 """A tool whose parameters and result the type checker does not follow."""
 
 
-__all__ = ["AnyTool", "Prepared", "Proceed", "Step", "Tool", "ToolMessage", "ToolOptions", "tool"]
+__all__ = ["AnyTool", "Prepared", "Proceed", "Step", "Tool", "ToolOptions", "tool"]

@@ -50,9 +50,7 @@ class Scripted:
         self.requests: list[ModelRequest] = []
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
-        self.requests.append(
-            ModelRequest(tuple(request.messages), request.tools, request.settings)
-        )
+        self.requests.append(ModelRequest(tuple(request.messages), request.tools, request.settings))
         try:
             line = next(self._lines)
         except StopIteration:
