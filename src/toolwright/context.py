@@ -89,6 +89,7 @@ class Run(Generic[C]):
         "agent",
         "cancel",
         "context",
+        "failures",
         "id",
         "inject",
         "listeners",
@@ -119,6 +120,7 @@ class Run(Generic[C]):
         self.cancel = cancel or CancelToken()
         self.listeners = listeners
         self.seq = 0
+        self.failures: dict[tuple[str, str], tuple[str, int]] = {}
 
     def next(self) -> tuple[int, float, str]:
         """The three fields every event begins with."""
@@ -229,6 +231,10 @@ class ToolContext(Generic[C]):
         if self._pending is not None:
             self.flush()
         self._ended = True
+
+    def set_deadline(self, seconds: float) -> None:
+        """Say when the call will be stopped, counted from now."""
+        self.deadline = perf_counter() + seconds
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
         """Say in which loop events are emitted, before the body moves to a thread."""

@@ -1,0 +1,11 @@
+from toolwright.record import record
+
+
+@record
+class Coerced:
+    value: dict
+    changes: tuple = ()
+
+
+def coerce(v, schema, extra="forbid"):
+    return Coerced(v)

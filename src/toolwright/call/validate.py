@@ -1,0 +1,74 @@
+"""Raw arguments become keyword arguments: fast if they are right, patiently if not.
+
+The fast path is one call into Rust, straight from the text. Whatever it does not accept, and the
+few things it accepts though JSON forbids or doubts them, goes the slow way: strict parse, mending
+by the coercion table, validation again, and an error that names every field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import to_json
+
+from toolwright.call.coerce import coerce
+from toolwright.call.parse import needs_strict_check, normalise, overflows, parse_arguments
+from toolwright.define.tool import AnyTool, Prepared
+from toolwright.errors import TruncatedCall
+from toolwright.messages import ToolCall
+
+
+def prepare(call: ToolCall, tool: AnyTool) -> Prepared:
+    """Validate a call's arguments.
+
+    Raises:
+        TruncatedCall: the turn was cut off before the call ended.
+        MalformedArguments: they are not one JSON object.
+        InvalidArguments: they do not fit the tool's parameters.
+    """
+    if not call.complete:
+        raise TruncatedCall(
+            f"The call of {tool.name!r} was cut off before it was complete, so it did not run. "
+            "Send a smaller payload, or split it into several calls."
+        )
+    text = call.arguments if type(call.arguments) is str else normalise(call.arguments)
+    arguments = tool.arguments
+    try:
+        values = arguments.validate(text)
+    except ValueError:
+        return _mend(call, tool, text)
+    if needs_strict_check(text, values) or (arguments.loose and overflows(text)):
+        return _mend(call, tool, text)
+    if arguments.fill is not None:
+        arguments.fill(values)
+    return Prepared(call, tool, values)
+
+
+def _mend(call: ToolCall, tool: AnyTool, text: str) -> Prepared:
+    parsed = parse_arguments(text)
+    mended = coerce(parsed.value, tool.parameters, extra=tool.extra)
+    values = tool.arguments.check(mended.value)
+    if tool.arguments.fill is not None:
+        tool.arguments.fill(values)
+    changes = (*parsed.repairs, *map(str, mended.changes))
+    return Prepared(call, tool, values, changes)
+
+
+def revalidate(prepared: Prepared) -> Prepared:
+    """Validate arguments that a step has changed.
+
+    Raises:
+        InvalidArguments: they no longer fit the tool's parameters.
+    """
+    values = _by_wire_name(prepared.arguments)
+    checked = prepared.tool.arguments.check(values)
+    if prepared.tool.arguments.fill is not None:
+        prepared.tool.arguments.fill(checked)
+    return Prepared(prepared.call, prepared.tool, checked, prepared.changes)
+
+
+def _by_wire_name(arguments: Mapping[str, Any]) -> dict[str, object]:
+    import json
+
+    return dict(json.loads(to_json(dict(arguments), by_alias=True)))
