@@ -16,6 +16,7 @@ NESTING = 4
 # Public front doors: what a user says by keyword is a list of options, not of arguments, so their
 # keyword-only parameters are not counted. ``module:function``, with the reason.
 FRONT_DOORS: dict[str, str] = {
+    "toolwright.agent.agent:Agent.__init__": "what an agent is made of, each by name",
     "toolwright.context:Run.__init__": "what a run is given, each by name",
 }
 

@@ -35,12 +35,11 @@ def test_a_lock_holds_versions_that_the_declaration_allows(lock: str) -> None:
     text = (ROOT / "requirements" / lock).read_text("utf-8")
     locked = {canonicalize_name(n): Version(v) for n, v in re.findall(r"(?m)^(\S+?)==(\S+)", text)}
     needs = core() + (extras() if lock == "dev.txt" else [])
-    rows = [
-        f"requirements/{lock} has {need.name} {locked.get(canonicalize_name(need.name))}, "
-        f"pyproject.toml asks for {need}: make lock"
-        for need in needs
-        if locked.get(canonicalize_name(need.name)) not in need.specifier
-    ]
+    rows = []
+    for need in needs:
+        version = locked.get(canonicalize_name(need.name))
+        if version is None or version not in need.specifier:
+            rows.append(f"requirements/{lock} has {need.name} {version}, not {need}: make lock")
     report(rows)
 
 
@@ -77,15 +76,15 @@ def undeclared(sources: Sequence[Module]) -> list[str]:
 
 def _foreign(module: Module) -> Iterator[tuple[str, int]]:
     for node in ast.walk(module.tree):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            names = [node.module or ""]
-        for name in names:
-            top = name.partition(".")[0]
-            if top != PACKAGE and top not in sys.stdlib_module_names:
-                yield top, node.lineno
+        match node:
+            case ast.Import(names=aliases, lineno=line):
+                names = [alias.name for alias in aliases]
+            case ast.ImportFrom(module=str(name), level=0, lineno=line):
+                names = [name]
+            case _:
+                continue
+        tops = {name.partition(".")[0] for name in names}
+        yield from ((top, line) for top in tops - {PACKAGE} - sys.stdlib_module_names)
 
 
 @pytest.mark.parametrize(

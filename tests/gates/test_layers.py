@@ -34,7 +34,7 @@ MAP = planted("toolwright", "from toolwright.define.tool import Tool")
         ("toolwright.define.schema", "from .tool import Tool", "before it in define"),
         ("toolwright.record", "import toolwright.errors", "before it in words"),
         ("toolwright.sessions.sqlite", "import toolwright.providers.openai_chat", "side by side"),
-        ("toolwright.providers.gemini", "from . import openai_chat", "before it in providers"),
+        ("toolwright.providers.sse", "from . import openai_chat", "before it in providers"),
         ("toolwright.call.batch", "from toolwright import Tool", "after everything"),
         ("toolwright.call.batch", "def f():\n    import toolwright.call.pipeline", "late"),
         (

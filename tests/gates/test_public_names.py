@@ -8,7 +8,7 @@ import types
 from collections.abc import Iterator, Sequence
 
 import toolwright
-from tests.gates.sources import PACKAGE, Function, Module, modules, planted, report
+from tests.gates.sources import PACKAGE, Module, modules, planted, report
 
 MOST = 40
 Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -31,15 +31,26 @@ def test_the_list_of_names_is_what_the_package_binds() -> None:
     assert {name for name in names if not name.startswith("_")} == bound
 
 
-def test_every_name_of_the_package_has_a_docstring() -> None:
-    report(
-        [
-            f"{name}: no docstring"
-            for name in toolwright.__all__
-            for value in [getattr(toolwright, name)]
-            if (inspect.isclass(value) or inspect.isroutine(value)) and not _own_doc(value)
-        ]
-    )
+def test_every_name_of_the_package_and_every_method_of_its_classes_is_explained() -> None:
+    rows = []
+    for name in toolwright.__all__:
+        value = getattr(toolwright, name)
+        if (inspect.isclass(value) or inspect.isroutine(value)) and not _own_doc(value):
+            rows.append(f"{name}: no docstring")
+        if inspect.isclass(value):
+            rows += [f"{name}.{method}: no docstring" for method in _unexplained(value)]
+    report(rows)
+
+
+def _unexplained(cls: type) -> list[str]:
+    """Public methods with no docstring, neither of their own nor from a base class."""
+    own = [name for name, value in vars(cls).items() if inspect.isroutine(value)]
+    public = [name for name in own if not name.startswith("_")]
+    return [n for n in public if not any(_doc_of(base, n) for base in cls.__mro__)]
+
+
+def _doc_of(cls: type, name: str) -> str:
+    return getattr(vars(cls).get(name), "__doc__", "") or ""
 
 
 def _own_doc(value: object) -> str:
@@ -53,7 +64,7 @@ def test_every_public_function_class_and_module_says_what_it_is() -> None:
 
 
 def undocumented(sources: Sequence[Module]) -> list[str]:
-    """Public modules, functions, methods and classes without a docstring.
+    """Public modules, functions and classes without a docstring.
 
     A class that only sets constants, such as an error with its kind, says all there is.
     """
@@ -63,31 +74,18 @@ def undocumented(sources: Sequence[Module]) -> list[str]:
 def _of_module(module: Module) -> Iterator[str]:
     if module.tree.body and not ast.get_docstring(module.tree):
         yield f"{module.path}: the module has no docstring"
-    for name, node in _public(module.tree, ""):
-        if not ast.get_docstring(node):
-            yield f"{module.path}:{node.lineno} {name}: no docstring"
+    for node in module.tree.body:
+        if isinstance(node, Documented) and not (_says_all(node) or ast.get_docstring(node)):
+            yield f"{module.path}:{node.lineno} {node.name}: no docstring"
 
 
-def _public(scope: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str, Documented]]:
-    """What can be reached from outside by names without an underscore in front."""
-    for node in scope.body:
-        if not isinstance(node, Documented) or node.name.startswith("_"):
-            continue
-        if isinstance(node, ast.ClassDef):
-            if not all(isinstance(part, ast.Assign) for part in node.body):
-                yield prefix + node.name, node
-            yield from _public(node, f"{prefix}{node.name}.")
-        elif not _spoken_for(node):
-            yield prefix + node.name, node
-
-
-def _spoken_for(node: Function) -> bool:
-    """Whether the docstring stands elsewhere.
-
-    At another definition of the same name, or, for a property, at its class like any field's.
-    """
-    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
-    return any(text.endswith(("overload", "property", ".setter")) for text in decorators)
+def _says_all(node: Documented) -> bool:
+    """Whether no docstring is asked for."""
+    if isinstance(node, ast.ClassDef):
+        only_constants = all(isinstance(part, ast.Assign) for part in node.body)
+        return node.name.startswith("_") or only_constants
+    is_overload = any(ast.unparse(d).endswith("overload") for d in node.decorator_list)
+    return node.name.startswith("_") or is_overload
 
 
 def test_a_planted_name_without_a_docstring_is_found() -> None:
@@ -96,12 +94,25 @@ def test_a_planted_name_without_a_docstring_is_found() -> None:
         "def bare(): pass\n"
         "def _private(): pass\n"
         "class Kind(Exception):\n    kind = 'x'\n"
-        "class Bare:\n    x: int\n    def method(self): pass\n    def __len__(self): pass\n"
+        "class Bare:\n    x: int\n"
+        "@overload\ndef told(x: int): ...\n"
         "def told():\n    '''Say.'''\n    def inner(): pass\n"
     )
     path = "src/toolwright/plain.py"
     assert undocumented([planted(f"{PACKAGE}.plain", text)]) == [
         f"{path}:2 bare: no docstring",
         f"{path}:6 Bare: no docstring",
-        f"{path}:8 Bare.method: no docstring",
     ]
+
+
+def test_a_method_without_a_docstring_is_found_unless_its_base_explains_it() -> None:
+    class Base:
+        def told(self) -> None:
+            """Say."""
+
+    class Child(Base):
+        def told(self) -> None: ...
+        def bare(self) -> None: ...
+        def _private(self) -> None: ...
+
+    assert _unexplained(Child) == ["bare"]

@@ -9,14 +9,13 @@ import pytest
 from tests.gates.sizes import (
     ARGUMENTS,
     FRONT_DOORS,
-    Function,
     arguments,
     complexity,
     length,
     nesting,
     violations,
 )
-from tests.gates.sources import functions, modules, planted, report
+from tests.gates.sources import Function, functions, modules, planted, report
 
 
 def test_files_and_functions_are_within_every_limit() -> None:

@@ -41,9 +41,10 @@ def test_every_source_file_has_its_test_file_at_the_same_place() -> None:
 def test_no_test_file_has_two_tests_of_one_name() -> None:
     rows = []
     for file in FILES:
-        scopes = [file.tree, *(n for n in ast.walk(file.tree) if isinstance(n, ast.ClassDef))]
+        scopes = [n for n in ast.walk(file.tree) if isinstance(n, ast.Module | ast.ClassDef)]
         for scope in scopes:
-            names = [n.name for n in scope.body if isinstance(n, ast.FunctionDef)]
+            kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+            names = [n.name for n in scope.body if isinstance(n, kinds)]
             twice = {n for n in names if n.startswith("test_") and names.count(n) > 1}
             rows += [f"{file.path}: {name} hides its namesake" for name in sorted(twice)]
     report(rows)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
-from typing import Any, TypeGuard
+from typing import Any
 
 from pydantic import BaseModel
+from typing_extensions import TypeIs
 
 from toolwright.define.docstring import Docstring, parse_docstring
 from toolwright.define.foreign import arguments_of_schema
@@ -25,6 +26,7 @@ from toolwright.define.schema import (
 from toolwright.define.signature import (
     MISSING,
     VAR_KEYWORD,
+    VAR_POSITIONAL,
     BodyKind,
     Parameter,
     Signature,
@@ -35,6 +37,7 @@ from toolwright.define.signature import (
 from toolwright.errors import DefinitionError
 from toolwright.record import record
 
+REST = (VAR_POSITIONAL, VAR_KEYWORD)
 ArgsSchema = type[BaseModel] | Mapping[str, object]
 
 
@@ -113,7 +116,7 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
     )
 
 
-def _is_model(schema: object) -> TypeGuard[type[BaseModel]]:
+def _is_model(schema: object) -> TypeIs[type[BaseModel]]:
     return isinstance(schema, type) and issubclass(schema, BaseModel)
 
 
@@ -179,7 +182,7 @@ def _check_fit(
             f"take; add the parameter{'s' * (len(unknown) > 1)}, or **kwargs"
         )
     for parameter in signature.parameters:
-        needed = parameter.default is MISSING and parameter.kind <= parameter.KEYWORD_ONLY
+        needed = parameter.default is MISSING and parameter.kind not in REST
         if needed and parameter.name not in always:
             raise DefinitionError(
                 f"{name}: the function needs {parameter.name!r}, but {source} does not always "
@@ -197,12 +200,9 @@ def _docs(function: Callable[..., Any], signature: Signature, request: Request) 
         return Docstring(text)
     docs = parse_docstring(text)
     if request.strict_docstring:
-        known = {p.name for p in (*signature.parameters, *signature.injected)}
-        unknown = [f"it describes {name!r}, no parameter" for name in docs.params]
-        problems = [
-            *docs.problems,
-            *(p for p, n in zip(unknown, docs.params, strict=True) if n not in known),
-        ]
+        known = {p.name for p in signature.parameters} | {p.name for p in signature.injected}
+        unknown = [name for name in docs.params if name not in known]
+        problems = [*docs.problems, *(f"it describes {name!r}, no parameter" for name in unknown)]
         if problems:
             raise DefinitionError(f"{signature.name}: its docstring: {'; '.join(problems)}")
     return docs

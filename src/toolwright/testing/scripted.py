@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from toolwright.errors import ModelError
 from toolwright.messages import AssistantMessage, ToolCall
-from toolwright.model import CallDelta, Delta, Finish, ModelRequest, TextDelta
+from toolwright.model import Delta, Finish, ModelRequest, TextDelta
 
 Line: TypeAlias = (
     str
@@ -63,18 +63,16 @@ class Scripted:
             yield delta
 
     def _deltas(self, line: object) -> Iterable[Delta | AssistantMessage]:
-        match line:
-            case AssistantMessage():
-                return [line]
-            case str():
-                return [TextDelta(line), Finish("stop")]
-            case ToolCall():
-                return [self._message([line])]
-            case [*items] if items and all(isinstance(item, ToolCall) for item in items):
-                return [self._message(items)]
-            case [*items] if all(isinstance(i, TextDelta | CallDelta | Finish) for i in items):
-                return items
-        raise TypeError(f"a script cannot say {line!r}")
+        if isinstance(line, str):
+            return [TextDelta(line), Finish("stop")]
+        if isinstance(line, AssistantMessage):
+            return [line]
+        items = [line] if isinstance(line, ToolCall) else line
+        if not isinstance(items, list | tuple) or not items:
+            raise TypeError(f"a script cannot say {line!r}")
+        if all(isinstance(item, ToolCall) for item in items):
+            return [self._message(items)]
+        return list(items)
 
     def _message(self, calls: Sequence[ToolCall]) -> AssistantMessage:
         numbered = (
