@@ -1,0 +1,97 @@
+"""The spine: one call in, one message out, whatever happens in between."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Protocol
+
+from toolwright.call.failure import failed
+from toolwright.call.limit import note, repeats
+from toolwright.call.render import render
+from toolwright.call.step import Handler
+from toolwright.call.validate import prepare
+from toolwright.context import Run, ToolContext
+from toolwright.define.tool import AnyTool
+from toolwright.errors import Disabled, SetupError, Suspend
+from toolwright.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
+from toolwright.messages import ToolCall, ToolMessage
+from toolwright.record import record
+
+
+@record
+class Entry:
+    """A registered tool.
+
+    Args:
+        tool: What it is.
+        handle: Its steps and its body, composed.
+    """
+
+    tool: AnyTool
+    handle: Handler
+
+
+class Finds(Protocol):
+    """Where tools are looked up."""
+
+    @property
+    def find(self) -> Callable[[str], Entry]: ...
+
+
+async def run_call(call: ToolCall, tools: Finds, run: Run[Any]) -> ToolMessage:
+    """Run one call.
+
+    Returns:
+        Its result, failed or not. Whatever can go wrong inside a call is in it.
+
+    Raises:
+        SetupError: the program is wired up wrongly; nothing the model could mend.
+        BaseException: cancellation from outside, `KeyboardInterrupt`: after the end event.
+    """
+    started = perf_counter()
+    if run.listeners:
+        run.emit(ToolStarted(*run.next(), call.id, call))
+    tool: AnyTool | None = None
+    context: ToolContext[Any] | None = None
+    fatal: BaseException | None = None
+    try:
+        entry = tools.find(call.name)
+        tool = entry.tool
+        if run.failures:
+            repeats(run, call)
+        prepared = prepare(call, tool)
+        if prepared.changes and run.listeners:
+            run.emit(Coerced(*run.next(), call.id, prepared.changes))
+        context = ToolContext(call, tool.name, run)
+        if tool.enabled is not True:
+            await _check_enabled(tool, context)
+        value = await entry.handle(prepared, context)
+        message = render(prepared, value, perf_counter() - started)
+    except BaseException as error:
+        message = failed(call, tool, error, perf_counter() - started)
+        if isinstance(error, SetupError) or not isinstance(error, Exception):
+            fatal = error
+    if context is not None:
+        context.end()
+    if isinstance(fatal, Suspend):
+        if run.listeners:
+            run.emit(ToolSuspended(*run.next(), call.id, fatal.ticket))
+        raise fatal
+    if message.failed or run.failures:
+        note(run, call, message)
+    if run.listeners:
+        run.emit(ToolFinished(*run.next(), call.id, message))
+    if fatal is not None:
+        raise fatal
+    return message
+
+
+async def _check_enabled(tool: AnyTool, context: ToolContext[Any]) -> None:
+    enabled = tool.enabled
+    if callable(enabled):
+        answer = enabled(context)
+        enabled = await answer if inspect.isawaitable(answer) else bool(answer)
+    if not enabled:
+        raise Disabled(f"The tool {tool.name!r} is not available now.")
