@@ -16,6 +16,7 @@
     │   │   ├── TruncatedCall         truncated_call
     │   │   ├── InvalidArguments      invalid_arguments, one FieldError per field
     │   │   ├── Disabled              disabled
+    │   │   ├── Denied                denied
     │   │   ├── LimitReached          limit_reached
     │   │   ├── TimedOut              timeout
     │   │   ├── Cancelled             cancelled
@@ -24,6 +25,8 @@
     │   │   ├── Crashed               crashed
     │   │   └── InvalidOutput         invalid_output
     │   └── ModelError            the model or its server failed; the run ends with it
+    BaseException
+    └── Suspend                   for a person: a call waits for a decision; no step can catch it by mistake
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from toolwright.approval import Ticket
 from toolwright.record import NOTHING, record
 
 Kind = Literal[
@@ -106,6 +110,21 @@ class ModelError(ToolwrightError):
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
+
+
+# — for a person —
+
+
+class Suspend(BaseException):
+    """A call waits for a person's decision, and its run can wait with it.
+
+    Args:
+        ticket: What is to be decided.
+    """
+
+    def __init__(self, ticket: Ticket) -> None:
+        super().__init__(f"{ticket.tool!r} waits for approval")
+        self.ticket = ticket
 
 
 # — for the model —
@@ -192,6 +211,10 @@ class InvalidArguments(CallError):
 
 class Disabled(CallError):
     kind = "disabled"
+
+
+class Denied(CallError):
+    kind = "denied"
 
 
 class LimitReached(CallError):

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from toolwright.approval import Ticket
 from toolwright.call.failure import interrupted
 from toolwright.call.pipeline import Finds, run_call
 from toolwright.call.stop import GRACE
 from toolwright.context import Run
-from toolwright.errors import ToolwrightError
+from toolwright.errors import Suspend, ToolwrightError
 from toolwright.events import ToolFinished, ToolStarted
 from toolwright.messages import ToolCall, ToolMessage
 
@@ -29,7 +30,9 @@ class Batch:
         width: How many may run at once; None for all.
 
     Attributes:
-        results: One per call, in order; whole even if `run` raised.
+        results: One per call, in order; whole even if `run` raised. A call that waits for a
+            person has none.
+        tickets: What waits for a person, in order.
     """
 
     def __init__(
@@ -45,13 +48,19 @@ class Batch:
         self._barrier = False
         self._done: asyncio.Future[None] | None = None
         self._fatal: BaseException | None = None
+        self._tickets: dict[int, Ticket] = {}
 
     @property
     def results(self) -> list[ToolMessage]:
         return [
             interrupted(call, call.name) if result is None else result
-            for call, result in zip(self.calls, self._results, strict=True)
+            for index, (call, result) in enumerate(zip(self.calls, self._results, strict=True))
+            if index not in self._tickets
         ]
+
+    @property
+    def tickets(self) -> tuple[Ticket, ...]:
+        return tuple(ticket for _, ticket in sorted(self._tickets.items()))
 
     async def run(self) -> list[ToolMessage]:
         """Run them all.
@@ -63,7 +72,10 @@ class Batch:
         """
         if len(self.calls) == 1 and not self._run.cancel.cancelled:
             self._waiting.clear()
-            self._results[0] = await run_call(self.calls[0], self._tools, self._run)
+            try:
+                self._results[0] = await run_call(self.calls[0], self._tools, self._run)
+            except Suspend as suspended:
+                self._tickets[0] = suspended.ticket
             return self.results
         self._done = asyncio.get_running_loop().create_future()
         self._start()
@@ -105,7 +117,9 @@ class Batch:
         self._barrier = False
         if task.cancelled():
             self._results[index] = interrupted(self.calls[index], self.calls[index].name)
-        elif (error := task.exception()) is not None:
+        elif isinstance(error := task.exception(), Suspend):
+            self._tickets[index] = error.ticket
+        elif error is not None:
             self._results[index] = interrupted(self.calls[index], self.calls[index].name)
             self._fatal = self._fatal or error
         else:

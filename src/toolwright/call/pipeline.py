@@ -14,8 +14,8 @@ from toolwright.call.step import Handler
 from toolwright.call.validate import prepare
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool
-from toolwright.errors import Disabled, SetupError
-from toolwright.events import Coerced, ToolFinished, ToolStarted
+from toolwright.errors import Disabled, SetupError, Suspend
+from toolwright.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
 from toolwright.messages import ToolCall, ToolMessage
 from toolwright.record import record
 
@@ -75,6 +75,10 @@ async def run_call(call: ToolCall, tools: Finds, run: Run[Any]) -> ToolMessage:
             fatal = error
     if context is not None:
         context.end()
+    if isinstance(fatal, Suspend):
+        if run.listeners:
+            run.emit(ToolSuspended(*run.next(), call.id, fatal.ticket))
+        raise fatal
     if message.failed or run.failures:
         note(run, call, message)
     if run.listeners:

@@ -35,6 +35,7 @@ R = TypeVar("R")
 ErrorHandler: TypeAlias = bool | str | Callable[[Exception], str]
 """True: tell the model the error's own text; a text: tell it that; a callable: what it returns."""
 Enabled: TypeAlias = bool | Callable[[ToolContext[Any]], "bool | Awaitable[bool]"]
+Needs: TypeAlias = bool | Callable[[Mapping[str, object]], "bool | Awaitable[bool]"]
 DEADLINE = 30.0
 OUTPUT_LIMIT = 50_000
 
@@ -88,6 +89,8 @@ class ToolOptions(TypedDict, total=False):
         handle_crash: What it is told when the body raises anything else; a masked sentence by
             default.
         max_output: Longest text for the model, in characters; None for no limit.
+        approval: Whether a person must approve a call: always, or if a predicate over the
+            validated arguments says so.
         enabled: Whether it can be called now, decided per call.
         steps: Steps around this tool alone, outermost first.
         tags: For people, to sort tools by.
@@ -108,6 +111,7 @@ class ToolOptions(TypedDict, total=False):
     handle_validation_error: ErrorHandler
     handle_crash: ErrorHandler
     max_output: int | None
+    approval: Needs
     enabled: Enabled
     steps: Sequence[Step]
     tags: Sequence[str]
@@ -175,6 +179,7 @@ class Tool(Generic[P, R]):
     handle_validation_error: ErrorHandler = True
     handle_crash: ErrorHandler = False
     max_output: int | None = OUTPUT_LIMIT
+    approval: Needs = False
     enabled: Enabled = True
     steps: tuple[Step, ...] = ()
     tags: tuple[str, ...] = ()

@@ -102,10 +102,9 @@ class StreamDecoder:
         message = as_dict(delta)
         deltas = self._message(message)
         for entry in _call_entries(message):
-            piece = self._calls.feed(entry)
-            if piece is not None:
-                deltas.append(piece)
-                self._called = True
+            pieces = self._calls.feed(entry)
+            deltas += pieces
+            self._called = self._called or bool(pieces)
         return deltas
 
     def _whole(self, message: Json) -> list[Delta]:
@@ -121,7 +120,7 @@ class StreamDecoder:
 
     def finish(self) -> list[Delta]:
         """What is left at the end. There is no `Finish` in it if the server never said why."""
-        deltas: list[Delta] = list(self._calls.finish())
+        deltas: list[Delta] = [*self._calls.finish()]
         if self._reason:
             usage = usage_of(self._usage)
             deltas.append(Finish(self._finish_reason(), usage, self._model, self._extra()))

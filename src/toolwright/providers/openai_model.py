@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -79,7 +80,9 @@ class OpenAIChat:
         }
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI]
         self._clients = WeakKeyDictionary()
-        host = str((self._given or self._new_client()).base_url.host)
+        self._first: openai.AsyncOpenAI | None
+        self._first = self._given or self._new_client()
+        host = self._first.base_url.host
         own = any(host == end or host.endswith(end) for end in _OWN_HOSTS)
         self.profile = profile or (OPENAI if own else COMPATIBLE)
         self._bodies = BodyCache(model, self.profile, stream)
@@ -100,8 +103,9 @@ class OpenAIChat:
                 reply = openai_chat.decode(await self._post(content))
                 yield _renamed_reply(reply, own_names)
                 return
-            async for delta in self._deltas(content):
-                yield _renamed(delta, own_names) if isinstance(delta, CallDelta) else delta
+            async with aclosing(self._deltas(content)) as deltas:
+                async for delta in deltas:
+                    yield _renamed(delta, own_names) if isinstance(delta, CallDelta) else delta
 
     async def close(self) -> None:
         """Close the connections of the running event loop; a client of your own stays open."""
@@ -112,7 +116,7 @@ class OpenAIChat:
     async def _post(self, content: bytes) -> object:
         return await self._client().post(_PATH, cast_to=object, **self._send(content))
 
-    async def _deltas(self, content: bytes) -> AsyncIterator[Delta]:
+    async def _deltas(self, content: bytes) -> AsyncGenerator[Delta]:
         stream = await self._client().post(
             _PATH,
             cast_to=object,
@@ -120,20 +124,23 @@ class OpenAIChat:
             stream_cls=openai.AsyncStream[object],
             **self._send(content),
         )
+        decoder = openai_chat.StreamDecoder()
         async with stream:
             kind = stream.response.headers.get("content-type", "")
-            if kind.partition(";")[0].strip() == "application/json":
-                decoder = openai_chat.StreamDecoder()  # it did not stream after all
-                for delta in decoder.feed(await stream.response.aread()) + decoder.finish():
+            if kind.partition(";")[0].strip() == "application/json":  # it does not stream
+                for delta in decoder.feed(await stream.response.aread()):
                     yield delta
-                return
-            async for delta in openai_chat.adecode_stream(stream):
-                yield delta
+            else:
+                async for chunk in stream:
+                    for delta in decoder.feed(chunk):
+                        yield delta
+        for delta in decoder.finish():
+            yield delta
 
     def _send(self, content: bytes) -> dict[str, Any]:
         """The body as bytes; Azure's client reads the model's name out of a dict."""
         if isinstance(self._client(), openai.AsyncAzureOpenAI):
-            return {"body": openai_chat.plain(content)}
+            return {"body": json.loads(content)}
         return {"content": content}
 
     def _client(self) -> openai.AsyncOpenAI:
@@ -143,7 +150,8 @@ class OpenAIChat:
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
-            client = self._clients[loop] = self._new_client()
+            client = self._clients[loop] = self._first or self._new_client()
+            self._first = None
         return client
 
     def _new_client(self) -> openai.AsyncOpenAI:
@@ -185,11 +193,15 @@ def _model_errors(model: str) -> Iterator[None]:
         raise ModelError(
             f"{model}: {error.message}", status=error.status_code, retry_after=after
         ) from error
+    except openai.APIConnectionError as error:
+        url = f"{error.request.url.scheme}://{error.request.url.netloc.decode()}"
+        why = f" ({error.__cause__})" if str(error.__cause__ or "") else ""
+        raise ModelError(f"{model} at {url}: {error.message}{why}") from error
     except openai.APIError as error:
         raise ModelError(f"{model}: {error.message}", status=_code(error)) from error
     except openai.OpenAIError as error:
         raise ModelError(f"{model}: {error}") from error
-    except ValueError as error:
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{model}: the server sent something that is not JSON") from error
 
 
