@@ -6,23 +6,25 @@ import dataclasses
 import difflib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from toolwright.call.approve import Rules, approval
 from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
+from toolwright.call.lock import locking
 from toolwright.call.pipeline import Entry
-from toolwright.call.step import Handler, compose, rechecks, settle
+from toolwright.call.step import Handler, compose, rechecks
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import revalidate
-from toolwright.context import Run, ToolContext
+from toolwright.context import Run
 from toolwright.define.names import wire_names
-from toolwright.define.tool import AnyTool, Prepared, Step, Tool, tool
+from toolwright.define.tool import AnyTool, Place, Step, Tool, tool
 from toolwright.errors import DefinitionError, DuplicateToolError, SetupError, UnknownTool
 from toolwright.messages import ToolCall, ToolMessage
 
 Toolish = AnyTool | Callable[..., Any]
+PLACES = get_args(Place)
 LISTED = 20
 """Names listed for a model that asked for an unknown tool."""
 
@@ -94,15 +96,18 @@ class Toolset:
 
     def _compose(self, made: AnyTool) -> Handler:
         """Everything around a tool's body, put together once."""
-        inner, steps = self._invoke, (*self.steps, *made.steps)
+        steps = (*self.steps, *made.steps)
+        outer = [step for step in steps if not hasattr(step, "place")]
+        inner = sorted(
+            (step for step in steps if hasattr(step, "place")),
+            key=lambda step: PLACES.index(getattr(step, "place", "")),
+        )
+        guards = rechecks(outer)
+        if made.effects.resources:
+            inner.insert(0, locking(guards))
         if self.rules is not None or made.approval is not False:
-            guards = rechecks(steps)
-
-            async def again(prepared: Prepared, context: ToolContext[Any]) -> object:
-                return await inner(await settle(prepared, context, guards, guards), context)
-
-            inner = compose([approval(made.approval, self.rules, again)], inner, revalidate)
-        return compose(steps, inner, revalidate)
+            inner.insert(0, approval(made.approval, self.rules, guards))
+        return compose(outer, compose(inner, self._invoke, revalidate), revalidate)
 
     # — as a collection —
 

@@ -61,11 +61,18 @@ class Prepared:
 Proceed: TypeAlias = Callable[[Prepared], Awaitable[object]]
 
 
+Place: TypeAlias = Literal["limit", "cache", "retry"]
+"""Where a step stands that must come after approval, from the outside in."""
+
+
 class Step(Protocol):
     """The one extension point: something around a call.
 
     It runs after validation. It may look, change and pass on (``await proceed(prepared)``), answer
     by itself, or raise a `CallError`. What it returns is the tool's value.
+
+    It runs before approval. One with an attribute `place` (see `Place`) runs after it, in the
+    order of the places.
     """
 
     def __call__(
