@@ -15,7 +15,17 @@ from tests.gates.sources import PACKAGE, Module
 
 # "*" stands for every file of the chapter that has no name here; those do not import each other.
 CHAPTERS: dict[str, tuple[str, ...]] = {
-    "words": ("record", "approval", "errors", "content", "messages", "effects", "model", "events", "context"),
+    "words": (
+        "record",
+        "approval",
+        "errors",
+        "content",
+        "messages",
+        "effects",
+        "model",
+        "events",
+        "context",
+    ),
     "define": (
         "names",
         "docstring",
@@ -78,6 +88,16 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "offline_math",
         "offline_words",
         "offline_values",
+        "offline_slots",
+        "offline_match",
+        "offline_text",
+        "offline_fill",
+        "offline_plan",
+        "offline_turn",
+        "offline_talk",
+        "offline_mend",
+        "offline_say",
+        "offline_answer",
         "offline",
         "connect",
     ),
