@@ -138,7 +138,7 @@ def arguments_text(arguments: str | Mapping[str, object]) -> str:
     '{"malformed_arguments":"{\\\\"city\\\\": \\\\"Par"}'
     """
     if not isinstance(arguments, str):
-        return dumps(dict(arguments))
+        arguments = dumps(dict(arguments))
     if not arguments or arguments.isspace():
         return "{}"
     try:
