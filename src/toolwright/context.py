@@ -86,6 +86,9 @@ class Run(Generic[C]):
         cancel: Token that stops the run.
         approver: Asked when a call needs approval; without one such a call is refused, or, in an
             agent, suspends the run.
+
+    Attributes:
+        notes: What steps remember during the run, each under itself.
     """
 
     __slots__ = (
@@ -98,6 +101,7 @@ class Run(Generic[C]):
         "id",
         "inject",
         "listeners",
+        "notes",
         "seq",
         "state",
         "store",
@@ -128,6 +132,7 @@ class Run(Generic[C]):
         self.listeners = listeners
         self.seq = 0
         self.approver = approver
+        self.notes: dict[object, object] = {}
         self.decisions: dict[tuple[str, str], Decision] = {}
         self.suspends = False
         self.failures: dict[tuple[str, str], tuple[str, int]] = {}

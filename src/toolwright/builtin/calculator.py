@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable
 
 # tool
-from toolwright.effects import Effects
 from toolwright.errors import MissingExtraError, ToolError
 
 try:
@@ -192,7 +191,13 @@ _SIGNS = str.maketrans(
         **dict.fromkeys("×·⋅✕", "*"),
         **dict.fromkeys("÷∕", "/"),
         **dict.fromkeys("−–—", "-"),
-        **{"²": "**2", "³": "**3", "√": " sqrt", "≤": "<=", "≥": ">=", "≠": "!=", "、": ","},
+        "²": "**2",
+        "³": "**3",
+        "√": " sqrt",
+        "≤": "<=",
+        "≥": ">=",
+        "≠": "!=",
+        "、": ",",
         **dict.fromkeys("\u00a0\u2009\u202f\u3000", " "),
     }
 )
@@ -232,9 +237,7 @@ def calculator(expression: str) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ToolError(_broken(expression)) from None
     if len(tree) != 1 or _depth(tree[0]) > MAX_DEPTH:
-        raise ToolError(
-            f"Nested deeper than {MAX_DEPTH} levels." if tree else _broken(expression)
-        )
+        raise ToolError(f"Nested deeper than {MAX_DEPTH} levels." if tree else _broken(expression))
     return _shown(_evaluate(source, tree[0]))
 
 

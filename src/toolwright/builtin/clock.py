@@ -7,7 +7,6 @@ from datetime import datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 # tool
-from toolwright.effects import Effects
 from toolwright.errors import ToolError
 
 _CITY_ZONES = {

@@ -17,6 +17,7 @@ from toolwright.builtin.window import (
     read_window,
 )
 from toolwright.content import Image, Text, sniff
+
 # tool
 from toolwright.effects import Effects
 from toolwright.errors import ToolError

@@ -14,7 +14,6 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 # tool
-from toolwright.effects import Effects
 from toolwright.errors import MissingExtraError, ToolError
 
 try:
@@ -144,9 +143,7 @@ class Weather:
         return report
 
 
-async def _get(
-    client: httpx2.AsyncClient, url: str, params: dict[str, str]
-) -> dict[str, object]:
+async def _get(client: httpx2.AsyncClient, url: str, params: dict[str, str]) -> dict[str, object]:
     """Fetch a JSON object."""
     host = urlsplit(url).hostname
     try:

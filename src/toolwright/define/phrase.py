@@ -10,6 +10,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from toolwright.define.subschemas import Schema, resolve
 
+# Made once: `json.dumps` with options makes an encoder at every call.
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+
 _DEEPEST = 5  # types within each other that a phrase still spells out
 _OPTIONS = 20  # values of an enum that a phrase still lists
 _KEYS = 8  # keys of an object that a phrase still lists
@@ -291,7 +294,7 @@ def _digits(value: int) -> str:
 
 
 def _json(value: object) -> str:
-    return cut(json.dumps(value, ensure_ascii=False, default=str), 60)
+    return cut(_encode(value), 60)
 
 
 def short(value: object) -> str:
@@ -302,14 +305,14 @@ def short(value: object) -> str:
     """
     if isinstance(value, (str, list, dict)) and len(value) > _SHOWN:
         return describe_value(value)
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = _encode(value)
     return text if len(text) <= 60 else describe_value(value)
 
 
 def quoted(text: str) -> str:
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()
-    return json.dumps(text, ensure_ascii=False)
+    return _encode(text)
 
 
 def cut(text: str, length: int) -> str:

@@ -7,9 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from toolwright.providers import offline_table as table
+
 FUNCTIONS = frozenset(
-    "sqrt cbrt sin cos tan asin acos atan log ln log2 log10 exp abs round floor ceil min max "
-    "factorial gcd lcm comb perm pow hypot mean sum".split()
+    table.words_of(
+        """
+    sqrt cbrt sin cos tan asin acos atan log ln log2 log10 exp abs round floor ceil min max
+    factorial gcd lcm comb perm pow hypot mean sum
+    """
+    )
 )
 _CONSTANTS = frozenset(("pi", "π", "e", "tau"))
 
@@ -73,7 +79,9 @@ _TOKEN = re.compile(
     + r"|(?P<sign>\*\*|//|[-+*/%^(),!×÷−²³])",
     re.IGNORECASE,
 )
-_PHRASE = [(re.compile(rf"(?<!\w){p}(?![\w.])" if p.isascii() else p, re.I), m) for p, m in _PHRASES]
+_PHRASE = [
+    (re.compile(rf"(?<!\w){p}(?![\w.])" if p.isascii() else p, re.I), m) for p, m in _PHRASES
+]
 _PLAIN = str.maketrans("×÷−", "*/-")
 _HALF_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _MAX_TOKENS = 200
@@ -115,7 +123,9 @@ def find_expressions(text: str) -> list[Expression]:
     for run in _runs(text):
         while run:
             expression, run = _longest(run)
-            if expression and not any(e.start < expression.end and expression.start < e.end for e in found):
+            if expression and not any(
+                e.start < expression.end and expression.start < e.end for e in found
+            ):
                 found.append(expression)
     return sorted(found, key=lambda expression: expression.start)
 
@@ -128,7 +138,9 @@ def _phrases(text: str) -> Iterator[Expression]:
             if sign == "mean":
                 spelt = f"mean({', '.join(numbers)})"
             elif sign == "from":
-                spelt = " - ".join(reversed(numbers)) if " from " in match[0] else " - ".join(numbers)
+                spelt = (
+                    " - ".join(reversed(numbers)) if " from " in match[0] else " - ".join(numbers)
+                )
             else:
                 spelt = sign.join(numbers)
             yield Expression(spelt, match.start(), match.end(), len(numbers) - 1)
@@ -218,11 +230,23 @@ def _spell(tokens: list[_Token]) -> str:
             out[-1] = f"{token.text}({out[-1]})"
         elif token.text == "portion":
             out.append("*")
-        elif token.kind in ("number", "function") or token.text in ("(", ")", ",", "!"):
-            out.append(token.text)
-        elif token.text in ("-", "+") and (not index or tokens[index - 1].kind == "sign" and tokens[index - 1].text not in (")", "%")):
-            out.append(token.text)
-        elif token.text == "%" or token.kind == "after" or token.text in ("**", "^", "% of"):
+        elif (
+            token.kind in ("number", "function")
+            or token.text in ("(", ")", ",", "!")
+            or (
+                token.text in ("-", "+")
+                and (
+                    not index
+                    or (
+                        tokens[index - 1].kind == "sign"
+                        and tokens[index - 1].text not in (")", "%")
+                    )
+                )
+            )
+            or token.text == "%"
+            or token.kind == "after"
+            or token.text in ("**", "^", "% of")
+        ):
             out.append(token.text)
         else:
             out.append(f" {token.text} ")
@@ -235,7 +259,11 @@ def _reads(spelt: str) -> bool:
     plain = re.sub(r"%(?=\s*(?:$|[-+*/),]))", "/100", spelt.replace("% of", "/100*"))
     plain = re.sub(r"(?<=[\d)])!", "", plain)
     plain = plain.replace("π", "pi")
-    if len(plain) > 500 or re.search(r"(?<![\d.])0\d", plain) or re.search(r"\d[A-Za-z]", re.sub(r"\d[eE][+-]?\d", "", plain)):
+    if (
+        len(plain) > 500
+        or re.search(r"(?<![\d.])0\d", plain)
+        or re.search(r"\d[A-Za-z]", re.sub(r"\d[eE][+-]?\d", "", plain))
+    ):
         return False
     try:
         tree = ast.parse(plain, mode="eval").body

@@ -6,6 +6,12 @@ an idea. English words stand as stems (see `offline_words.stem`).
 
 from __future__ import annotations
 
+
+def words_of(text: str) -> tuple[str, ...]:
+    """A table's words: they read better without quotes and commas."""
+    return tuple(text.split())
+
+
 CONCEPTS = """
 weather forecast temperature climate sunny rain rainy snow wind windy humidity umbrella 天气 气温 温度 下雨 下雪 刮风 预报 多少度 几度 带伞
 calculate calculator calculation compute math mathematical arithmetic evaluate expression equation formula 计算 算一下 算算 算式 等于 数学 表达式
@@ -17,7 +23,7 @@ timezone zone 时区
 file document filename 文件 文档
 path filepath 路径
 line row 行
-read open view show display content cat print 读 读取 打开 查看 看看 看一下 内容 显示
+read open view show display content 读 读取 打开 查看 看看 看一下 内容 显示
 list ls directory folder dir entry 列出 列表 目录 文件夹 有哪些 列一下
 search find lookup query grep google 搜索 搜 查找 找 找一下 查询 查 查一下 检索 寻找
 pattern regex regexp match 匹配 模式
@@ -106,57 +112,67 @@ ticket issue bug 工单 问题单
 """
 
 STOP = frozenset(
+    words_of(
+        """
+    a an the of to from in on at for with by as like is are was were be been being am do
+    does did has have had what which who whom whose how why when that this these those it
+    its i me my you your we us our he she they them can could would should will shall may
+    might must please tell give let know want need like just and or but if then also so
+    there here too about into some any all each other than such s t d ll re m ve not no yes
+    if up out over use using used via per get gets getting got retrieve retrieves much more
+    most very really thanks thank ok okay whether given return returns
     """
-    a an the of in on at for with by as is are was were be been being am do does did has have
-    had what which who whom whose how why when that this these those it its i me my you your
-    we us our he she they them can could would should will shall may might must please tell
-    give let know want need like just and or but if then also so there here too about into
-    some any all each other than such s t d ll re m ve not no yes if up out over use using
-    used via per get gets getting got retrieve retrieves much more most very really thanks thank ok okay whether given return returns
-    """.split()
+    )
 )
 """English words that say nothing about which tool is meant."""
 
-CHINESE_STOP = tuple(
+CHINESE_STOP = words_of(
     """
-    怎么样 怎样 如何 什么 请问 请你 请帮我 帮我 帮忙 麻烦 告诉我 告诉 给我 我想知道 我想 我要 想要
-    一下 一个 这个 那个 哪个 哪些 是不是 有没有 是否 可以 能不能 能 会 吗 呢 吧 啊 呀 了 的 地 得
-    是 在 有 和 与 跟 及 以及 还有 并且 并 然后 或者 或 请 你 我 他 她 它 我们 你们 把 将 被 用 给 为
+    怎么样 怎样 如何 什么 请问 请你 请帮我 帮我 帮忙 麻烦 告诉我 告诉 给我 我想知道 我想 我要 想要 一下 一个 这个 那个 哪个 哪些 是不是 有没有 是否 可以
+    能不能 能 会 吗 呢 吧 啊 呀 了 的 地 得 是 在 有 和 与 跟 及 以及 还有 并且 并 然后 或者 或 请 你 我 他 她 它 我们 你们 把 将 被 用 给 为
     对 从 到 里 上 下 中 这 那 哪 谁 多 个 些 也 都 就 再 还 又 很 太 当前 目前 最近 关于 所有 需要
-    """.split()
+    """
 )
 """Chinese words that say nothing about which tool is meant."""
 
-PLACES = """
-北京 上海 广州 深圳 杭州 南京 成都 重庆 武汉 西安 天津 苏州 香港 澳门 台北 东京 大阪 京都 首尔 新加坡 曼谷
-巴黎 伦敦 柏林 罗马 马德里 莫斯科 纽约 旧金山 洛杉矶 芝加哥 西雅图 波士顿 华盛顿 多伦多 温哥华 悉尼 墨尔本 迪拜
-中国 日本 韩国 美国 英国 法国 德国 意大利 西班牙 俄罗斯 印度 加拿大 澳大利亚 青岛 大连 厦门 长沙 郑州 济南 哈尔滨
-沈阳 昆明 合肥 福州 宁波 无锡 贵阳 南宁 兰州 海口 三亚 拉萨 乌鲁木齐 呼和浩特 太原 石家庄 南昌
-""".split()
+PLACES = words_of(
+    """
+    北京 上海 广州 深圳 杭州 南京 成都 重庆 武汉 西安 天津 苏州 香港 澳门 台北 东京 大阪 京都 首尔 新加坡 曼谷 巴黎 伦敦 柏林 罗马 马德里 莫斯科 纽约
+    旧金山 洛杉矶 芝加哥 西雅图 波士顿 华盛顿 多伦多 温哥华 悉尼 墨尔本 迪拜 中国 日本 韩国 美国 英国 法国 德国 意大利 西班牙 俄罗斯 印度 加拿大 澳大利亚
+    青岛 大连 厦门 长沙 郑州 济南 哈尔滨 沈阳 昆明 合肥 福州 宁波 无锡 贵阳 南宁 兰州 海口 三亚 拉萨 乌鲁木齐 呼和浩特 太原 石家庄 南昌
+    """
+)
 """Places written in Chinese, where no capital letter shows a name."""
 
-UNITS = (
-    "km m cm mm mi ft in kg g mg lb lbs oz c f k am pm s ms h hr hrs min mins gb mb kb usd eur gbp "
-    "st nd rd th px pt x"
-).split()
+UNITS = words_of(
+    """
+    km m cm mm mi ft in kg g mg lb lbs oz c f k am pm s ms h hr hrs min mins gb mb kb usd
+    eur gbp st nd rd th px pt x
+    """
+)
 """Letters that may follow a number without making it a code."""
 
 PLACES_LATIN = frozenset(
+    words_of(
+        """
+    paris tokyo london berlin rome madrid moscow beijing shanghai guangzhou shenzhen
+    hangzhou chengdu singapore seoul osaka kyoto bangkok sydney melbourne dubai chicago
+    boston seattle toronto vancouver amsterdam vienna prague lisbon barcelona milan munich
+    hamburg zurich geneva dublin oslo stockholm copenhagen helsinki warsaw budapest athens
+    istanbul cairo delhi mumbai washington miami denver dallas houston france germany japan
+    china india spain italy england
     """
-    paris tokyo london berlin rome madrid moscow beijing shanghai guangzhou shenzhen hangzhou
-    chengdu singapore seoul osaka kyoto bangkok sydney melbourne dubai chicago boston seattle
-    toronto vancouver amsterdam vienna prague lisbon barcelona milan munich hamburg zurich geneva
-    dublin oslo stockholm copenhagen helsinki warsaw budapest athens istanbul cairo delhi mumbai
-    washington miami denver dallas houston france germany japan china india spain italy england
-    """.split()
+    )
 )
 """Places people also write without a capital letter."""
 
-LANGUAGES = """
-english french german spanish italian portuguese russian chinese japanese korean arabic hindi dutch
-swedish polish turkish greek latin 英语 英文 法语 法文 德语 德文 西班牙语 意大利语 葡萄牙语 俄语 俄文
-中文 汉语 日语 日文 韩语 韩文 阿拉伯语
-""".split()
+LANGUAGES = words_of(
+    """
+    english french german spanish italian portuguese russian chinese japanese korean arabic
+    hindi dutch swedish polish turkish greek latin 英语 英文 法语 法文 德语 德文 西班牙语 意大利语 葡萄牙语 俄语 俄文 中文
+    汉语 日语 日文 韩语 韩文 阿拉伯语
+    """
+)
 
 WEEKDAYS = {
     "Monday": "星期一",
@@ -196,6 +212,7 @@ ROLES = {
     "path": "path file filename filepath directory folder dir document 文件 路径 目录 文件名",
     "url": "url uri link website webpage endpoint href 网址 链接",
     "email": "email mail recipient to cc bcc sender receiver 邮箱 收件人",
+    "glob": "glob globs include exclude",
     "zone": "timezone tz zone 时区",
     "date": "date day deadline due birthday departure arrival checkin checkout when 日期",
     "time": "time hour clock 时间",
@@ -217,6 +234,7 @@ KINDS = {
     "path": ("path", "quoted"),
     "url": ("url",),
     "email": ("email",),
+    "glob": ("glob",),
     "zone": ("zone", "place", "name"),
     "date": ("date", "datetime"),
     "time": ("time", "datetime"),

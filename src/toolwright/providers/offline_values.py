@@ -25,34 +25,69 @@ _PATTERNS = (
     ("date", r"(?<![\w/-])\d{4}-\d{1,2}-\d{1,2}(?![\w-])|(?<!\d)\d{4}年\d{1,2}月\d{1,2}[日号]"),
     ("phone", r"(?<!\w)\+\d[\d -]{6,}\d|(?<![\w-])\d{3}-\d{3,4}-\d{4}(?![\w-])"),
     ("time", r"(?<![\d:])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?!\d)(?:\s?[ap]\.?m\b\.?)?"),
-    ("zone", r"\b(?:UTC|GMT)\b|\b(?:Africa|America|Asia|Atlantic|Australia|Europe|Pacific)/[A-Z]\w+"),
+    (
+        "zone",
+        r"\b(?:UTC|GMT)\b|\b(?:Africa|America|Asia|Atlantic|Australia|Europe|Pacific)/[A-Z]\w+",
+    ),
+    ("glob", r"(?<![\w*.)])\*{1,2}(?:[/.][\w*?.\[\]{},/-]*[\w*\]}])(?![\w(])"),
     ("path", r"(?<![\w/])(?:\.{1,2}/|~/|/)[\w.@+/-]*\w/?"),
     ("path", r"(?<![\w/])(?:[\w@+-]+/)+[\w.@+-]*\.[A-Za-z0-9]{1,8}(?![\w/])"),
-    ("path", r"(?<![\w/])(?!(?:and/or|he/she|yes/no|on/off|input/output|tcp/ip|km/h)\b)(?=[\w@+-]*[A-Za-z]{2})[\w@+-]{2,}/(?=[\w.@+/-]*[A-Za-z]{2})[\w.@+/-]*[\w/]"),
-    ("path", rf"(?<!{_ASCII})[A-Za-z0-9+-][A-Za-z0-9_+.-]*\.(?=[A-Za-z])[A-Za-z0-9]{{1,8}}(?!{_ASCII})"),
-    ("path", rf"(?<!{_ASCII})\.[a-z][a-z0-9.-]+|\b(?:Makefile|Dockerfile|LICENSE|README|CHANGELOG)\b"),
+    (
+        "path",
+        r"(?<![\w/])(?!(?:and/or|he/she|yes/no|on/off|input/output|tcp/ip|km/h)\b)(?=[\w@+-]*[A-Za-z]{2})[\w@+-]{2,}/(?=[\w.@+/-]*[A-Za-z]{2})[\w.@+/-]*[\w/]",
+    ),
+    ("path", r"(?<![\w/])[A-Za-z0-9_][\w.-]*/(?=[\s,;，。?]|$)"),
+    (
+        "path",
+        rf"(?<!{_ASCII})[A-Za-z0-9+-][A-Za-z0-9_+.-]*\.(?=[A-Za-z])[A-Za-z0-9]{{1,8}}(?!{_ASCII})",
+    ),
+    (
+        "path",
+        rf"(?<!{_ASCII})\.[a-z][a-z0-9.-]+|\b(?:Makefile|Dockerfile|LICENSE|README|CHANGELOG)\b",
+    ),
 )
-_SOURCES = tuple((kind, re.compile(pattern, re.I if "tcp" in pattern else 0)) for kind, pattern in _PATTERNS)
+_SOURCES = tuple(
+    (kind, re.compile(pattern, re.I if "tcp" in pattern else 0)) for kind, pattern in _PATTERNS
+)
 _NUMBER = re.compile(
     r"(?<![\w.])(?P<sign>-(?=[\d.]))?(?P<body>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
     rf"(?:[eE](?P<exponent>[+-]?\d{{1,3}})(?!\w))?(?=(?:{'|'.join(table.UNITS)})\b|(?![A-Za-z_]|\.?\d))|(?<=[{_HAN}])(?P<after>\d+(?:\.\d+)?)",
     re.IGNORECASE,
 )
-_CODE = re.compile(rf"(?<![\w.-])(?!\d+(?:e\d+|{'|'.join(table.UNITS)})\b)" + r"(?=[A-Za-z_-]*\d)(?=\d*[A-Za-z_-])[A-Za-z0-9][\w-]*[A-Za-z0-9](?![\w-])", re.IGNORECASE)
+_CODE = re.compile(
+    rf"(?<![\w.-])(?!\d+(?:e\d+|{'|'.join(table.UNITS)})\b)"
+    + r"(?=[A-Za-z_-]*\d)(?=\d*[A-Za-z_-])[A-Za-z0-9][\w-]*[A-Za-z0-9](?![\w-])",
+    re.IGNORECASE,
+)
 _SYMBOL = re.compile(r"(?<![\w$])\$?([A-Z]{2,5})(?![\w])")
 _NAMES = re.compile(_NAME)
 _LOWER_PLACE = re.compile(r"\b(?:in|at|near|for|of|to|from)\s+([a-zà-ÿ]{3,})\b|\b([a-z]{4,})\b")
 _COUNTS = {
-    **dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True)),
-    **{"eleven": 11, "twelve": 12, "dozen": 12, "twenty": 20, "hundred": 100, "thousand": 1000},
+    **dict(
+        zip(
+            ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
+            range(1, 11),
+            strict=True,
+        )
+    ),
+    "eleven": 11,
+    "twelve": 12,
+    "dozen": 12,
+    "twenty": 20,
+    "hundred": 100,
+    "thousand": 1000,
 }
 _COUNT = re.compile(rf"\b(?:{'|'.join(_COUNTS)})\b", re.I)
 _HAN_COUNTS = dict(zip("一两二三四五六七八九十", (1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10), strict=True))
 _HAN_COUNT = re.compile(r"([一两二三四五六七八九十])(?=[个条张只天次位份项行页本倍人件周年月日楼])")
 _NOT_NAMES = frozenset(
-    "i i'm i'd i'll what's how's it's let's who's where's that's monday tuesday wednesday thursday "
-    "friday saturday sunday january february march april june july august september october "
-    "november december ok please".split()
+    table.words_of(
+        """
+    i i'm i'd i'll what's how's it's let's who's where's that's monday tuesday wednesday
+    thursday friday saturday sunday january february march april june july august september
+    october november december ok please
+    """
+    )
 )
 _RUN = re.compile(f"[{_HAN}]+")
 _HAN_FILE = re.compile(f"([{_HAN}]+)[\\w-]*\\.[A-Za-z][A-Za-z0-9]{{0,7}}(?![A-Za-z0-9_])")
@@ -89,7 +124,7 @@ def find_values(text: str) -> tuple[Value, ...]:
     """
     found: list[Value] = []
     for match in _HAN_FILE.finditer(text):
-        cut = _known_prefix(match[1])
+        cut = _known_prefix(match[1], match[0][len(match[1])] != ".")
         found.append(Value("path", match[0][cut:], match.start() + cut, match.end()))
     for kind, source in _SOURCES:
         for match in source.finditer(text):
@@ -99,8 +134,9 @@ def find_values(text: str) -> tuple[Value, ...]:
     inside: list[Value] = []
     for sums in find_expressions(text):
         _claim(found, Value("expression", sums.text, sums.start, sums.end))
-        if sums.operators == 1 and found[-1].value == sums.text:  # may be meant for add(a, b), too
-            inside += [n for n in numbers if sums.start <= n.start < sums.end]
+        if found[-1].value == sums.text:  # one operation may also be meant for add(a, b)
+            kind = "number" if sums.operators == 1 else "term"
+            inside += [n._replace(kind=kind) for n in numbers if sums.start <= n.start < sums.end]
     for value in (*_codes(text), *numbers, *_names(text), *_chinese(text), *_lower(text)):
         _claim(found, value)
     found += inside
@@ -175,7 +211,7 @@ def _ordinary(word: str, opening: bool) -> bool:
     lower = word.lower().replace("’", "'")
     if lower in _NOT_NAMES or lower in table.STOP or lower.split("'")[0] in table.STOP:
         return True
-    return lower not in table.PLACES_LATIN and (len(lower) == 1 or opening and _everyday(lower))
+    return lower not in table.PLACES_LATIN and (len(lower) == 1 or (opening and _everyday(lower)))
 
 
 def _everyday(lower: str) -> bool:
@@ -183,7 +219,22 @@ def _everyday(lower: str) -> bool:
 
 
 _IDEAS = frozenset(line.split()[0] for line in table.CONCEPTS.strip().splitlines())
-_OPENERS = frozenset("use try make turn put take say explain describe compare check start".split())
+_OPENERS = frozenset(
+    [
+        "use",
+        "try",
+        "make",
+        "turn",
+        "put",
+        "take",
+        "say",
+        "explain",
+        "describe",
+        "compare",
+        "check",
+        "start",
+    ]
+)
 
 
 def _lower(text: str) -> list[Value]:
@@ -216,7 +267,12 @@ def _chinese(text: str) -> list[Value]:
     return found
 
 
-def _known_prefix(run: str) -> int:
-    """How many characters before a file name are ordinary words: 4 of 请读取数据(.csv)."""
-    cut = [piece.start for piece in pieces(run) if not piece.known]
-    return cut[-1] if cut else 0
+def _known_prefix(run: str, goes_on: bool) -> int:
+    """How many characters before a file name are ordinary words: 4 in 请读取数据.csv.
+
+    Args:
+        run: The Chinese characters up to the first other one.
+        goes_on: Whether the name has more characters before its dot.
+    """
+    last = pieces(run)[-1]
+    return len(run) if last.known and goes_on else last.start
