@@ -166,7 +166,9 @@ def _from_folder(folder: Path, name: str) -> list[AnyTool]:
         module = _in_package(folder, file) if is_package else load_file(file)
         found += _own(module, _tools_in(module))
     if not found:
-        raise SetupError(f"no file in {shown(folder)} defines a tool: decorate functions with @tool")
+        raise SetupError(
+            f"no file in {shown(folder)} defines a tool: decorate functions with @tool"
+        )
     return [_pick(Toolset(found), name, shown(folder))] if name else found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from toolwright.call.approve import Rules, approval
@@ -13,7 +13,7 @@ from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
 from toolwright.call.pipeline import Entry
-from toolwright.call.step import Handler, compose
+from toolwright.call.step import Handler, compose, rechecks, settle
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import revalidate
 from toolwright.context import Run, ToolContext
@@ -94,14 +94,15 @@ class Toolset:
 
     def _compose(self, made: AnyTool) -> Handler:
         """Everything around a tool's body, put together once."""
-        inner = self._invoke
+        inner, steps = self._invoke, (*self.steps, *made.steps)
         if self.rules is not None or made.approval is not False:
+            guards = rechecks(steps)
 
-            def again(prepared: Prepared, context: ToolContext[Any]) -> Awaitable[object]:
-                return inner(prepared, context)
+            async def again(prepared: Prepared, context: ToolContext[Any]) -> object:
+                return await inner(await settle(prepared, context, guards, guards), context)
 
             inner = compose([approval(made.approval, self.rules, again)], inner, revalidate)
-        return compose((*self.steps, *made.steps), inner, revalidate)
+        return compose(steps, inner, revalidate)
 
     # — as a collection —
 

@@ -81,7 +81,9 @@ def _content(word: str) -> str:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         siblings = _siblings(path)
         hint = f"; {did_you_mean(path.name, siblings)}" if siblings else ""
-        raise UsageProblem(f"cannot read {str(path)!r}: {why}{hint} (for text that begins with @, write @@)") from None
+        raise UsageProblem(
+            f"cannot read {str(path)!r}: {why}{hint} (for text that begins with @, write @@)"
+        ) from None
 
 
 def _siblings(path: Path) -> list[str]:
@@ -136,7 +138,11 @@ def convert(text: str, schema: Schema, root: Schema) -> object:
         return text
     if "boolean" in allowed and text.lower() in ("true", "false"):
         return text.lower() == "true"
-    if "array" in allowed and not isinstance(value, list) and not ("object" in allowed or value is None):
+    if (
+        "array" in allowed
+        and not isinstance(value, list)
+        and not ("object" in allowed or value is None)
+    ):
         return [convert(text, _items(schema, root), root)]
     return text if value is _NOTHING else value
 

@@ -20,7 +20,10 @@ FORMS: dict[str, Form] = {form: form for form in get_args(Form)} | {"openai": "o
 
 def command(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="Where the tools are.")],
-    tool: Annotated[str, typer.Argument(metavar="[TOOL]", help="One of them; all by default.", show_default=False)] = "",
+    tool: Annotated[
+        str,
+        typer.Argument(metavar="[TOOL]", help="One of them; all by default.", show_default=False),
+    ] = "",
     provider: Annotated[
         str, typer.Option("--provider", "-p", help="openai, anthropic, bedrock, gemini, mcp ...")
     ] = "openai",
@@ -35,7 +38,9 @@ def command(
     """
     form = FORMS.get(provider.lower())
     if form is None:
-        raise UsageProblem(f"there is no provider {provider!r}; {did_you_mean(provider, list(FORMS))}")
+        raise UsageProblem(
+            f"there is no provider {provider!r}; {did_you_mean(provider, list(FORMS))}"
+        )
     with stdout_kept_clean():
         tools = load_target(target)
     if tool and tool not in tools:

@@ -83,7 +83,9 @@ def _row(columns: tuple[list[str], list[str], list[str]], widths: tuple[int, int
     """One tool's lines: each column goes on below itself."""
     lines = []
     for index in range(max(map(len, columns))):
-        name, arguments, about = (column[index] if index < len(column) else "" for column in columns)
+        name, arguments, about = (
+            column[index] if index < len(column) else "" for column in columns
+        )
         left = styled(name, BOLD, sys.stdout) + " " * (widths[0] - cells(name))
         middle = styled(arguments, CYAN, sys.stdout) + " " * (widths[1] - cells(arguments))
         lines.append((left + middle + about).rstrip())

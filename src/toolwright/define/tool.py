@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import FrameType
 from typing import (
@@ -245,6 +246,38 @@ class Tool(Generic[P, R]):
     async def ainvoke(self, value: object = "", run: Run[Any] | None = None) -> Any:
         """`invoke`, to be awaited."""
         return await _lent().ainvoke(self, value, run)
+
+    @classmethod
+    def from_schema(
+        cls,
+        name: str,
+        description: str,
+        parameters: Mapping[str, object],
+        on_invoke: Callable[[ToolContext[Any], dict[str, Any]], Any],
+        **options: Unpack[ToolOptions],
+    ) -> Tool[..., Any]:
+        """Make a tool of a JSON Schema and a function that takes all arguments as one dict.
+
+        Args:
+            name: The tool's name.
+            description: For the model.
+            parameters: JSON Schema of the arguments.
+            on_invoke: Sync or async; receives the context and the validated arguments.
+            options: See `ToolOptions`.
+
+        Raises:
+            DefinitionError: if the schema does not compile or describes no object.
+
+        >>> schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        >>> Tool.from_schema("double", "", schema, lambda _, a: a["n"] * 2).invoke({"n": 4})
+        8
+        """
+
+        def call(_tool_context: ToolContext[Any], /, **arguments: Any) -> Any:
+            return on_invoke(_tool_context, arguments)
+
+        options.setdefault("inline", inspect.iscoroutinefunction(on_invoke))
+        return _compile(call, (name, description), parameters, options, calling_frame())
 
     @classmethod
     def from_function(
