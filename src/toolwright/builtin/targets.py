@@ -33,6 +33,8 @@ from toolwright.errors import DuplicateToolError, SetupError
 
 ALL = "builtin"
 """The target that stands for all builtins."""
+LISTED = 12
+"""Most names listed where no near one is found."""
 
 _OPTION = re.compile(r"[A-Za-z_]\w*=")
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -134,7 +136,7 @@ def _builtin(base: str, name: str) -> Iterator[Any]:
 def _pick(tools: Toolset, name: str, base: str) -> AnyTool:
     if name in tools:
         return tools[name]
-    raise SetupError(f"{base} has no tool {name!r}; {_choice(name, tools.names)}")
+    raise SetupError(f"{base} has no tool {name!r}; {did_you_mean(name, tools.names)}")
 
 
 # — files and modules —
@@ -147,7 +149,7 @@ def _module(base: str) -> types.ModuleType:
         if path.is_file():
             return load_file(path)
         siblings = [shown(other) for other in files_of(path.parent)] if path.parent.is_dir() else []
-        raise SetupError(f"there is no file {base!r}; {_choice(shown(path), siblings)}")
+        raise SetupError(f"there is no file {base!r}; {did_you_mean(shown(path), siblings)}")
     module = load_module(base) if _MODULE.fullmatch(base) else None
     if module is None:
         raise SetupError(_nothing(base))
@@ -201,12 +203,12 @@ def _attribute(module: types.ModuleType, name: str, base: str) -> object:
 
 def _no_attribute(module: types.ModuleType, value: object, part: str, base: str) -> str:
     if value is not module:
-        return f"{type(value).__name__} in {base} has no {part!r}; {_choice(part, dir(value))}"
+        return f"{type(value).__name__} in {base} has no {part!r}; {did_you_mean(part, dir(value))}"
     for item in _tools_in(module):
         if item.name == part:  # the tool's name is not the variable's
             variable = next(k for k, v in vars(module).items() if v is item)
             return f"{base} keeps the tool {part!r} as {variable!r}; say {base}:{variable}"
-    return f"{base} has no {part!r}; {_choice(part, _public(module))}"
+    return f"{base} has no {part!r}; {did_you_mean(part, _public(module))}"
 
 
 def _tools_in(module: types.ModuleType) -> list[AnyTool]:
@@ -308,14 +310,18 @@ def _bound(value: object) -> list[AnyTool]:
 
 def _nothing(base: str) -> str:
     names = [ALL, *BUILTINS, *(shown(path) for path in files_of(Path()))]
-    return f"{base!r} is no file, no folder, no module and no builtin; {_choice(base, names)}"
+    return f"{base!r} is no file, no folder, no module and no builtin; {did_you_mean(base, names)}"
 
 
-def _choice(wrong: str, names: Iterable[str]) -> str:
-    """A hint at what could have been meant, or else at what there is."""
+def did_you_mean(wrong: str, names: Iterable[str]) -> str:
+    """A hint at what could have been meant, or else at what there is.
+
+    >>> did_you_mean("serch", ["search", "read"]), did_you_mean("x", ["search", "read"])
+    ("did you mean 'search'?", 'there is search, read')
+    """
     known: Sequence[str] = [name for name in names if not name.startswith("__")]
-    near = difflib.get_close_matches(wrong, known, 3, 0.5)
+    near = difflib.get_close_matches(wrong, known, 3)
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
-    more = " ..." if len(known) > 12 else ""
-    return f"there is {', '.join(known[:12])}{more}" if known else "there is nothing else there"
+    more = " ..." if len(known) > LISTED else ""
+    return f"there is {', '.join(known[:LISTED])}{more}" if known else "there is none"

@@ -6,10 +6,10 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from toolwright.builtin.targets import load_target
+from toolwright.builtin.targets import did_you_mean, load_target
 from toolwright.cli.exits import UsageProblem
 from toolwright.cli.terminal import YELLOW, answer, note, stdout_kept_clean
-from toolwright.cli.text import did_you_mean, pretty
+from toolwright.cli.text import pretty
 from toolwright.define.definition import Form, definition
 from toolwright.define.names import POLICIES, wire_names
 from toolwright.define.tool import AnyTool

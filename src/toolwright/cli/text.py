@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolwright.messages import ToolCall
@@ -171,18 +170,3 @@ def count(number: int, noun: str) -> str:
     ('1 call', '2,000 calls')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-# — did you mean —
-
-
-def did_you_mean(wrong: str, known: Sequence[str]) -> str:
-    """A hint at what could have been meant, or else at what there is.
-
-    >>> did_you_mean("serch", ["search", "read"]), did_you_mean("x", ["search", "read"])
-    ("did you mean 'search'?", 'there is search, read')
-    """
-    near = difflib.get_close_matches(wrong, known, 3, 0.5)
-    if near:
-        return f"did you mean {' or '.join(map(repr, near))}?"
-    return f"there is {', '.join(known)}" if known else "there is none"
