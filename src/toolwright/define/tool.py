@@ -54,8 +54,12 @@ class Prepared:
 
     call: ToolCall
     tool: Tool[..., Any]
-    arguments: dict[str, object]
+    arguments: dict[str, Any]
     changes: tuple[str, ...] = ()
+
+    def change(self, **arguments: Any) -> Prepared:
+        """The call with some arguments changed; they are validated again before it goes on."""
+        return Prepared(self.call, self.tool, {**self.arguments, **arguments}, self.changes)
 
 
 Proceed: TypeAlias = Callable[[Prepared], Awaitable[object]]
