@@ -70,7 +70,7 @@ def own_type(node: Node, place: Place, run: Run) -> Node:
         if any(sign in node for sign in signs):
             run.lose(place, "type", f"{run.dialect.provider} wants a type; taken for {kind}")
             return {**node, "type": kind}
-    run.refuse(place, "type", f"{run.dialect.provider} wants a type, and any value fits here")
+    run.refuse(place, "any value", f"{run.dialect.provider} wants a type, and every one fits here")
     return node
 
 
