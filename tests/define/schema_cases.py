@@ -323,6 +323,8 @@ def fill_unset(value: Json, schema: Json, root: Json) -> Json:
     schema = _fitting(resolve(schema, root), value, root)
     if isinstance(schema, bool):
         return value
+    for branch in schema.get("allOf", ()):
+        value = fill_unset(value, branch, root)
     if isinstance(value, dict):
         known = schema.get("properties", {})
         filled = {k: fill_unset(v, known.get(k, {}), root) for k, v in value.items()}
