@@ -8,11 +8,11 @@ import math
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary, finalize
 
 from toolwright.errors import MissingExtraError, ModelError, SetupError
 from toolwright.messages import AssistantMessage
@@ -28,6 +28,9 @@ except ImportError as error:
 
 _PATH = "/chat/completions"
 _OWN_HOSTS = ("api.openai.com", ".openai.azure.com", ".api.openai.com")
+
+
+_Clients: TypeAlias = WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI]
 
 
 class OpenAIChat:
@@ -78,8 +81,8 @@ class OpenAIChat:
             "max_retries": max_retries,
             "timeout": openai.NOT_GIVEN if timeout is None else timeout,
         }
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI]
-        self._clients = WeakKeyDictionary()
+        self._clients = _Clients()
+        finalize(self, _hang_up, self._clients).atexit = False
         self._first: openai.AsyncOpenAI | None
         self._first = self._given or self._new_client()
         host = self._first.base_url.host
@@ -161,6 +164,23 @@ class OpenAIChat:
             raise SetupError(
                 f"OpenAIChat({self.name!r}): no API key; set OPENAI_API_KEY or pass api_key="
             ) from error
+
+
+def _hang_up(clients: _Clients) -> None:
+    """Close the clients of a model that is gone, each on its own loop while that runs."""
+    for loop, client in list(clients.items()):
+        with suppress(RuntimeError):  # the loop has closed meanwhile
+            if loop.is_running():
+                loop.call_soon_threadsafe(_close_soon, client)
+
+
+def _close_soon(client: openai.AsyncOpenAI) -> None:
+    task = asyncio.ensure_future(client.close())
+    _closing.add(task)
+    task.add_done_callback(_closing.discard)
+
+
+_closing: set[asyncio.Future[None]] = set()
 
 
 def _checked(client: object) -> openai.AsyncOpenAI | None:
