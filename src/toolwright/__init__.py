@@ -37,7 +37,7 @@ from toolwright.define.tool import Prepared, Proceed, Step, Tool, tool
 
 # 2. A call becomes a message.
 from toolwright.call.toolset import Toolset
-import toolwright.call.direct as _direct  # gives tools their `invoke`
+import toolwright.call.direct  # noqa: F401 - gives tools their `invoke`
 
 # 3. Messages grow until the model stops calling.
 from toolwright.agent.agent import Agent, RunResult

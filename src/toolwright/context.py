@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from time import perf_counter, time
 from typing import Generic, TypeVar
 
+from toolwright.approval import Approver, Decision
 from toolwright.errors import Cancelled
 from toolwright.events import Event, Progress
 from toolwright.messages import ToolCall, Usage
@@ -83,19 +84,28 @@ class Run(Generic[C]):
         agent: The agent that runs, if one does.
         listeners: Called with each event, in order. One that raises is logged and goes on.
         cancel: Token that stops the run.
+        approver: Asked when a call needs approval; without one such a call is refused, or, in an
+            agent, suspends the run.
+
+    Attributes:
+        notes: What steps remember during the run, each under itself.
     """
 
     __slots__ = (
         "agent",
+        "approver",
         "cancel",
         "context",
+        "decisions",
         "failures",
         "id",
         "inject",
         "listeners",
+        "notes",
         "seq",
         "state",
         "store",
+        "suspends",
         "usage",
     )
 
@@ -109,6 +119,7 @@ class Run(Generic[C]):
         agent: object = None,
         listeners: tuple[Listener, ...] = (),
         cancel: CancelToken | None = None,
+        approver: Approver | None = None,
     ) -> None:
         self.id = secrets.token_hex(8)
         self.context = context
@@ -120,6 +131,10 @@ class Run(Generic[C]):
         self.cancel = cancel or CancelToken()
         self.listeners = listeners
         self.seq = 0
+        self.approver = approver
+        self.notes: dict[object, object] = {}
+        self.decisions: dict[tuple[str, str], Decision] = {}
+        self.suspends = False
         self.failures: dict[tuple[str, str], tuple[str, int]] = {}
 
     def next(self) -> tuple[int, float, str]:
@@ -150,7 +165,16 @@ class ToolContext(Generic[C]):
         deadline: `time.perf_counter` value at which the call is stopped; None if never.
     """
 
-    __slots__ = ("_ended", "_last", "_loop", "_pending", "call", "deadline", "run", "tool_name")
+    __slots__ = (
+        "_ended",
+        "_last",
+        "_loop",
+        "_pending",
+        "call",
+        "deadline",
+        "run",
+        "tool_name",
+    )
 
     def __init__(self, call: ToolCall, tool_name: str, run: Run[C]) -> None:
         self.call = call

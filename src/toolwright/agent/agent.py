@@ -9,7 +9,10 @@ from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from toolwright.agent.correction import Correction, Corrections
 from toolwright.agent.loop import Plan, advance
+from toolwright.agent.saved import RunState
 from toolwright.agent.transcript import repair
+from toolwright.approval import Approver, Decision, Ticket
+from toolwright.call.approve import Rules, accepted
 from toolwright.call.bridge import run_sync
 from toolwright.call.toolset import Toolish, Toolset, as_toolset
 from toolwright.content import Content
@@ -31,8 +34,8 @@ from toolwright.record import record
 C = TypeVar("C")
 MAX_TURNS = 25
 
-Prompt = Content | Sequence[Message]
-"""What the person says, or a whole transcript to go on from."""
+Prompt = Content | Sequence[Message] | RunState
+"""What the person says, or a transcript or a saved run to go on from."""
 
 
 @record
@@ -46,6 +49,7 @@ class RunResult:
         usage: Tokens and requests spent.
         corrections: How often the model had to mend its calls, by tool.
         run_id: The id in the run's events.
+        pending: Calls that wait for a person; the run goes on from `state` with decisions.
     """
 
     output: str
@@ -54,10 +58,19 @@ class RunResult:
     usage: Usage
     corrections: Mapping[str, Correction]
     run_id: str
+    pending: tuple[Ticket, ...] = ()
+
+    @property
+    def state(self) -> RunState:
+        """Where the run stands; goes to JSON and back, and into `Agent.run`."""
+        return RunState(tuple(self.messages), self.pending)
 
 
 class RunOptions(TypedDict, Generic[C], total=False):
-    """What a run may be given besides the prompt; see `Run`."""
+    """What a run may be given besides the prompt; see `Run`.
+
+    `decisions` answer the tickets of the saved run it goes on from.
+    """
 
     context: C
     state: MutableMapping[str, object]
@@ -65,6 +78,8 @@ class RunOptions(TypedDict, Generic[C], total=False):
     inject: Mapping[str, object]
     listeners: Sequence[Listener]
     cancel: CancelToken
+    approver: Approver
+    decisions: Sequence[Decision]
 
 
 _connect: list[Callable[[str], Model]] = []
@@ -86,6 +101,7 @@ class Agent:
         settings: How to sample.
         max_turns: How often the model may be asked in one run.
         steps: Steps around every call, outside those of the tools.
+        rules: Which calls are refused, asked about or let through; those of a `Toolset` otherwise.
 
     Raises:
         SetupError: for a model name nobody knows, or tools that cannot be wired up.
@@ -101,6 +117,7 @@ class Agent:
         settings: Settings | None = None,
         max_turns: int = MAX_TURNS,
         steps: Sequence[Step] = (),
+        rules: Rules | None = None,
     ) -> None:
         if isinstance(model, str):
             if not _connect:
@@ -109,7 +126,7 @@ class Agent:
         self.name = name
         self.instructions = instructions
         toolset = as_toolset(tools)
-        self.tools = toolset.around(*steps) if steps else toolset
+        self.tools = toolset.around(*steps, rules=rules) if steps or rules else toolset
         self._plan = Plan(model, self.tools, settings or Settings(), max_turns)
 
     @property
@@ -128,7 +145,7 @@ class Agent:
             ModelError: the model failed.
             SetupError: the program is wired up wrongly.
         """
-        run = self._new_run(options)
+        run = self._new_run(prompt, options)
         return await self._work(self._messages(prompt), run)
 
     def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult:
@@ -137,19 +154,24 @@ class Agent:
 
     def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunStream:
         """`run`, with its events as they happen: ``async for event in agent.stream(...)``."""
-        run = self._new_run(options)
+        run = self._new_run(prompt, options)
         return RunStream(run, lambda: self._work(self._messages(prompt), run))
 
-    def _new_run(self, options: RunOptions[Any]) -> Run[Any]:
+    def _new_run(self, prompt: Prompt, options: RunOptions[Any]) -> Run[Any]:
         given: dict[str, Any] = dict(options)
         listeners = tuple(given.pop("listeners", ()))
-        return Run(given.pop("context", None), agent=self, listeners=listeners, **given)
+        decisions = given.pop("decisions", ())
+        run = Run(given.pop("context", None), agent=self, listeners=listeners, **given)
+        tickets = prompt.pending if isinstance(prompt, RunState) else ()
+        run.decisions = accepted(tickets, decisions)
+        run.suspends = True
+        return run
 
     def _messages(self, prompt: Prompt) -> list[Message]:
         head: list[Message] = [SystemMessage(self.instructions)] if self.instructions else []
         if isinstance(prompt, str):
             return [*head, UserMessage(prompt)]
-        items: list[Any] = list(prompt)
+        items: list[Any] = list(prompt.messages if isinstance(prompt, RunState) else prompt)
         if not any(hasattr(item, "content") for item in items):
             return [*head, UserMessage(tuple(items))]
         transcript = repair(items)
@@ -160,12 +182,13 @@ class Agent:
     async def _work(self, messages: list[Message], run: Run[Any]) -> RunResult:
         run.state["messages"] = messages
         corrections = Corrections()
+        tickets: list[Ticket] = []
         if run.listeners:
             run.emit(RunStarted(*run.next(), self.model.name))
         reason: EndReason = "error"
         problem = ""
         try:
-            reason = await advance(self._plan, messages, run, corrections)
+            reason = await advance(self._plan, messages, run, corrections, tickets)
         except asyncio.CancelledError:
             reason = "cancelled"
             raise
@@ -176,7 +199,13 @@ class Agent:
             if run.listeners:
                 run.emit(RunFinished(*run.next(), reason, problem))
         return RunResult(
-            _output(messages, reason), messages, reason, run.usage, corrections.by_tool(), run.id
+            _output(messages, reason),
+            messages,
+            reason,
+            run.usage,
+            corrections.by_tool(),
+            run.id,
+            tuple(tickets),
         )
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from toolwright.agent.assemble import Assembly
 from toolwright.agent.correction import Corrections
+from toolwright.agent.transcript import order_results
+from toolwright.approval import Ticket
 from toolwright.call.toolset import Toolset
 from toolwright.context import Run
 from toolwright.errors import ModelError
@@ -40,17 +42,22 @@ class Plan:
 
 
 async def advance(
-    plan: Plan, messages: list[Message], run: Run[Any], corrections: Corrections
+    plan: Plan,
+    messages: list[Message],
+    run: Run[Any],
+    corrections: Corrections,
+    tickets: list[Ticket],
 ) -> EndReason:
     """Go on until there is nothing to do.
 
-    Whatever way it ends, every call in `messages` has its result.
+    Whatever way it ends, every call in `messages` has its result, but for those in `tickets`.
 
     Args:
         plan: Fixed for the run.
         messages: Grows; nothing in it is ever changed or taken away.
         run: What the calls share; receives the events.
         corrections: Counts how often the model mends its calls.
+        tickets: Receives what waits for a person.
 
     Raises:
         ModelError: the model failed, or its reply broke off before it said or called anything.
@@ -58,6 +65,7 @@ async def advance(
     """
     request = ModelRequest(messages, tuple(plan.tools), plan.settings)
     calls = unanswered(messages)
+    resumed = bool(calls)
     turns = 0
     while True:
         if calls:
@@ -67,7 +75,13 @@ async def advance(
             finally:
                 results = batch.results
                 messages.extend(results)
+                if resumed:
+                    order_results(messages)
+                    resumed = False
             corrections.note(results)
+            if batch.tickets:
+                tickets.extend(batch.tickets)
+                return "suspended"
             if _is_answer(plan.tools, results):
                 return "returned"
         if run.cancel.cancelled:

@@ -45,6 +45,18 @@ def repair(messages: Iterable[Message]) -> list[Message]:
     return repaired
 
 
+def order_results(messages: list[Message]) -> None:
+    """Put the results at the transcript's end into call order: those of a resumed turn came late."""
+    tail = 0
+    while tail < len(messages) and isinstance(messages[-1 - tail], ToolMessage):
+        tail += 1
+    reply = messages[-1 - tail] if tail < len(messages) else None
+    if tail and isinstance(reply, AssistantMessage):
+        results = [m for m in messages[-tail:] if isinstance(m, ToolMessage)]
+        ordered = [found for call in reply.tool_calls if (found := _take(results, call))]
+        messages[-tail:] = [*ordered, *results]
+
+
 def _take(results: list[ToolMessage], call: ToolCall) -> ToolMessage | None:
     """The first result with the call's id, taken off the list."""
     for index, result in enumerate(results):

@@ -29,11 +29,14 @@ def render(prepared: Prepared, value: object, duration: float) -> ToolMessage:
     """
     tool, call = prepared.tool, prepared.call
     limit = tool.max_output
-    if type(value) is str and not prepared.changes and (limit is None or len(value) <= limit):
-        if tool.response_format == "content":
-            return ToolMessage(
-                clean(value), call.id, tool.name, "success", None, None, NOTHING, duration
-            )
+    if (
+        type(value) is str
+        and not prepared.changes
+        and (limit is None or len(value) <= limit)
+        and tool.response_format == "content"
+    ):
+        text = clean(value)
+        return ToolMessage(text, call.id, tool.name, "success", None, None, NOTHING, duration)
     if isinstance(value, ToolMessage):
         return _own_message(prepared, value, duration)
     artifact, details, content = _parts(tool, value)

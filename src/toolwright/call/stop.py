@@ -7,6 +7,7 @@ causes is told from one that comes from outside: ours becomes a result, the othe
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
@@ -92,10 +93,8 @@ class Stop:
         self._forget = context.run.cancel.watch(self._cancelled)
 
     def _cancelled(self) -> None:
-        try:
+        with contextlib.suppress(RuntimeError):  # the loop has closed: nothing is left to stop
             self._loop.call_soon_threadsafe(self.strike, "cancelled")
-        except RuntimeError:  # the loop has closed: there is nothing left to stop
-            pass
 
     def strike(self, reason: Reason) -> None:
         if not self.reason:

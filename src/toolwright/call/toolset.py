@@ -6,22 +6,25 @@ import dataclasses
 import difflib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, cast, get_args
 
+from toolwright.call.approve import Rules, approval
 from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
+from toolwright.call.lock import locking
 from toolwright.call.pipeline import Entry
-from toolwright.call.step import Handler, compose
+from toolwright.call.step import Handler, compose, rechecks
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import revalidate
 from toolwright.context import Run
 from toolwright.define.names import wire_names
-from toolwright.define.tool import AnyTool, Step, Tool, tool
+from toolwright.define.tool import AnyTool, Place, Step, Tool, tool
 from toolwright.errors import DefinitionError, DuplicateToolError, SetupError, UnknownTool
 from toolwright.messages import ToolCall, ToolMessage
 
 Toolish = AnyTool | Callable[..., Any]
+PLACES = get_args(Place)
 LISTED = 20
 """Names listed for a model that asked for an unknown tool."""
 
@@ -35,6 +38,7 @@ class Toolset:
     Args:
         tools: Tools, or plain functions that become tools.
         steps: Steps around every call, outermost first; a tool's own steps come inside them.
+        rules: Which calls are refused, asked about or let through.
         parallel: Whether calls of one turn may overlap.
         width: How many calls of one turn may run at once; None for all.
         threads: Threads for sync bodies; None to share those of the process.
@@ -57,11 +61,13 @@ class Toolset:
         tools: Iterable[Toolish] = (),
         *,
         steps: Sequence[Step] = (),
+        rules: Rules | None = None,
         parallel: bool = True,
         width: int | None = None,
         threads: int | None = None,
     ) -> None:
         self.steps = tuple(steps)
+        self.rules = rules
         self.parallel = parallel
         self._width = width if parallel else 1
         self._threads = threads
@@ -86,8 +92,22 @@ class Toolset:
                 f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; "
                 "give one of them another name, @tool('name'), or use with_prefix"
             )
-        handle = compose((*self.steps, *made.steps), self._invoke, revalidate)
-        self._entries[made.name] = Entry(made, handle)
+        self._entries[made.name] = Entry(made, self._compose(made))
+
+    def _compose(self, made: AnyTool) -> Handler:
+        """Everything around a tool's body, put together once."""
+        steps = (*self.steps, *made.steps)
+        outer = [step for step in steps if not hasattr(step, "place")]
+        inner = sorted(
+            (step for step in steps if hasattr(step, "place")),
+            key=lambda step: PLACES.index(getattr(step, "place", "")),
+        )
+        guards = rechecks(outer)
+        if made.effects.resources:
+            inner.insert(0, locking(guards))
+        if self.rules is not None or made.approval is not False:
+            inner.insert(0, approval(made.approval, self.rules, guards))
+        return compose(outer, compose(inner, self._invoke, revalidate), revalidate)
 
     # — as a collection —
 
@@ -149,16 +169,18 @@ class Toolset:
         return Toolset(
             tools,
             steps=self.steps,
+            rules=self.rules,
             parallel=self.parallel,
             width=self._width,
             threads=self._threads,
         )
 
-    def around(self, *steps: Step) -> Toolset:
-        """The same tools with further steps outside those they have."""
+    def around(self, *steps: Step, rules: Rules | None = None) -> Toolset:
+        """The same tools with further steps outside those they have, perhaps under other rules."""
         made = Toolset(
             (),
             steps=(*steps, *self.steps),
+            rules=rules or self.rules,
             parallel=self.parallel,
             width=self._width,
             threads=self._threads,
