@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.providers.loopback import answer, saying
@@ -80,8 +83,33 @@ def test_a_model_is_passed_through_and_takes_no_options() -> None:
         ("openai", "names no model; write openai:<model>"),
         ("ollama:", "names no model; write ollama:<model>"),
         ("", "no vendor ''"),
+        ("offline:big", "single model; write 'offline'"),
     ],
 )
 def test_a_name_that_leads_nowhere_says_what_would(name: str, said: str) -> None:
     with pytest.raises(SetupError, match=said):
         connect(name)
+
+
+WITHOUT_OPENAI = """
+import sys
+sys.modules["openai"] = None
+from toolwright.errors import MissingExtraError
+from toolwright.providers import openai_chat
+from toolwright.providers.connect import connect
+assert openai_chat.encode_messages([]) == []
+try:
+    connect("ollama:qwen3")
+except MissingExtraError as error:
+    print(error)
+"""
+
+
+def test_without_the_sdk_the_wire_still_works_and_the_model_says_what_to_install() -> None:
+    command = [sys.executable, "-W", "error", "-c", WITHOUT_OPENAI]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "OpenAIChat needs an extra: pip install 'toolwright[openai]'\n"
+
+
+def test_the_embedded_model_needs_no_name_and_no_network() -> None:
+    assert connect("offline").name == "offline"

@@ -172,6 +172,14 @@ def test_a_synchronous_client_is_refused() -> None:
         OpenAIChat("gpt-5", client=client)
 
 
+def test_an_option_that_does_not_exist_is_refused() -> None:
+    options: Any = {"timeot": 5}
+    with pytest.raises(
+        SetupError, match="no option timeot; there are timeout, max_retries, profile"
+    ):
+        OpenAIChat("gpt-5", base_url="http://127.0.0.1:1/v1", **options)
+
+
 # — what comes back —
 
 
@@ -276,7 +284,7 @@ def test_a_server_that_says_nothing_runs_into_the_timeout() -> None:
 ENDLESS = events(chunk(content="a"), done=False, length=1_000_000) + HANG
 
 
-def test_cancelling_hangs_up() -> None:
+def test_cancelling_a_request_hangs_up() -> None:
     async def run(server: Loopback) -> None:
         model = model_at(server)
         started = asyncio.Event()
