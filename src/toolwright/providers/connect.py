@@ -59,7 +59,9 @@ def connect(model: str | Model, **options: Any) -> Model:
     vendor = vendor.strip().lower()
     if vendor not in VENDORS and vendor not in PRESETS:
         raise SetupError(_unknown(model, vendor, name))
-    if vendor in _NAMELESS and not name:
+    if vendor in _NAMELESS:
+        if name:
+            raise SetupError(f"{vendor!r} is a single model; write {vendor!r}, not {model!r}")
         return _load(VENDORS[vendor])(**options)
     if not name:
         raise SetupError(f"{model!r} names no model; write {vendor}:<model>")
