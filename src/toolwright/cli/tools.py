@@ -9,7 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from toolwright.builtin.targets import ALL, load_target
-from toolwright.cli.terminal import BOLD, CYAN, DIM, answer, layout, stdout_kept_clean, styled, width_of
+from toolwright.cli.terminal import (
+    BOLD,
+    CYAN,
+    DIM,
+    answer,
+    layout,
+    stdout_kept_clean,
+    styled,
+    width_of,
+)
 from toolwright.cli.text import cells, compact, one_line, padded, pretty, wrapped
 from toolwright.define.tool import AnyTool
 
