@@ -94,7 +94,9 @@ def test_a_file_that_exits_while_imported_is_an_error_and_not_an_exit(tmp_path: 
 
 def test_a_tool_that_cannot_be_defined_is_told_with_its_line(tmp_path: Path) -> None:
     text = "from toolwright import tool\n@tool('two words')\ndef f() -> int:\n    return 1\n"
-    with pytest.raises(SetupError, match=r"line [23]\n.*\n  DefinitionError: .*two words") as caught:
+    with pytest.raises(
+        SetupError, match=r"line [23]\n.*\n  DefinitionError: .*two words"
+    ) as caught:
         load_file(_write(tmp_path, "misnamed.py", text))
     assert isinstance(caught.value.__cause__, DefinitionError)
 
@@ -109,7 +111,9 @@ def test_a_module_of_the_current_folder_is_found(
     assert found.value == 4
 
 
-def test_a_module_that_is_not_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_is_not_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert load_module("no_such_module_at_all") is None
     assert load_module("json.no_such_part") is None
@@ -120,7 +124,7 @@ def test_a_module_that_lacks_its_own_import_is_an_error(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     _write(tmp_path, "lacking_module.py", "import no_such_package_at_all\n")
-    with pytest.raises(SetupError, match="lacking_module cannot be imported: .*line 1"):
+    with pytest.raises(SetupError, match=r"lacking_module cannot be imported: .*line 1"):
         load_module("lacking_module")
 
 

@@ -102,7 +102,7 @@ async def stubborn(seconds: float = 60) -> str:
     return "done"
 '''
 
-MODELS = '''
+MODELS = """
 from toolwright.errors import ModelError
 from toolwright.model import Finish, TextDelta
 from toolwright.testing.scripted import Scripted, call
@@ -119,7 +119,7 @@ waiting = Scripted([[call("wait", {"seconds": 60}), call("steps", {"number": 600
 broken = Scripted([ModelError("the server is down")], name="broken")
 hostile = Scripted(["\\x1b[2Jgone"], name="hostile")
 not_a_model = 3
-'''
+"""
 
 
 def write_tools(folder: Path) -> None:

@@ -106,10 +106,22 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "sessions": ("*",),
     "observe": ("*",),
     "testing": ("scripted", "replay", "plugin"),
-    "builtin": ("beneath", "window", "grep", "weather_fixture", "*", "edit", "search", "hosted"),
+    "builtin": (
+        "beneath",
+        "window",
+        "grep",
+        "weather_fixture",
+        "*",
+        "edit",
+        "search",
+        "hosted",
+        "catalog",
+        "loading",
+        "targets",
+    ),
     "compat": ("*",),
     "inspector": ("feed", "app"),
-    "cli": ("*", "main"),
+    "cli": ("exits", "text", "terminal", "interrupt", "arguments", "progress", "*", "main"),
 }
 WORDS = CHAPTERS["words"]
 # Side by side: none of these imports another.

@@ -11,21 +11,25 @@
     calculator               a builtin
     files:root=docs          a builtin with an option
     builtin                  all builtins
+    demo                     the same, with weather made up by a server on this machine
 """
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import difflib
 import inspect
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from toolwright.builtin.catalog import BUILTINS, load
 from toolwright.builtin.loading import files_of, load_file, load_module, shown
+from toolwright.builtin.weather_fixture import WeatherFixture
 from toolwright.call.toolset import Toolset
 from toolwright.define.base import BaseTool
 from toolwright.define.tool import AnyTool, Tool, tool
@@ -33,6 +37,8 @@ from toolwright.errors import DuplicateToolError, SetupError
 
 ALL = "builtin"
 """The target that stands for all builtins."""
+DEMO = "demo"
+"""The target that stands for all builtins with the fixture's weather, for machines offline."""
 LISTED = 12
 """Most names listed where no near one is found."""
 
@@ -55,7 +61,7 @@ def load_target(text: str) -> Toolset:
     base, name = _split(text)
     if not base.strip():
         raise SetupError("a target is a file, a folder, a module or a builtin; this one is empty")
-    if base == ALL or base in BUILTINS:
+    if base in (ALL, DEMO) or base in BUILTINS:
         return Toolset(_builtin(base, name))
     if Path(base).expanduser().is_dir():
         return Toolset(_from_folder(Path(base).expanduser(), name))
@@ -116,10 +122,11 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _builtin(base: str, name: str) -> Iterator[Any]:
-    if base == ALL:
+    if base in (ALL, DEMO):
         names = [name] if name else list(BUILTINS)
         for each in names:
-            yield from load(each)
+            made_up = base == DEMO and each == "weather"
+            yield from load(each, **({"base_url": _fixture_url()} if made_up else {}))
         return
     options = dict(part.split("=", 1) for part in name.split(",") if _OPTION.match(part))
     if name and not options:
@@ -131,6 +138,14 @@ def _builtin(base: str, name: str) -> Iterator[Any]:
         if "unexpected keyword argument" not in str(error):
             raise
         raise SetupError(f"the builtin {base} has no such option: {', '.join(options)}") from None
+
+
+@cache
+def _fixture_url() -> str:
+    """The address of a fixture that runs until the program ends."""
+    fixture = WeatherFixture()
+    atexit.register(fixture.__exit__, None, None, None)
+    return fixture.__enter__()
 
 
 def _pick(tools: Toolset, name: str, base: str) -> AnyTool:
@@ -309,7 +324,7 @@ def _bound(value: object) -> list[AnyTool]:
 
 
 def _nothing(base: str) -> str:
-    names = [ALL, *BUILTINS, *(shown(path) for path in files_of(Path()))]
+    names = [ALL, DEMO, *BUILTINS, *(shown(path) for path in files_of(Path()))]
     return f"{base!r} is no file, no folder, no module and no builtin; {did_you_mean(base, names)}"
 
 

@@ -14,10 +14,10 @@ from toolwright.builtin.targets import load_object, load_targets
 from toolwright.call.toolset import Toolset
 from toolwright.cli.exits import FAILED, INTERRUPTED, UsageProblem
 from toolwright.cli.interrupt import BY_HAND, run_interruptible
-from toolwright.cli.progress import Blind, view
+from toolwright.cli.progress import Blind, View, view
 from toolwright.cli.terminal import DIM, YELLOW, answer, note, stdout_kept_clean
 from toolwright.cli.text import compact, count, duration
-from toolwright.context import CancelToken
+from toolwright.context import CancelToken, Listener
 from toolwright.errors import SetupError
 from toolwright.events import Event, event_dict
 from toolwright.messages import AssistantMessage, ToolMessage
@@ -102,11 +102,11 @@ def _run(
 ) -> tuple[RunResult, CancelToken]:
     """The result, and the token that may have been cancelled."""
     tokens: list[CancelToken] = []
-    if as_json:
-        watcher, listener = Blind(), _write_json
-    else:
+    watcher: View = Blind()
+    listener: Listener = _write_json
+    if not as_json:
         note(_introduction(agent), DIM)
-        watcher = listener = view(agent.model.name)
+        listener = watcher = view(agent.model.name)
 
     async def run(token: CancelToken) -> RunResult:
         tokens.append(token)
