@@ -121,6 +121,7 @@ class _Run:
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
     ) -> object:
         """Follow the one branch that takes the value; else the one change some branch allows."""
+        branches = [each for each in branches if id(self._target(each)) not in within]
         taking = [branch for branch in branches if accepts(value, branch, self.root)]
         if len(taking) > 1 and isinstance(value, dict):
             taking = [branch for branch in taking if self._fits(value, branch)]
@@ -142,10 +143,7 @@ class _Run:
 
     def _fits(self, value: dict[str, object], branch: object) -> bool:
         """Whether an object has what a branch requires, and the branch's fixed values."""
-        for _ in range(8):
-            if not isinstance(branch, Mapping) or "$ref" not in branch:
-                break
-            branch = resolve(branch["$ref"], self.root)
+        branch = self._target(branch)
         if not isinstance(branch, Mapping):
             return True
         required, properties = branch.get("required"), branch.get("properties")
@@ -156,6 +154,14 @@ class _Run:
             for name, each in properties.items()
             if name in value and isinstance(each, Mapping)
         )
+
+    def _target(self, branch: object) -> object:
+        """What a branch that is a reference stands for."""
+        for _ in range(8):
+            if not isinstance(branch, Mapping) or "$ref" not in branch:
+                break
+            branch = resolve(branch["$ref"], self.root)
+        return branch
 
     def _typed(self, value: object, schema: Schema, path: Path) -> object:
         wanted = schema.get("type")

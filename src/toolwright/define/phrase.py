@@ -74,7 +74,13 @@ def _untyped(schema: Schema, root: Schema, depth: int) -> str:
     return "any value"
 
 
-_KIND_BY_KEYWORD = (("properties", "object"), ("items", "array"), ("pattern", "string"))
+# What a schema without a type is about.
+_KIND_BY_KEYWORD = (
+    ("properties", "object"), ("items", "array"), ("prefixItems", "array"), ("minItems", "array"),
+    ("maxItems", "array"), ("pattern", "string"), ("minLength", "string"), ("maxLength", "string"),
+    ("minimum", "number"), ("maximum", "number"), ("exclusiveMinimum", "number"),
+    ("exclusiveMaximum", "number"), ("multipleOf", "number"), ("uniqueItems", "array"),
+)  # fmt: skip
 
 
 def _typed(kind: str, schema: Schema, root: Schema, depth: int) -> str:

@@ -97,8 +97,8 @@ def accepts(value: object, schema: object, root: Schema) -> bool:
 def _accepts(value: object, schema: object, root: Schema, within: tuple[int, ...]) -> bool:
     if not isinstance(schema, Mapping):
         return schema is not False
-    if id(schema) in within:  # a reference to itself adds nothing
-        return True
+    if id(schema) in within:  # a branch that leads back to its union adds nothing to it
+        return False
     if not matches_type(value, schema.get("type")) or not is_option(value, schema):
         return False
     within = (*within, id(schema))
