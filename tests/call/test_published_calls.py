@@ -16,7 +16,6 @@ from toolwright.define.foreign import (
     compile_json_schema,
 )
 
-
 # Published as right, but they name a variable of some program where their own schema wants a
 # list: no reading of the text makes it one.
 NAMES_FOR_LISTS = {"parallel_multiple_21", "simple_javascript_37", "simple_javascript_39"}

@@ -123,12 +123,16 @@ class _Run:
         """Follow the one branch that takes the value; else the one change some branch allows."""
         branches = [each for each in branches if id(self._target(each)) not in within]
         taking = [branch for branch in branches if accepts(value, branch, self.root)]
+        if not taking:
+            return self._changed_for(value, branches, path, within)
         if len(taking) > 1 and isinstance(value, dict):
             taking = [branch for branch in taking if self._fits(value, branch)]
-        if len(taking) == 1:
-            return self.at(value, taking[0], path, within)
-        if taking or any(accepts(value, branch, self.root) for branch in branches):
-            return value
+        return self.at(value, taking[0], path, within) if len(taking) == 1 else value
+
+    def _changed_for(
+        self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
+    ) -> object:
+        """The value as some branch would change it, if there is only one such reading."""
         tried: list[tuple[object, list[Coercion]]] = []
         for branch in branches:
             attempt = _Run(self.root)

@@ -27,14 +27,13 @@ _NAMED = (
 def subschemas(schema: Schema) -> Iterator[tuple[Location, Schema]]:
     """The schemas one step within a schema, and where; `true` and `false` left out."""
     for keyword, held in schema.items():
-        if isinstance(held, Mapping):
-            if keyword in _ONE:
-                yield (keyword,), held
-            elif keyword in _NAMED:
-                for name, each in held.items():
-                    if isinstance(each, Mapping):
-                        yield (keyword, str(name)), each
-        elif isinstance(held, list) and keyword in _MANY:
+        if keyword in _ONE and isinstance(held, Mapping):
+            yield (keyword,), held
+        elif keyword in _NAMED and isinstance(held, Mapping):
+            for name, each in held.items():
+                if isinstance(each, Mapping):
+                    yield (keyword, str(name)), each
+        elif keyword in _MANY and isinstance(held, list):
             for index, each in enumerate(held):
                 if isinstance(each, Mapping):
                     yield (keyword, index), each
