@@ -63,7 +63,7 @@ class JsonSchemaValidator:
         )
 
     def is_valid(self, value: object) -> bool:
-        """Whether the schema takes the value, which must be JSON: what is not is never valid."""
+        """Whether the schema takes the value, which must be JSON data."""
         try:
             return self._validator.is_valid(value)
         except ValueError:  # not JSON, half a surrogate pair, nested beyond reason
@@ -220,7 +220,7 @@ def _plain(schema: object) -> dict[str, object] | bool:
         raise DefinitionError(f"A JSON Schema is an object, true or false, not {short(schema)}.")
     _check_depth(schema)
     try:
-        text = to_json(schema)
+        text = to_json(schema, fallback=_as_dict)
     except ValueError as error:
         reason = str(error).split("\n", 1)[0][:200]
         raise DefinitionError(f"The JSON Schema is not JSON data: {reason}") from error
@@ -230,6 +230,12 @@ def _plain(schema: object) -> dict[str, object] | bool:
         )
     plain: dict[str, object] = json.loads(text, parse_constant=_not_a_number)
     return plain
+
+
+def _as_dict(value: object) -> dict[object, object]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise ValueError(f"{type(value).__name__} is no JSON")
 
 
 def _not_a_number(text: str) -> NoReturn:
