@@ -12,7 +12,8 @@ from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
 from toolwright.call.pipeline import Entry
-from toolwright.call.step import Handler, compose
+from toolwright.call.step import Handler, check_enabled, compose
+from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import revalidate
 from toolwright.context import Run
@@ -86,7 +87,7 @@ class Toolset:
                 f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; "
                 "give one of them another name, @tool('name'), or use with_prefix"
             )
-        handle = compose((*self.steps, *made.steps), self._invoke, revalidate)
+        handle = handler_of(made, self.steps, self._invoke)
         self._entries[made.name] = Entry(made, handle)
 
     # — as a collection —
@@ -215,6 +216,20 @@ class Toolset:
     def batch(self, calls: Sequence[ToolCall], run: Run[Any]) -> Batch:
         """The calls of one turn, not yet running: for callers that outlive a cancellation."""
         return Batch(calls, self, run, self._width)
+
+
+def handler_of(made: AnyTool, steps: Sequence[Step] = (), last: Handler = invoke) -> Handler:
+    """A tool's steps and its body as one handler.
+
+    Args:
+        made: The tool.
+        steps: Outside those of the tool, outermost first.
+        last: Runs the body.
+    """
+    around = (*steps, *made.steps)
+    if made.enabled is not True:
+        around = (check_enabled, *around)
+    return watched(compose(around, last, revalidate)) if around else last
 
 
 def _owner(item: AnyTool) -> str:
