@@ -22,6 +22,7 @@ C = TypeVar("C")
 Listener = Callable[[Event], None]
 
 log = logging.getLogger("toolwright")
+log.addHandler(logging.NullHandler())  # silent until the program configures logging
 
 
 class CancelToken:
