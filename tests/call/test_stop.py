@@ -642,4 +642,4 @@ def test_a_body_that_raises_cancelled_error_at_once_has_cancelled_itself() -> No
         with pytest.raises(Cancelled, match="cancelled itself"):
             await run_coroutine(body(), context, 1.0)
 
-    run(drive())
+    run(drive)
