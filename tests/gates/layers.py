@@ -27,6 +27,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "schema",
         "unionless",
         "mismatch",
+        "bounds",
         "foreign",
         "dialect_facts",
         "dialect_normal",
