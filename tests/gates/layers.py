@@ -37,6 +37,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "schema",
         "unionless",
         "mismatch",
+        "bounds",
         "foreign",
         "dialect_facts",
         "dialect_normal",
