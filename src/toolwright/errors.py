@@ -262,6 +262,11 @@ class ToolError(CallError):
 
     kind = "tool_error"
 
+    def __init__(
+        self, text: str = "Tool execution error", details: Mapping[str, object] = NOTHING
+    ) -> None:
+        super().__init__(text, details)
+
 
 class Crashed(CallError):
     """The body raised something else; `__cause__` is that exception."""

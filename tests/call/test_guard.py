@@ -24,8 +24,9 @@ from toolwright import (
     ToolwrightError,
     tool,
 )
+from toolwright.approval import Decision, Ticket
 from toolwright.call.guard import Allow, Outcome, Reject, Stop, input_guard, output_guard
-from toolwright.events import Event, ToolFinished
+from toolwright.events import Coerced, Event, ToolFinished
 from toolwright.testing.scripted import Scripted, call
 
 
@@ -93,10 +94,12 @@ def test_arguments_that_a_guard_changed_are_validated_and_recorded() -> None:
     def cap(prepared: Prepared, context: ToolContext[Any]) -> Allow:
         return Allow({**prepared.arguments, "amount": min(prepared.arguments["amount"], 100)})  # type: ignore[type-var]
 
-    capped, as_it_was = run(paying(input_guard(cap)), {"amount": 500}, {"amount": 5})
-    assert capped.content == "paid 100 to shop"
-    assert capped.details["coerced"] == ("arguments changed by cap",)
-    assert (as_it_was.content, dict(as_it_was.details)) == ("paid 5 to shop", {})
+    events: list[Event] = []
+    calls = [ToolCall("a", "pay", {"amount": 500}), ToolCall("b", "pay", {"amount": 5})]
+    results = paying(input_guard(cap)).run_sync(calls, Run(listeners=(events.append,)))
+    assert [m.content for m in results] == ["paid 100 to shop", "paid 5 to shop"]
+    changes = [(e.call_id, e.changes) for e in events if isinstance(e, Coerced)]
+    assert changes == [("a", ("arguments changed by cap",))]
 
 
 @pytest.mark.parametrize("changed", [{"amount": "much"}, {"amount": 1, "bogus": 2}, [1], "{}", {}])
@@ -310,3 +313,41 @@ def test_the_programs_own_mistakes_pass_every_guard() -> None:
 
     with pytest.raises(ToolwrightError, match="nothing to inject"):
         run(Toolset([needs]), {}, name="needs")
+
+
+def test_what_a_person_edits_is_guarded_again() -> None:
+    tools = paying(input_guard(small), approval=True)
+    asked: list[object] = []
+
+    def edit_to(amount: int) -> Any:
+        def approver(ticket: Ticket) -> Decision:
+            asked.append(ticket.arguments["amount"])
+            return ticket.edit({"amount": amount})
+
+        return approver
+
+    def play(amount: int) -> ToolMessage:
+        [message] = tools.run_sync(
+            [ToolCall("1", "pay", {"amount": 5})], Run(approver=edit_to(amount))
+        )
+        return message
+
+    assert play(50).content == "paid 50 to shop"
+    assert (play(500).content, play(500).kind) == ("金额 500 超过限制 100", "refused")
+    assert asked == [5, 5, 5]
+
+
+def test_what_a_guard_makes_of_an_edit_is_asked_about_again() -> None:
+    def cap(prepared: Prepared, context: ToolContext[Any]) -> Allow:
+        return Allow({"amount": min(prepared.arguments["amount"], 100)})  # type: ignore[type-var]
+
+    asked: list[object] = []
+
+    def approver(ticket: Ticket) -> Decision | bool:
+        asked.append(ticket.arguments["amount"])
+        return ticket.edit({"amount": 500}) if len(asked) == 1 else True
+
+    tools = paying(input_guard(cap), approval=True)
+    [message] = tools.run_sync([ToolCall("1", "pay", {"amount": 5})], Run(approver=approver))
+    assert message.content == "paid 100 to shop"
+    assert asked == [5, 100]

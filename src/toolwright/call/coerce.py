@@ -121,13 +121,18 @@ class _Run:
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
     ) -> object:
         """Follow the one branch that takes the value; else the one change some branch allows."""
+        branches = [each for each in branches if id(self._target(each)) not in within]
         taking = [branch for branch in branches if accepts(value, branch, self.root)]
+        if not taking:
+            return self._changed_for(value, branches, path, within)
         if len(taking) > 1 and isinstance(value, dict):
             taking = [branch for branch in taking if self._fits(value, branch)]
-        if len(taking) == 1:
-            return self.at(value, taking[0], path, within)
-        if taking or any(accepts(value, branch, self.root) for branch in branches):
-            return value
+        return self.at(value, taking[0], path, within) if len(taking) == 1 else value
+
+    def _changed_for(
+        self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
+    ) -> object:
+        """The value as some branch would change it, if there is only one such reading."""
         tried: list[tuple[object, list[Coercion]]] = []
         for branch in branches:
             attempt = _Run(self.root)
@@ -142,10 +147,7 @@ class _Run:
 
     def _fits(self, value: dict[str, object], branch: object) -> bool:
         """Whether an object has what a branch requires, and the branch's fixed values."""
-        for _ in range(8):
-            if not isinstance(branch, Mapping) or "$ref" not in branch:
-                break
-            branch = resolve(branch["$ref"], self.root)
+        branch = self._target(branch)
         if not isinstance(branch, Mapping):
             return True
         required, properties = branch.get("required"), branch.get("properties")
@@ -156,6 +158,14 @@ class _Run:
             for name, each in properties.items()
             if name in value and isinstance(each, Mapping)
         )
+
+    def _target(self, branch: object) -> object:
+        """What a branch that is a reference stands for."""
+        for _ in range(8):
+            if not isinstance(branch, Mapping) or "$ref" not in branch:
+                break
+            branch = resolve(branch["$ref"], self.root)
+        return branch
 
     def _typed(self, value: object, schema: Schema, path: Path) -> object:
         wanted = schema.get("type")

@@ -24,6 +24,7 @@ from toolwright.errors import (
     RunStopped,
     ToolwrightError,
 )
+from toolwright.events import Coerced
 from toolwright.messages import ToolMessage, ToolOutput
 from toolwright.record import record
 
@@ -118,18 +119,18 @@ class InputGuard:
         )
         if changed is SAME or changed == prepared.arguments:
             return prepared
-        return self._change(prepared, changed, failure)
-
-    def _change(self, prepared: Prepared, changed: object, failure: str) -> Prepared:
-        """The call with other arguments; a guard that makes them invalid has failed."""
-        note = f"arguments changed by {self.name}"
         try:
             if not isinstance(changed, Mapping):
                 raise TypeError(f"arguments must be a mapping, not a {type(changed).__name__}")
-            changes = (*prepared.changes, *([note] if note not in prepared.changes else []))
-            return revalidate(Prepared(prepared.call, prepared.tool, dict(changed), changes))
+            passed = revalidate(
+                Prepared(prepared.call, prepared.tool, dict(changed), prepared.changes)
+            )
         except (InvalidArguments, TypeError, ValueError) as error:
             raise _broken(self.name, error, failure) from error
+        if context.run.listeners:
+            changes = (f"arguments changed by {self.name}",)
+            context.run.emit(Coerced(*context.run.next(), prepared.call.id, changes))
+        return passed
 
 
 class OutputGuard:

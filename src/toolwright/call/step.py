@@ -12,7 +12,8 @@ from toolwright.errors import Refused
 Handler: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[object]]
 Revalidate: TypeAlias = Callable[[Prepared], Prepared]
 Recheck: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[Prepared]]
-"""A step with a method `recheck` of this form looks at what steps inside it have changed."""
+"""A step with a method `recheck` of this form looks at what steps inside it have changed. It gives
+the call back as it is, or a changed one."""
 
 ROUNDS = 5
 """How often steps may answer each other's changes with changes."""
@@ -73,10 +74,12 @@ async def settle(
         Refused: a guard says no, or they never agree.
     """
     for _ in range(ROUNDS):
-        before = prepared.arguments
+        changed = False
         for check in checks:
-            prepared = await check(prepared, context)
-        if prepared.arguments == before:
+            passed = await check(prepared, context)
+            changed = changed or passed is not prepared
+            prepared = passed
+        if not changed:
             return prepared
         checks = everyone
     raise Refused(

@@ -74,7 +74,13 @@ def _untyped(schema: Schema, root: Schema, depth: int) -> str:
     return "any value"
 
 
-_KIND_BY_KEYWORD = (("properties", "object"), ("items", "array"), ("pattern", "string"))
+# What a schema without a type is about.
+_KIND_BY_KEYWORD = (
+    ("properties", "object"), ("items", "array"), ("prefixItems", "array"), ("minItems", "array"),
+    ("maxItems", "array"), ("pattern", "string"), ("minLength", "string"), ("maxLength", "string"),
+    ("minimum", "number"), ("maximum", "number"), ("exclusiveMinimum", "number"),
+    ("exclusiveMaximum", "number"), ("multipleOf", "number"), ("uniqueItems", "array"),
+)  # fmt: skip
 
 
 def _typed(kind: str, schema: Schema, root: Schema, depth: int) -> str:
@@ -205,6 +211,7 @@ def _keys(names: Sequence[object], properties: Mapping[object, object]) -> str:
 
 
 def listed(names: Collection[object]) -> str:
+    """Names in quotation marks, the first few of many."""
     shown = ", ".join(quoted(str(name)) for name in list(names)[:_KEYS])
     return f"{shown}, … ({len(names)} in all)" if len(names) > _KEYS else shown
 
@@ -219,6 +226,7 @@ def _one_of(options: object) -> str:
 
 
 def either(phrases: Iterable[str]) -> str:
+    """Phrases as alternatives, each once."""
     distinct = list(dict.fromkeys(phrases))
     if len(distinct) > _KEYS:
         distinct = [*distinct[:_KEYS], "…"]
@@ -310,12 +318,14 @@ def short(value: object) -> str:
 
 
 def quoted(text: str) -> str:
+    """Text as JSON writes it, half surrogate pairs replaced."""
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()
     return _encode(text)
 
 
 def cut(text: str, length: int) -> str:
+    """Text of at most `length` characters."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 

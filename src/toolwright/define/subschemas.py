@@ -27,14 +27,13 @@ _NAMED = (
 def subschemas(schema: Schema) -> Iterator[tuple[Location, Schema]]:
     """The schemas one step within a schema, and where; `true` and `false` left out."""
     for keyword, held in schema.items():
-        if isinstance(held, Mapping):
-            if keyword in _ONE:
-                yield (keyword,), held
-            elif keyword in _NAMED:
-                for name, each in held.items():
-                    if isinstance(each, Mapping):
-                        yield (keyword, str(name)), each
-        elif isinstance(held, list) and keyword in _MANY:
+        if keyword in _ONE and isinstance(held, Mapping):
+            yield (keyword,), held
+        elif keyword in _NAMED and isinstance(held, Mapping):
+            for name, each in held.items():
+                if isinstance(each, Mapping):
+                    yield (keyword, str(name)), each
+        elif keyword in _MANY and isinstance(held, list):
             for index, each in enumerate(held):
                 if isinstance(each, Mapping):
                     yield (keyword, index), each
@@ -97,8 +96,8 @@ def accepts(value: object, schema: object, root: Schema) -> bool:
 def _accepts(value: object, schema: object, root: Schema, within: tuple[int, ...]) -> bool:
     if not isinstance(schema, Mapping):
         return schema is not False
-    if id(schema) in within:  # a reference to itself adds nothing
-        return True
+    if id(schema) in within:  # a branch that leads back to its union adds nothing to it
+        return False
     if not matches_type(value, schema.get("type")) or not is_option(value, schema):
         return False
     within = (*within, id(schema))
