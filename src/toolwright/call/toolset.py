@@ -14,7 +14,8 @@ from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
 from toolwright.call.lock import locking
 from toolwright.call.pipeline import Entry
-from toolwright.call.step import Handler, compose, rechecks
+from toolwright.call.step import Handler, check_enabled, compose, rechecks
+from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import revalidate
 from toolwright.context import Run
@@ -102,22 +103,8 @@ class Toolset:
                 f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; "
                 "give one of them another name, @tool('name'), or use with_prefix"
             )
-        self._entries[made.name] = Entry(made, self._compose(made))
-
-    def _compose(self, made: AnyTool) -> Handler:
-        """Everything around a tool's body, put together once."""
-        steps = (*self.steps, *made.steps)
-        outer = [step for step in steps if not hasattr(step, "place")]
-        inner = sorted(
-            (step for step in steps if hasattr(step, "place")),
-            key=lambda step: PLACES.index(getattr(step, "place", "")),
-        )
-        guards = rechecks(outer)
-        if made.effects.resources:
-            inner.insert(0, locking(guards))
-        if self.rules is not None or made.approval is not False:
-            inner.insert(0, approval(made.approval, self.rules, guards))
-        return compose(outer, compose(inner, self._invoke, revalidate), revalidate)
+        handle = handler_of(made, self.steps, self.rules, self._invoke)
+        self._entries[made.name] = Entry(made, handle)
 
     # — as a collection —
 
@@ -248,6 +235,40 @@ class Toolset:
     def batch(self, calls: Sequence[ToolCall], run: Run[Any]) -> Batch:
         """The calls of one turn, not yet running: for callers that outlive a cancellation."""
         return Batch(calls, self, run, self._width)
+
+
+def handler_of(
+    made: AnyTool,
+    steps: Sequence[Step] = (),
+    rules: Rules | None = None,
+    last: Handler = invoke,
+) -> Handler:
+    """Everything around a tool's body and the body itself, put together once.
+
+    From the outside in: is it enabled, steps and guards, approval, locks, limits, cache, retries.
+
+    Args:
+        made: The tool.
+        steps: Outside those of the tool, outermost first.
+        rules: Which calls are refused, asked about or let through.
+        last: Runs the body.
+    """
+    given = (*steps, *made.steps)
+    outer = [step for step in given if not hasattr(step, "place")]
+    inner = sorted(
+        (step for step in given if hasattr(step, "place")),
+        key=lambda step: PLACES.index(getattr(step, "place", "")),
+    )
+    guards = rechecks(outer)
+    if made.enabled is not True:
+        outer.insert(0, check_enabled)
+    if made.effects.resources:
+        inner.insert(0, locking(guards))
+    if rules is not None or made.approval is not False:
+        inner.insert(0, approval(made.approval, rules, guards))
+    if not (outer or inner):
+        return last
+    return watched(compose(outer, compose(inner, last, revalidate), revalidate))
 
 
 def as_tool(item: Toolish) -> AnyTool:
