@@ -83,7 +83,16 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "observe": ("*",),
     "testing": ("scripted", "replay", "plugin"),
     "builtin": ("beneath", "window", "grep", "weather_fixture", "*", "edit", "search", "hosted"),
-    "compat": ("*",),
+    "compat": (
+        "langchain_messages",
+        "langchain_injected",
+        "langchain_store",
+        "langchain_convert",
+        "langchain_run",
+        "langchain_tools",
+        "langchain",
+        "*",
+    ),
     "inspector": ("feed", "app"),
     "cli": ("*", "main"),
 }

@@ -17,12 +17,13 @@ from toolwright.call.step import Handler, compose, rechecks, settle
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import revalidate
 from toolwright.context import Run, ToolContext
+from toolwright.define.base import HoldsTool, as_tool
 from toolwright.define.names import wire_names
-from toolwright.define.tool import AnyTool, Prepared, Step, Tool, tool
+from toolwright.define.tool import AnyTool, Prepared, Step
 from toolwright.errors import DefinitionError, DuplicateToolError, SetupError, UnknownTool
 from toolwright.messages import ToolCall, ToolMessage
 
-Toolish = AnyTool | Callable[..., Any]
+Toolish = AnyTool | HoldsTool | Callable[..., Any]
 LISTED = 20
 """Names listed for a model that asked for an unknown tool."""
 
@@ -34,7 +35,7 @@ class Toolset:
     reply and gives back their results.
 
     Args:
-        tools: Tools, or plain functions that become tools.
+        tools: Tools, objects with a `tool`, or plain functions that become tools.
         steps: Steps around every call, outermost first; a tool's own steps come inside them.
         rules: Which calls are refused, asked about or let through.
         parallel: Whether calls of one turn may overlap.
@@ -78,7 +79,7 @@ class Toolset:
             self._add(item)
 
     def _add(self, item: Toolish) -> None:
-        made = item if isinstance(item, Tool) else tool(item)
+        made = as_tool(item)
         if made.unbound:
             raise DefinitionError(
                 f"{made.name}: it is a method without its instance; give the bound one, "
