@@ -91,13 +91,13 @@ class BaseTool(base.BaseTool):
     run = invoke
     arun = ainvoke
 
-    async def abatch(self, values: Sequence[object], config: Config = None) -> list[Any]:
-        """Run it for each value, side by side."""
-        return list(await asyncio.gather(*(self.ainvoke(value, config) for value in values)))
-
     def batch(self, values: Sequence[object], config: Config = None) -> list[Any]:
         """Run it for each value, side by side."""
-        return run_sync(lambda: self.abatch(values, config))
+
+        async def gather() -> list[Any]:
+            return list(await asyncio.gather(*(self.ainvoke(value, config) for value in values)))
+
+        return run_sync(gather)
 
 
 class StructuredTool(BaseTool):
@@ -177,7 +177,9 @@ def tool(name_or_callable: Any = None, *, args_schema: Any = None, **options: An
 
 def _options(options: dict[str, Any]) -> Any:
     """The core's options; what a tool is without `infer_schema` follows from its function."""
-    given = {k: v for k, v in options.items() if k != "infer_schema" and v is not None}
+    kept = ("timeout", "max_output")  # where None means "no limit", not "not given"
+    options = {k: v for k, v in options.items() if v is not None or k in kept}
+    given = {k: v for k, v in options.items() if k != "infer_schema"}
     return {k: _handler(v) if k in _HANDLERS else v for k, v in given.items()}
 
 
