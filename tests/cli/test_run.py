@@ -45,12 +45,10 @@ def test_the_offline_model_answers_with_real_calls(
 
 
 def test_an_answer_goes_to_stdout_and_the_rest_to_stderr(folder: Path) -> None:
-    ended = toolwright(
-        "run", "find a cat", "-t", "tools.py", "-m", "models.py:answer", cwd=folder
-    )
+    ended = toolwright("run", "find a cat", "-t", "tools.py", "-m", "models.py:answer", cwd=folder)
     assert (ended.code, ended.out) == (0, "找到了两只猫。\n")
     assert ended.err.splitlines()[0] == "model: answer"
-    assert "failed  search(query=\"狗\", limit=99)" in ended.err
+    assert 'failed  search(query="狗", limit=99)' in ended.err
     assert "2 calls, 2 turns, " in ended.err
 
 
