@@ -173,32 +173,35 @@ def _field(
 ) -> tuple[Any, object, Callable[[], object] | None]:
     """One parameter's annotation with its description, its default, and what makes the default."""
     annotation, metadata = _split(parameter.annotation)
-    default = parameter.default
-    infos = [item for item in metadata if isinstance(item, FieldInfo)]
+    default, factory = parameter.default, None
     if isinstance(default, FieldInfo):
-        infos.append(default)
         metadata.append(default)
         default = MISSING
-    factory: Callable[[], object] | None = None
+    infos = [item for item in metadata if isinstance(item, FieldInfo)]
     for info in infos:
         if info.default not in (PydanticUndefined, ...):
-            default = info.default
-            factory = _constant(default)
+            default, factory = info.default, _constant(info.default)
         elif info.default_factory is not None:
-            factory = typing.cast("Callable[[], object]", info.default_factory)
-            default = MADE
-    described = any(info.description for info in infos)
-    metadata = [_without_default(i) if isinstance(i, FieldInfo) else i for i in metadata]
-    text = next((item for item in metadata if isinstance(item, str)), None)
-    text = text or docs.get(parameter.name)
+            default, factory = MADE, typing.cast("Callable[[], object]", info.default_factory)
     if parameter.kind is VAR_POSITIONAL:
         made: Any = annotation
         annotation, default = list[made], []
-    if text and not described:
-        metadata.append(FieldInfo(description=text))
     for item in metadata:
-        annotation = Annotated[annotation, item]
+        plain = _without_default(item) if isinstance(item, FieldInfo) else item
+        annotation = Annotated[annotation, plain]
+    text = _described(metadata, infos, docs.get(parameter.name))
+    if text:
+        annotation = Annotated[annotation, FieldInfo(description=text)]
     return annotation, default, factory
+
+
+def _described(
+    metadata: Sequence[object], infos: Sequence[FieldInfo], documented: str | None
+) -> str | None:
+    """The description to add: a text in the annotation, else the docstring's, if there is none."""
+    if any(info.description for info in infos):
+        return None
+    return next((item for item in metadata if isinstance(item, str)), None) or documented
 
 
 def _split(annotation: object) -> tuple[Any, list[Any]]:
