@@ -32,13 +32,15 @@ def record(cls: type[T]) -> type[T]:
     >>> Point(1)
     Point(x=1, y=0)
     """
-    frozen: Any = dataclasses.dataclass(frozen=True, slots=True)(cls)
+    frozen: Any = dataclasses.dataclass(frozen=True, slots=True, init=False)(cls)
     if any("__slots__" not in vars(base) for base in frozen.__mro__[1:-1]):
         raise TypeError(f"{cls.__name__}: a record cannot inherit from a class without slots")
     fields = dataclasses.fields(frozen)
-    twin = type(cls.__name__, frozen.__bases__, {"__slots__": tuple(f.name for f in fields)})
+    layout = {"__slots__": tuple(f.name for f in fields)}
+    if "__orig_bases__" in vars(frozen):  # `Generic` refuses to be inherited from without it
+        layout["__orig_bases__"] = frozen.__orig_bases__
+    twin = type(cls.__name__, frozen.__bases__, layout)
     frozen.__new__ = _constructor(frozen, fields, twin)
-    del frozen.__init__
     frozen.__reduce__ = _reduce
     return frozen  # type: ignore[no-any-return]
 

@@ -1,0 +1,73 @@
+# Every target starts from a machine that has only Python 3.11 or newer, make and the package
+# registries: the first run makes .venv, the next ones find it up to date.
+# Another interpreter: make PYTHON=python3.13 test
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+NODE_STAMP := tests/node/node_modules/.stamp
+COMPILE := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
+PYTEST := $(BIN)/python -m pytest --hypothesis-profile=steady
+
+# What is installed in .venv alone decides what is imported.
+unexport PYTHONPATH
+unexport PYTHONHOME
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-all check bench lock clean
+
+help: ## say what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
+
+demo: $(VENV)/run.stamp ## a two-minute tour, offline
+	@$(BIN)/toolwright demo
+
+test: $(VENV)/dev.stamp $(NODE_STAMP) ## the tests, in under five minutes
+	$(PYTEST) -m "not slow" --timeout=120
+
+test-all: $(VENV)/dev.stamp $(NODE_STAMP) ## the tests, slow ones too
+	$(PYTEST) --timeout=900
+
+check: $(VENV)/dev.stamp ## lint, format, types, gates
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	$(PYTEST) tests/gates -m "not slow" --timeout=120
+
+bench: $(VENV)/dev.stamp ## the speed of a call, in ratios to the practical limit
+	$(BIN)/python -m benchmarks
+
+lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest versions allowed
+	$(PIP) install 'uv>=0.9'
+	$(COMPILE) --extra openai --extra builtin --extra cli pyproject.toml requirements/run.in -o requirements/run.txt
+	$(COMPILE) --extra all pyproject.toml requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) pyproject.toml requirements/core.in -o requirements/core.txt
+
+clean: ## remove everything that make and the tools made
+	rm -rf $(VENV) tests/node/node_modules dist build
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# — the environment: one, made anew when the locked versions change —
+
+$(VENV)/venv.stamp: requirements/run.txt requirements/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "toolwright needs Python 3.11 or newer; name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "making $(VENV) ..."
+	@$(PYTHON) -m venv --clear $(VENV) || { \
+		echo "could not make $(VENV): $(PYTHON) needs its venv module (on Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/run.stamp $(VENV)/dev.stamp: $(VENV)/%.stamp: requirements/%.txt pyproject.toml $(VENV)/venv.stamp
+	@echo "installing requirements/$*.txt ..."
+	@$(PIP) install --require-hashes -r requirements/$*.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Without the npm registry the tests that need these packages say so and do not run; in CI that fails.
+$(NODE_STAMP): tests/node/package.json tests/node/package-lock.json scripts/node_packages.py | $(VENV)/dev.stamp
+	@$(BIN)/python scripts/node_packages.py

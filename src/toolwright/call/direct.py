@@ -1,0 +1,75 @@
+"""`tool.invoke`: one tool run without a toolset, for scripts and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolwright.call.bridge import run_sync
+from toolwright.call.failure import failed
+from toolwright.call.toolset import Toolset, handler_of
+from toolwright.call.validate import prepare
+from toolwright.context import Run, ToolContext
+from toolwright.define.tool import AnyTool, lend
+from toolwright.errors import CallError, InvalidArguments, RunStopped, ToolError
+from toolwright.messages import ToolCall
+
+
+class Direct:
+    """How a tool runs by itself. A call gives a message; anything else gives the body's value."""
+
+    async def ainvoke(self, tool: AnyTool, value: object, run: Run[Any] | None) -> object:
+        run = run or Run()
+        call = as_call(value)
+        if call is not None:
+            [message] = await Toolset([tool]).run([call], run)
+            return message
+        call = ToolCall("", tool.name, _arguments(tool, value))
+        handle = handler_of(tool)
+        context = ToolContext(call, tool.name, run)
+        try:
+            return await handle(prepare(call, tool), context)
+        except RunStopped as stop:
+            raise stop.error from None
+        except (ToolError, InvalidArguments) as error:
+            handler = (
+                tool.handle_tool_error
+                if isinstance(error, ToolError)
+                else tool.handle_validation_error
+            )
+            if isinstance(handler, bool):
+                raise
+            return failed(call, tool, error, 0.0).text
+        finally:
+            context.end()
+
+    def invoke(self, tool: AnyTool, value: object, run: Run[Any] | None) -> object:
+        return run_sync(lambda: self.ainvoke(tool, value, run))
+
+
+def as_call(value: object) -> ToolCall | None:
+    """A call as people write it: a `ToolCall`, or a dict with ``name``, ``args`` and ``id``."""
+    if isinstance(value, ToolCall):
+        return value
+    if isinstance(value, Mapping) and {"name", "args", "id"} <= set(value):
+        return ToolCall(str(value["id"] or ""), str(value["name"]), value["args"])
+    return None
+
+
+def _arguments(tool: AnyTool, value: object) -> str | Mapping[str, object]:
+    """A dict of arguments, their JSON text, or the text for the one parameter there is."""
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, str) and (not value.strip() or value.lstrip().startswith("{")):
+        return value
+    properties, required = tool.parameters.get("properties"), tool.parameters.get("required")
+    names = list(properties) if isinstance(properties, Mapping) else []
+    needed = list(required) if isinstance(required, list) else []
+    if len(needed) == 1 or len(names) == 1:
+        return {(needed or names)[0]: value}
+    raise CallError(
+        f"{tool.name!r} takes {len(names)} arguments ({', '.join(names)}): give them as a dict"
+    )
+
+
+lend(Direct())

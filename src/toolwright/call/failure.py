@@ -1,0 +1,106 @@
+"""What went wrong becomes the one record of its call."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping
+
+from toolwright.call.render import clean, shorten
+from toolwright.define.tool import AnyTool, ErrorHandler
+from toolwright.errors import (
+    CallError,
+    Crashed,
+    InvalidArguments,
+    MalformedArguments,
+    ToolError,
+    describe,
+)
+from toolwright.messages import ToolCall, ToolMessage
+
+MASKED = (
+    "The tool {name!r} failed with an internal error. The same call will most likely fail again; "
+    "try another way or say that it did not work."
+)
+TEXT_LIMIT = 10_000
+
+log = logging.getLogger("toolwright")
+
+
+def failed(
+    call: ToolCall, tool: AnyTool | None, error: BaseException, duration: float
+) -> ToolMessage:
+    """Make the result message of a call that failed.
+
+    The text is for the model: without a stack trace, bounded. What people need is in the details.
+
+    Args:
+        call: The call.
+        tool: What it meant; None if there is no such tool.
+        error: What went wrong. Anything but a `CallError` counts as a crash.
+        duration: Seconds since the call's start event.
+    """
+    name = tool.name if tool else call.name
+    if not isinstance(error, CallError):
+        if isinstance(error, Exception):
+            error = crashed(error)
+        else:
+            return interrupted(call, name, duration)
+    details: Mapping[str, object] = error.details
+    text = str(error.text)
+    handler = _handler(tool, error)
+    if handler is not True:
+        details = {**details, "error": text}
+        text = _handled(handler, error, name)
+    cause = error.__cause__
+    if isinstance(cause, Exception):
+        details = {
+            **details,
+            "exception": type(cause).__name__,
+            "traceback": "".join(traceback.format_exception(cause)),
+        }
+        log.warning("%r failed: %s", name, error.kind, exc_info=cause)
+    if len(text) > TEXT_LIMIT:
+        text = shorten(text, TEXT_LIMIT)
+    return ToolMessage(clean(text), call.id, name, "error", error.kind, None, details, duration)
+
+
+def interrupted(call: ToolCall, name: str, duration: float = 0.0) -> ToolMessage:
+    """The result of a call that was running, or waiting to run, when its run was stopped."""
+    text = f"The call of {name!r} was cancelled with its run. Its work may have taken effect."
+    details = {"may_still_be_running": True}
+    return ToolMessage(text, call.id, name, "error", "cancelled", None, details, duration)
+
+
+def crashed(error: Exception) -> Crashed:
+    """What is told of an exception that nobody meant for the model."""
+    crash = Crashed(describe(error))
+    crash.__cause__ = error
+    return crash
+
+
+def _handler(tool: AnyTool | None, error: CallError) -> ErrorHandler:
+    if tool is None:
+        return True
+    match error:
+        case Crashed():
+            return tool.handle_crash
+        case ToolError():
+            return tool.handle_tool_error
+        case InvalidArguments() | MalformedArguments():
+            return tool.handle_validation_error
+        case _:
+            return True
+
+
+def _handled(handler: ErrorHandler, error: CallError, name: str) -> str:
+    """The text a tool's author wants the model to read."""
+    if isinstance(handler, str):
+        return handler
+    if callable(handler):
+        cause = error.__cause__ if isinstance(error, Crashed) else error
+        try:
+            return str(handler(cause if isinstance(cause, Exception) else error))
+        except Exception:  # a broken handler must not hide the failure
+            return MASKED.format(name=name)
+    return MASKED.format(name=name)

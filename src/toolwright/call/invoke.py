@@ -1,0 +1,185 @@
+"""Running the body: the only place where a tool author's code runs."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import aclosing, closing
+from typing import Any
+
+from toolwright.call.stop import Stop, cancelled_itself, not_started, run_coroutine
+from toolwright.call.threads import ThreadPool, shared_pool
+from toolwright.context import ToolContext
+from toolwright.define.inject import inject
+from toolwright.define.signature import MISSING, VAR_POSITIONAL, Parameter
+from toolwright.define.tool import AnyTool, Prepared
+from toolwright.errors import (
+    Cancelled,
+    Crashed,
+    InvalidOutput,
+    LimitReached,
+    SetupError,
+    TimedOut,
+    ToolError,
+    describe,
+)
+from toolwright.messages import ToolMessage, ToolOutput
+
+
+async def invoke(
+    prepared: Prepared, context: ToolContext[Any], pool: ThreadPool | None = None
+) -> object:
+    """Inject, run, and check the result against the tool's promise.
+
+    Raises:
+        ToolError: the author's own.
+        Crashed: the body raised anything else; `__cause__` is that exception.
+        TimedOut, Cancelled: it was stopped, or never started because the run was cancelled.
+        InvalidOutput: its result breaks the output schema.
+        SetupError: the program gave no value for a parameter, or the body made a mistake of the
+            kind no model can mend.
+    """
+    tool = prepared.tool
+    if context.run.cancel.cancelled:
+        raise not_started(tool.name, context.run.cancel.reason)
+    values: Mapping[str, Any] = prepared.arguments
+    if tool.injected:
+        if tool.timeout is not None:
+            context.set_deadline(tool.timeout)
+        values = inject(tool.injected, values, context)
+    args: tuple[Any, ...] = ()
+    if tool.positional:
+        args, values = arrange(tool.positional, values)
+    try:
+        if tool.body == "async":
+            value = await run_coroutine(tool.function(*args, **values), context, tool.timeout)
+        else:
+            value = await _run_other(
+                tool, functools.partial(tool.function, *args, **values), context, pool
+            )
+    except (ToolError, TimedOut, Cancelled, LimitReached, SetupError):
+        raise
+    except Exception as error:
+        raise Crashed(describe(error)) from error
+    if tool.output is not None:
+        _check_output(tool, value)
+    return value
+
+
+def arrange(
+    positional: tuple[Parameter, ...], values: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Split validated values into positional and keyword arguments.
+
+    Where a positional parameter is absent but a later one is there, its default steps in.
+    """
+    rest = dict(values)
+    args: list[Any] = []
+    last = max((i for i, p in enumerate(positional) if p.name in rest), default=-1)
+    for parameter in positional[: last + 1]:
+        if parameter.kind is VAR_POSITIONAL:
+            args.extend(rest.pop(parameter.name))
+        elif parameter.name in rest:
+            args.append(rest.pop(parameter.name))
+        elif parameter.default is not MISSING:
+            args.append(parameter.default)
+    return tuple(args), rest
+
+
+async def _run_other(
+    tool: AnyTool,
+    body: Callable[[], Any],
+    context: ToolContext[Any],
+    pool: ThreadPool | None,
+) -> object:
+    """Run a body that is not a plain coroutine function."""
+    if tool.body == "async_generator":
+        return await run_coroutine(_collect(body(), context), context, tool.timeout)
+    if tool.body == "generator":
+        body = functools.partial(_collect_sync, body, context)
+    value = body() if tool.inline else await _run_in_thread(tool, body, context, pool)
+    if inspect.isawaitable(value):
+        value = await run_coroutine(_await(value), context, tool.timeout)
+    return value
+
+
+async def _run_in_thread(
+    tool: AnyTool,
+    body: Callable[[], object],
+    context: ToolContext[Any],
+    pool: ThreadPool | None,
+) -> object:
+    threads = pool or shared_pool()
+    cancel = context.run.cancel
+
+    def start() -> object:
+        if cancel.cancelled:  # while it waited for a thread
+            raise not_started(tool.name, cancel.reason)
+        return body()
+
+    def halt() -> None:
+        threads.abandon(job)
+        if not job.future.done():
+            job.future.set_exception(stop.error(running=job.started))
+
+    job = threads.submit(start)
+    stop = Stop(context, tool.timeout, job.future.get_loop(), halt)
+    try:
+        return await job.future
+    except asyncio.CancelledError:
+        if not job.future.cancelled():  # it is the body's
+            raise cancelled_itself(tool.name) from None
+        threads.abandon(job)
+        raise
+    finally:
+        stop.close()
+
+
+async def _await(value: Awaitable[object]) -> object:
+    return await value
+
+
+async def _collect(items: AsyncGenerator[object, None], context: ToolContext[Any]) -> object:
+    """Gather what an async generator yields; each item is progress."""
+    collected = []
+    async with aclosing(items):
+        async for item in items:
+            collected.append(item)
+            context.progress(str(item), done=len(collected))
+    return _joined(collected)
+
+
+def _collect_sync(
+    body: Callable[[], Generator[object, None, None]], context: ToolContext[Any]
+) -> object:
+    """The same in a thread; a call that was given up ends at the generator's next item."""
+    collected = []
+    with closing(body()) as items:
+        for item in items:
+            if context.ended:
+                break
+            collected.append(item)
+            context.progress(str(item), done=len(collected))
+    return _joined(collected)
+
+
+def _joined(items: list[object]) -> object:
+    return "".join(map(str, items)) if all(isinstance(i, str) for i in items) else items
+
+
+def _check_output(tool: AnyTool, value: object) -> None:
+    if isinstance(value, ToolOutput | ToolMessage):
+        return
+    if tool.response_format == "content_and_artifact":
+        return
+    assert tool.output is not None
+    try:
+        tool.output.check(value)
+    except ValueError as error:
+        raise InvalidOutput(
+            f"{tool.name!r} returned a {type(value).__name__} that does not fit the result it "
+            "promises. This is a fault of the tool, not of the call.",
+            {"error": str(error)},
+        ) from error

@@ -1,0 +1,90 @@
+"""The spine: one call in, one message out, whatever happens in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Protocol
+
+from toolwright.call.failure import failed
+from toolwright.call.limit import note, repeats
+from toolwright.call.render import render
+from toolwright.call.step import Handler
+from toolwright.call.validate import prepare
+from toolwright.context import Run, ToolContext
+from toolwright.define.tool import AnyTool
+from toolwright.errors import RunStopped, SetupError, Suspend
+from toolwright.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
+from toolwright.messages import ToolCall, ToolMessage
+from toolwright.record import record
+
+
+@record
+class Entry:
+    """A registered tool.
+
+    Args:
+        tool: What it is.
+        handle: Its steps and its body, composed.
+    """
+
+    tool: AnyTool
+    handle: Handler
+
+
+class Finds(Protocol):
+    """Where tools are looked up."""
+
+    @property
+    def find(self) -> Callable[[str], Entry]: ...
+
+
+async def run_call(
+    call: ToolCall, tools: Finds, run: Run[Any]
+) -> tuple[ToolMessage, BaseException | None]:
+    """Run one call, whatever happens.
+
+    Returns:
+        Its result, failed or not; and what must be raised once every call of the turn has its
+        result: a mistake of the program (`SetupError`), a cancellation from outside,
+        `KeyboardInterrupt` and its like, the exception of a guard that ends the run. With a
+        `Suspend` the call has no result yet.
+    """
+    started = perf_counter()
+    if run.listeners:
+        run.emit(ToolStarted(*run.next(), call.id, call))
+    tool: AnyTool | None = None
+    context: ToolContext[Any] | None = None
+    fatal: BaseException | None = None
+    try:
+        entry = tools.find(call.name)
+        tool = entry.tool
+        if run.failures:
+            repeats(run, call)
+        prepared = prepare(call, tool)
+        if prepared.changes and run.listeners:
+            run.emit(Coerced(*run.next(), call.id, prepared.changes))
+        context = ToolContext(call, tool.name, run)
+        value = await entry.handle(prepared, context)
+        message = render(prepared, value, perf_counter() - started)
+    except BaseException as error:
+        message = failed(call, tool, error, perf_counter() - started)
+        fatal = _fatal(error)
+    if context is not None:
+        context.end()
+    if isinstance(fatal, Suspend):
+        if run.listeners:
+            run.emit(ToolSuspended(*run.next(), call.id, fatal.ticket))
+        return message, fatal
+    if message.failed or run.failures:
+        note(run, call, message)
+    if run.listeners:
+        run.emit(ToolFinished(*run.next(), call.id, message))
+    return message, fatal
+
+
+def _fatal(error: BaseException) -> BaseException | None:
+    """What ends the run because of it: nothing, for all that the model can mend."""
+    if isinstance(error, RunStopped):
+        return error.error
+    return error if isinstance(error, SetupError) or not isinstance(error, Exception) else None

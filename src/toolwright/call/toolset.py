@@ -1,0 +1,273 @@
+"""`Toolset`: uniquely named tools that can be found, chosen from and run."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast, get_args
+
+from toolwright.call.approve import Rules, approval
+from toolwright.call.batch import Batch
+from toolwright.call.bridge import run_sync
+from toolwright.call.invoke import invoke
+from toolwright.call.lock import locking
+from toolwright.call.pipeline import Entry
+from toolwright.call.step import Handler, check_enabled, compose, rechecks
+from toolwright.call.stop import watched
+from toolwright.call.threads import ThreadPool
+from toolwright.call.validate import revalidate
+from toolwright.context import Run
+from toolwright.define.base import HoldsTool, as_tool
+from toolwright.define.names import wire_names
+from toolwright.define.tool import AnyTool, Place, Step
+from toolwright.errors import DefinitionError, DuplicateToolError, SetupError, UnknownTool
+from toolwright.messages import ToolCall, ToolMessage
+
+Toolish = AnyTool | HoldsTool | Callable[..., Any]
+PLACES = get_args(Place)
+LISTED = 20
+"""Names listed for a model that asked for an unknown tool."""
+
+
+class Toolset:
+    """Tools in order, each under one name.
+
+    Usable without an agent and without an event loop: `run_sync` takes the calls of any client's
+    reply and gives back their results.
+
+    Args:
+        tools: Tools, objects with a `tool`, or plain functions that become tools.
+        steps: Steps around every call, outermost first; a tool's own steps come inside them.
+        rules: Which calls are refused, asked about or let through.
+        parallel: Whether calls of one turn may overlap.
+        width: How many calls of one turn may run at once; None for all.
+        threads: Threads for sync bodies; None to share those of the process.
+
+    Raises:
+        DuplicateToolError: two tools have the same name.
+        DefinitionError: a function cannot become a tool, or a method waits for its instance.
+
+    >>> def add(a: int, b: int) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> tools = Toolset([add])
+    >>> [result] = tools.run_sync([ToolCall("1", "add", '{"a": 2, "b": 3}')])
+    >>> result.content
+    '5'
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Toolish] = (),
+        *,
+        steps: Sequence[Step] = (),
+        rules: Rules | None = None,
+        parallel: bool = True,
+        width: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.steps = tuple(steps)
+        self.rules = rules
+        self.parallel = parallel
+        self._width = width if parallel else 1
+        self._threads = threads
+        self._invoke: Handler = invoke
+        if threads is not None:
+            self._invoke = functools.partial(invoke, pool=ThreadPool(threads))
+        self._entries: dict[str, Entry] = {}
+        self._aliases: dict[str, str] | None = None
+        for item in tools:
+            self._add(item)
+
+    def _add(self, item: Toolish) -> None:
+        made = as_tool(item)
+        if made.unbound:
+            raise DefinitionError(
+                f"{made.name}: it is a method without its instance; give the bound one, "
+                f"Toolset([instance.{made.name}])"
+            )
+        if made.name in self._entries:
+            first = self._entries[made.name].tool
+            raise DuplicateToolError(
+                f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; "
+                "give one of them another name, @tool('name'), or use with_prefix"
+            )
+        handle = handler_of(made, self.steps, self.rules, self._invoke)
+        self._entries[made.name] = Entry(made, handle)
+
+    # — as a collection —
+
+    def __iter__(self) -> Iterator[AnyTool]:
+        return (entry.tool for entry in self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __getitem__(self, name: str) -> AnyTool:
+        try:
+            return self.find(name).tool
+        except UnknownTool as error:
+            raise KeyError(error.text) from None
+
+    def __repr__(self) -> str:
+        return f"Toolset({', '.join(self.names)})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._entries)
+
+    @property
+    def wire_names(self) -> Mapping[str, str]:
+        """Each tool's name as every provider takes it; most are the same."""
+        if self._aliases is None:
+            self._aliases = wire_names(self.names)
+        return self._aliases
+
+    def find(self, name: str) -> Entry:
+        """Look a tool up by its name, or by the name it has on the wire.
+
+        Raises:
+            UnknownTool: naming the nearest names and what can be called.
+        """
+        entry = self._entries.get(name)
+        return entry if entry is not None else self._find_alias(name)
+
+    def _find_alias(self, name: str) -> Entry:
+        for own, alias in self.wire_names.items():
+            if alias == name:
+                return self._entries[own]
+        near = difflib.get_close_matches(name, self.names, n=3, cutoff=0.5)
+        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        listed = ", ".join(self.names[:LISTED]) or "none"
+        more = f" and {len(self) - LISTED} more" if len(self) > LISTED else ""
+        raise UnknownTool(
+            f"There is no tool called {name[:100]!r}.{hint} Tools that can be called: "
+            f"{listed}{more}.",
+            {"nearest": tuple(near)},
+        )
+
+    # — choosing —
+
+    def with_tools(self, tools: Iterable[Toolish]) -> Toolset:
+        """Other tools under the same steps, rules and limits."""
+        return Toolset(
+            tools,
+            steps=self.steps,
+            rules=self.rules,
+            parallel=self.parallel,
+            width=self._width,
+            threads=self._threads,
+        )
+
+    def around(self, *steps: Step, rules: Rules | None = None) -> Toolset:
+        """The same tools with further steps outside those they have, perhaps under other rules."""
+        made = Toolset(
+            (),
+            steps=(*steps, *self.steps),
+            rules=rules or self.rules,
+            parallel=self.parallel,
+            width=self._width,
+            threads=self._threads,
+        )
+        return made + self
+
+    def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
+        """Those tools for which `wanted` is true."""
+        return self.with_tools(item for item in self if wanted(item))
+
+    def rename(self, names: Mapping[str, str]) -> Toolset:
+        """The same tools, some under other names.
+
+        Raises:
+            SetupError: for a name that is not in the set.
+        """
+        if unknown := [name for name in names if name not in self]:
+            raise SetupError(f"cannot rename {', '.join(unknown)}: not in {self!r}")
+        return self.with_tools(
+            dataclasses.replace(item, name=names.get(item.name, item.name)) for item in self
+        )
+
+    def with_prefix(self, prefix: str) -> Toolset:
+        """The same tools, each name after `prefix`."""
+        return self.rename({name: prefix + name for name in self.names})
+
+    def __add__(self, other: Iterable[Toolish]) -> Toolset:
+        return self.with_tools([*self, *other])
+
+    # — running —
+
+    async def run(
+        self, calls: Sequence[ToolCall], run: Run[Any] | None = None
+    ) -> list[ToolMessage]:
+        """Run the calls of one turn.
+
+        Args:
+            calls: In the model's order.
+            run: What they share; a new one by default.
+
+        Returns:
+            One result per call, in the same order, whatever happened.
+
+        Raises:
+            SetupError: the program is wired up wrongly, such as a value to inject that is missing.
+        """
+        batch = self.batch(calls, run or Run())
+        return await batch.run()
+
+    def run_sync(self, calls: Sequence[ToolCall], run: Run[Any] | None = None) -> list[ToolMessage]:
+        """`run` for sync code; works with and without a running event loop."""
+        return run_sync(lambda: self.run(calls, run))
+
+    def batch(self, calls: Sequence[ToolCall], run: Run[Any]) -> Batch:
+        """The calls of one turn, not yet running: for callers that outlive a cancellation."""
+        return Batch(calls, self, run, self._width)
+
+
+def handler_of(
+    made: AnyTool,
+    steps: Sequence[Step] = (),
+    rules: Rules | None = None,
+    last: Handler = invoke,
+) -> Handler:
+    """Everything around a tool's body and the body itself, put together once.
+
+    From the outside in: is it enabled, steps and guards, approval, locks, limits, cache, retries.
+
+    Args:
+        made: The tool.
+        steps: Outside those of the tool, outermost first.
+        rules: Which calls are refused, asked about or let through.
+        last: Runs the body.
+    """
+    given = (*steps, *made.steps)
+    outer = [step for step in given if not hasattr(step, "place")]
+    inner = sorted(
+        (step for step in given if hasattr(step, "place")),
+        key=lambda step: PLACES.index(getattr(step, "place", "")),
+    )
+    guards = rechecks(outer)
+    if made.enabled is not True:
+        outer.insert(0, check_enabled)
+    if made.effects.resources:
+        inner.insert(0, locking(guards))
+    if rules is not None or made.approval is not False:
+        inner.insert(0, approval(made.approval, rules, guards))
+    if not (outer or inner):
+        return last
+    return watched(compose(outer, compose(inner, last, revalidate), revalidate))
+
+
+def _owner(item: AnyTool) -> str:
+    function = cast("Any", item.function)
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return f"{module}.{getattr(function, '__qualname__', item.name)}"
+
+
+def as_toolset(tools: Toolset | Iterable[Toolish]) -> Toolset:
+    """`tools` as a set."""
+    return tools if isinstance(tools, Toolset) else Toolset(tools)

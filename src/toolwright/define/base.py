@@ -1,0 +1,157 @@
+"""`BaseTool`: tools written as classes, for those with settings or state of their own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Protocol, cast, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from toolwright.context import Run
+from toolwright.define.tool import AnyTool, Tool, ToolOptions, tool
+from toolwright.errors import DefinitionError, SchemaAnnotationError
+
+
+class HoldsTool(Protocol):
+    """Whatever has a tool: a `BaseTool`, or an object of another library's kind."""
+
+    @property
+    def tool(self) -> AnyTool: ...
+
+
+class BaseTool:
+    """A tool as a class: subclass it, set `name` and `description`, write `_run` or `_arun`.
+
+    Class attributes may carry any option of `ToolOptions`, and `args_schema`. Annotated attributes
+    are fields: the constructor takes them by keyword, and those without a default must be given.
+    Where both `_run` and `_arun` are written, `_arun` runs.
+
+    Raises:
+        SchemaAnnotationError: when the class is defined, if it annotates `args_schema` with
+            something that is not a class of models.
+        DefinitionError: when the class is defined, if it writes neither method.
+
+    >>> class Greet(BaseTool):
+    ...     name = "greet"
+    ...     description = "Greet somebody."
+    ...     greeting: str = "Hello"
+    ...     def _run(self, who: str) -> str:
+    ...         return f"{self.greeting}, {who}!"
+    >>> Greet(greeting="你好").invoke({"who": "Ada"})
+    '你好, Ada!'
+    """
+
+    name: str
+    description: str
+    args_schema: Any = None
+
+    _run: ClassVar[Callable[..., Any]]
+    _arun: ClassVar[Callable[..., Any]]
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if "args_schema" in vars(cls):
+            _check_annotation(cls)
+        if not (hasattr(cls, "_run") or hasattr(cls, "_arun")) and "name" in vars(cls):
+            raise DefinitionError(
+                f"{cls.__name__}: write _run(self, ...) or async _arun(self, ...)"
+            )
+
+    def __init__(self, **fields: Any) -> None:
+        known = dict(_fields(type(self)))
+        for name, value in fields.items():
+            if name not in (*known, *ToolOptions.__annotations__, "args_schema"):
+                raise DefinitionError(
+                    f"{type(self).__name__} has no field {name!r}; it has "
+                    f"{', '.join(sorted(known))}"
+                )
+            setattr(self, name, value)
+        for name, default in known.items():
+            if name in fields or not isinstance(default, FieldInfo):
+                continue
+            made = default.get_default(call_default_factory=True, validated_data={})
+            if made is PydanticUndefined:
+                raise DefinitionError(f"{type(self).__name__} needs the field {name!r}")
+            setattr(self, name, made)
+        missing = [name for name in known if not hasattr(self, name) and name != "description"]
+        if missing:
+            raise DefinitionError(
+                f"{type(self).__name__} needs {', '.join(map(repr, missing))}: set it in the class "
+                "or give it to the constructor"
+            )
+
+    @functools.cached_property
+    def tool(self) -> AnyTool:
+        """The tool this object describes, compiled once."""
+        options = {
+            name: getattr(self, name) for name in ToolOptions.__annotations__ if hasattr(self, name)
+        }
+        body = self._body()
+        description = getattr(self, "description", None) or inspect.getdoc(type(self))
+        if description == inspect.getdoc(BaseTool):
+            description = None
+        return Tool.from_function(
+            body,
+            name=self.name,
+            description=description,
+            args_schema=self.args_schema,
+            **cast("ToolOptions", options),
+        )
+
+    def _body(self) -> Callable[..., Any]:
+        """What runs."""
+        return self._arun if hasattr(self, "_arun") else self._run
+
+    def invoke(self, value: object = "", run: Run[Any] | None = None) -> Any:
+        """Run it as the model would; see `Tool.invoke`."""
+        return self.tool.invoke(value, run)
+
+    async def ainvoke(self, value: object = "", run: Run[Any] | None = None) -> Any:
+        """`invoke`, to be awaited."""
+        return await self.tool.ainvoke(value, run)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({getattr(self, 'name', '')})"
+
+
+def as_tool(item: object) -> AnyTool:
+    """The tool that `item` is, holds as its attribute `tool`, or as a function can become.
+
+    Raises:
+        DefinitionError: if it is none of these.
+    """
+    if isinstance(item, Tool):
+        return item
+    held = getattr(item, "tool", None)
+    return held if isinstance(held, Tool) else tool(cast("Callable[..., Any]", item))
+
+
+def _fields(cls: type) -> Iterator[tuple[str, object]]:
+    """Annotated attributes from the base to the leaf, with their class values."""
+    for base in reversed(cls.__mro__):
+        for name in vars(base).get("__annotations__", {}):
+            if not name.startswith("_") and name != "args_schema":
+                yield name, getattr(cls, name, None)
+
+
+def _check_annotation(cls: type) -> None:
+    """`args_schema: BaseModel = X` says that X is an instance, which it is not."""
+    annotation = vars(cls).get("__annotations__", {}).get("args_schema")
+    if annotation is None:
+        return
+    text = annotation.strip("'\" ") if isinstance(annotation, str) else ""
+    wrong = text in ("BaseModel", "pydantic.BaseModel") or (
+        isinstance(annotation, type)
+        and get_origin(annotation) is None
+        and issubclass(annotation, BaseModel)
+    )
+    if wrong or (text and text.isidentifier() and text not in ("Any", "type", "Type", "dict")):
+        shown = text or annotation.__name__
+        raise SchemaAnnotationError(
+            f"{cls.__name__}.args_schema is annotated as an instance of {shown}; it holds a class: "
+            f"write args_schema: type[{shown}] = ..."
+        )

