@@ -38,7 +38,7 @@ _AFTER_WORDS = (
     (r"次方", ""),
 )
 _NUMBER = r"-?\d+(?:\.\d+)?"
-_LIST = rf"(?P<numbers>{_NUMBER}(?:(?:\s*(?:,|and|和|、|by|from)\s*)+{_NUMBER})+)"
+_LIST = rf"(?P<numbers>(?<![\d.-]){_NUMBER}(?:(?:\s*(?:,|and|和|、|by|from))+\s*{_NUMBER})++)"
 _PHRASES = (
     (rf"(?:the )?(?:sum of|total of|add(?:ing)?|sum)\s+{_LIST}", " + "),
     (rf"(?:the )?(?:product of|multiply(?:ing)?)\s+{_LIST}", " * "),
