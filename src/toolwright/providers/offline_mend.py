@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from toolwright.model import ToolDefinition
-from toolwright.providers.offline_fill import read
+from toolwright.providers.offline_read import read
 from toolwright.providers.offline_slots import Slot, slots_of
 
 Path: TypeAlias = tuple[str, ...]
