@@ -36,6 +36,7 @@ __all__ = [
     "nearest",
     "pydantic_errors",
     "unknown_key",
+    "wrong_tag",
 ]
 
 Path = tuple[str | int, ...]
@@ -80,7 +81,10 @@ def expected(schemas: Sequence[object], root: Schema, value: object = None) -> s
         root: The document that local references point into.
         value: What does stand there.
     """
-    text = either(describe_type(schema, root) for schema in schemas) if schemas else "any value"
+    if len(schemas) == 1:
+        text = describe_type(schemas[0], root)
+    else:
+        text = either(describe_type(schema, root) for schema in schemas) if schemas else "any value"
     if isinstance(value, str) and '"' in text:
         near = nearest(value, _string_options(schemas, root))
         if near is not None:
@@ -109,6 +113,14 @@ def unknown_key(path: Path, known: Collection[str]) -> FieldError:
     hint = f" (did you mean {quoted(near)}?)" if near is not None else ""
     one = "the key" if len(known) == 1 else "one of the keys"
     return FieldError(path, f"{one} {listed(known)}{hint}", "an unknown key")
+
+
+def wrong_tag(
+    path: Path, key: str, branches: Iterable[object], root: Schema, value: object
+) -> FieldError:
+    """A key whose value tells a union's branches apart, with a value that none of them has."""
+    children = _children(list(branches), key, root)
+    return FieldError((*path, key), expected(children, root, value), describe_value(value))
 
 
 def known_keys(schemas: Iterable[object], root: Schema) -> list[str]:
@@ -223,8 +235,16 @@ def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object
     return schemas
 
 
+_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+
+
 def _children(schemas: Sequence[object], part: str | int, root: Schema) -> tuple[object, ...]:
     """The schemas one step down."""
+    only = schemas[0] if len(schemas) == 1 else None
+    if isinstance(only, (dict, Mapping)) and _COMPOSED.isdisjoint(only):
+        properties = only.get("properties")
+        if isinstance(properties, (dict, Mapping)) and part in properties:
+            return (properties[part],)
     children: list[object] = []
     for schema in alternatives(schemas, root):
         if isinstance(part, int):
@@ -257,16 +277,47 @@ def _settle(found: list[_Found], level: int, root: Schema, data: object) -> list
         tried = [
             errors for errors in branches.values() if all(len(e.path) > len(path) for e in errors)
         ]
-        fewest = min(map(len, tried), default=0)
-        closest = [errors for errors in tried if len(errors) == fewest]
-        if len(branches) == 1:
-            closest = list(branches.values())
-        if len(closest) == 1:
-            kept += _settle(closest[0], level + 1, root, data)
-        else:
-            whole = {"type": "union", "loc": path, "input": _value_at(data, path)}
-            kept.append(_locate(whole, root, data))
+        meant = next(iter(branches.values())) if len(branches) == 1 else _closest(tried, path)
+        kept += _settle(meant, level + 1, root, data) or [
+            _whole_union(branches.values(), tried, path, root, data)
+        ]
     return kept
+
+
+def _tags(errors: list[_Found], path: Path) -> set[str | int]:
+    """Keys right below the union of which the branch wants another value."""
+    return {
+        e.path[-1]
+        for e in errors
+        if e.error["type"] == "literal_error" and len(e.path) == len(path) + 1
+    }
+
+
+def _closest(tried: list[list[_Found]], path: Path) -> list[_Found]:
+    """The errors of the branch that was evidently meant; none if that is not evident."""
+    right = [errors for errors in tried if not _tags(errors, path)]
+    candidates = right if right or len(tried) > 1 else tried
+    fewest = min(map(len, candidates), default=0)
+    closest = [errors for errors in candidates if len(errors) == fewest]
+    return closest[0] if len(closest) == 1 else []
+
+
+def _whole_union(
+    branches: Iterable[list[_Found]],
+    tried: list[list[_Found]],
+    path: Path,
+    root: Schema,
+    data: object,
+) -> _Found:
+    """One error for all branches: at the key they are told apart by, or at the union."""
+    tags = set.intersection(*(_tags(errors, path) for errors in tried)) if tried else set()
+    if len(tags) == 1:
+        path = (*path, tags.pop())
+    value = _value_at(data, path)
+    if value is _UNSENT:
+        at_path = (e.error["input"] for errors in branches for e in errors if e.path == path)
+        value = next(at_path, _UNSENT)
+    return _locate({"type": "union", "loc": path, "input": value}, root, data)
 
 
 def _field(found: _Found, root: Schema) -> FieldError:
@@ -275,7 +326,7 @@ def _field(found: _Found, root: Schema) -> FieldError:
         return missing_field(found.path, found.schemas, root)
     if kind in _UNKNOWN:
         return unknown_key(found.path, known_keys(found.parents, root))
-    if kind.startswith("union_tag_") and (tag := _wrong_tag(found, root)) is not None:
+    if kind.startswith("union_tag_") and (tag := _tag_error(found, root)) is not None:
         return tag
     value = found.error["input"]
     phrase = expected(found.schemas, root, value)
@@ -302,14 +353,12 @@ def _message(error: Mapping[str, Any]) -> str:
     return cut(text.removeprefix("Value error, ").removeprefix("Assertion failed, "), 200)
 
 
-def _wrong_tag(found: _Found, root: Schema) -> FieldError | None:
+def _tag_error(found: _Found, root: Schema) -> FieldError | None:
     """A discriminator that is missing or names no branch: the fault is in that one key."""
     key = str(found.error["ctx"]["discriminator"]).strip("'")
     schemas = _children(found.schemas, key, root)
     if not schemas:
         return None
-    path = (*found.path, key)
     if found.error["type"] == "union_tag_not_found":
-        return missing_field(path, schemas, root)
-    tag = found.error["ctx"]["tag"]
-    return FieldError(path, expected(schemas, root, tag), describe_value(tag))
+        return missing_field((*found.path, key), schemas, root)
+    return wrong_tag(found.path, key, found.schemas, root, found.error["ctx"]["tag"])
