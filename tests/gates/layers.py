@@ -98,6 +98,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "offline_slots",
         "offline_match",
         "offline_text",
+        "offline_read",
         "offline_fill",
         "offline_plan",
         "offline_turn",
