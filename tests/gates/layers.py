@@ -117,6 +117,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "hosted",
         "catalog",
         "loading",
+        "collect",
         "targets",
     ),
     "compat": ("*",),
