@@ -101,9 +101,20 @@ class _Run:
             within: Identities of the schemas passed for this same value: a reference that
                 leads back to one of them adds nothing.
         """
-        if not isinstance(schema, Mapping) or id(schema) in within:
+        if not isinstance(schema, (dict, Mapping)) or id(schema) in within:
             return value
-        within = (*within, id(schema))
+        if not _COMPOSED.isdisjoint(schema):
+            value = self._composed(value, schema, path, (*within, id(schema)))
+        if not _TYPED.isdisjoint(schema):
+            value = self._typed(value, schema, path)
+        if isinstance(value, dict):
+            return self._object(value, schema, path)
+        return self._array(value, schema, path) if isinstance(value, list) else value
+
+    def _composed(
+        self, value: object, schema: Schema, path: Path, within: tuple[int, ...]
+    ) -> object:
+        """The value as the schemas that a schema is composed of want it."""
         if "$ref" in schema:
             value = self.at(value, resolve(schema["$ref"], self.root), path, within)
         for part in _schemas(schema, "allOf"):
@@ -111,11 +122,7 @@ class _Run:
         for keyword in ("anyOf", "oneOf"):
             if branches := _schemas(schema, keyword):
                 value = self._union(value, branches, path, within)
-        if schema.keys() & _TYPED:
-            value = self._typed(value, schema, path)
-        if isinstance(value, dict):
-            return self._object(value, schema, path)
-        return self._array(value, schema, path) if isinstance(value, list) else value
+        return value
 
     def _union(
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
@@ -185,14 +192,16 @@ class _Run:
 
     def _object(self, value: dict[str, object], schema: Schema, path: Path) -> dict[str, object]:
         properties = schema.get("properties")
-        properties = properties if isinstance(properties, Mapping) else {}
+        properties = properties if isinstance(properties, (dict, Mapping)) else {}
         others = schema.get("additionalProperties")
-        if not properties and not isinstance(others, Mapping):
+        if not properties and not isinstance(others, (dict, Mapping)):
             return value
         required = schema.get("required")
         changed = value
         for name, item in value.items():
             each = properties.get(name, others)
+            if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), _NOTHING):
+                continue  # most values are of the very type advertised
             if item is None and name in properties and not accepts(None, each, self.root):
                 if isinstance(required, list) and name in required:
                     continue
@@ -231,7 +240,9 @@ class _Run:
 
 # — one value —
 
+_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
 _TYPED = frozenset({"type", "enum", "const"})
+_SCALARS: Mapping[type, object] = {str: "string", int: "integer", bool: "boolean"}
 _NOTHING = object()
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,307})", re.A)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,307})(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?", re.A)

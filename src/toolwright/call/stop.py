@@ -207,6 +207,8 @@ def _drive(
         waiting = body.send(None)
     except StopIteration as ended:
         return ended.value
+    except asyncio.CancelledError:  # before the first wait nobody but the body can have raised it
+        raise cancelled_itself(context.tool_name) from None
     watch = _Watch(context, timeout)
     try:
         while True:

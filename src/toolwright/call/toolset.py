@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast, get_args
+from typing import Any, cast, get_args
 
 from toolwright.call.approve import Rules, approval
 from toolwright.call.batch import Batch
@@ -19,22 +19,13 @@ from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import revalidate
 from toolwright.context import Run
+from toolwright.define.base import HoldsTool, as_tool
 from toolwright.define.names import wire_names
-from toolwright.define.tool import AnyTool, Place, Step, Tool, tool
+from toolwright.define.tool import AnyTool, Place, Step
 from toolwright.errors import DefinitionError, DuplicateToolError, SetupError, UnknownTool
 from toolwright.messages import ToolCall, ToolMessage
 
-
-class HasTool(Protocol):
-    """An object that describes a tool, such as a `BaseTool`."""
-
-    @property
-    def tool(self) -> AnyTool:
-        """The tool it describes."""
-        ...
-
-
-Toolish = AnyTool | HasTool | Callable[..., Any]
+Toolish = AnyTool | HoldsTool | Callable[..., Any]
 PLACES = get_args(Place)
 LISTED = 20
 """Names listed for a model that asked for an unknown tool."""
@@ -47,7 +38,7 @@ class Toolset:
     reply and gives back their results.
 
     Args:
-        tools: Tools, or plain functions that become tools.
+        tools: Tools, objects with a `tool`, or plain functions that become tools.
         steps: Steps around every call, outermost first; a tool's own steps come inside them.
         rules: Which calls are refused, asked about or let through.
         parallel: Whether calls of one turn may overlap.
@@ -269,16 +260,6 @@ def handler_of(
     if not (outer or inner):
         return last
     return watched(compose(outer, compose(inner, last, revalidate), revalidate))
-
-
-def as_tool(item: Toolish) -> AnyTool:
-    """`item` as a tool: itself, the one it describes, or one made of a function."""
-    if isinstance(item, Tool):
-        return item
-    described = getattr(item, "tool", None)
-    if isinstance(described, Tool):
-        return described
-    return tool(cast("Callable[..., Any]", item))
 
 
 def _owner(item: AnyTool) -> str:

@@ -36,12 +36,13 @@ def describe_type(schema: object, root: Schema | None = None) -> str:
     'an integer of at least 1, or null'
     """
     if root is None:
-        root = schema if isinstance(schema, Mapping) else {}
+        root = schema if isinstance(schema, (dict, Mapping)) else {}
     return _phrase(schema, root, 0)
 
 
 def _phrase(schema: object, root: Schema, depth: int) -> str:
-    if not isinstance(schema, Mapping):
+    # `dict` first, here as elsewhere: asking an abstract class takes five times as long.
+    if not isinstance(schema, (dict, Mapping)):
         return "no value at all" if schema is False else "any value"
     if depth > _DEEPEST:
         return "any value"
@@ -116,7 +117,7 @@ _FORMATS = {
 
 
 def _string(schema: Schema) -> str:
-    if not schema.keys() & _STRING_KEYWORDS:
+    if _STRING_KEYWORDS.isdisjoint(schema):
         return "a string"
     text = _FORMATS.get(str(schema.get("format")), "a string")
     low, high = schema.get("minLength"), schema.get("maxLength")
@@ -131,7 +132,7 @@ _STRING_KEYWORDS = frozenset({"format", "minLength", "maxLength", "pattern"})
 
 
 def _number_bounds(schema: Schema) -> str:
-    if not schema.keys() & _NUMBER_KEYWORDS:
+    if _NUMBER_KEYWORDS.isdisjoint(schema):
         return ""
     low, high = schema.get("minimum"), schema.get("maximum")
     text = ""

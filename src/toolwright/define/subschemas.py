@@ -6,7 +6,7 @@ Only the keywords that hold schemas are followed: what stands in `enum`, `defaul
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 Schema = Mapping[str, object]
 Location = tuple[str | int, ...]
@@ -115,13 +115,12 @@ def _accepts(value: object, schema: object, root: Schema, within: tuple[int, ...
 
 def matches_type(value: object, wanted: object) -> bool:
     """Whether a value is of a `type` keyword's type, or one of its types."""
-    if wanted is None:
-        return True
     kind = json_type(value)
-    types = (wanted,) if isinstance(wanted, str) else wanted
-    if not isinstance(types, Sequence):
+    if isinstance(wanted, str):
+        return kind == wanted or (kind == "integer" and wanted == "number")
+    if not isinstance(wanted, (list, tuple)):
         return True
-    return kind in types or (kind == "integer" and "number" in types)
+    return kind in wanted or (kind == "integer" and "number" in wanted)
 
 
 def is_option(value: object, schema: Schema) -> bool:
