@@ -125,6 +125,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "hosted",
         "catalog",
         "loading",
+        "collect",
         "targets",
     ),
     "compat": (
