@@ -53,7 +53,11 @@ def both_schemas_are_enforced(ran: Ran) -> None:
 
     for schema, good, bad in (
         (weather, {"city": "北京"}, {"city": "北京", "units": "kelvin"}),
-        (search, {"query": "q", "filters": {"price_range": {"min": 1}}}, {"query": "q", "limit": 0}),
+        (
+            search,
+            {"query": "q", "filters": {"price_range": {"min": 1}}},
+            {"query": "q", "limit": 0},
+        ),
     ):
         tool = FunctionTool("look", "Look.", schema, echo)
         assert tool.params_json_schema == schema
@@ -67,7 +71,10 @@ def the_tool_sees_its_whole_context(ran: Ran) -> None:
     tool = ran["context_aware_tool"]
     assert isinstance(tool, FunctionTool)
     assert list(tool.params_json_schema["properties"]) == ["param"]
-    assert answer(tool, {"param": "甲"}, {"user": 1}).content == "处理完成：甲，代理：assistant，已用token：0"
+    assert (
+        answer(tool, {"param": "甲"}, {"user": 1}).content
+        == "处理完成：甲，代理：assistant，已用token：0"
+    )
     seen: list[Any] = []
 
     @function_tool
@@ -214,7 +221,14 @@ def provider_names() -> Mapping[str, Any]:
         tool: FunctionTool = function_tool(name_override=name)(body)
         return tool
 
-    listed = "get_time calculate search_web manage_users system_config database_admin".split()
+    listed = [
+        "get_time",
+        "calculate",
+        "search_web",
+        "manage_users",
+        "system_config",
+        "database_admin",
+    ]
     return {**ALL, **{name: made(name) for name in listed}}
 
 
@@ -243,16 +257,12 @@ CASES: Mapping[str, Case] = {
         screen_names,
     ),
     "004.14": Case(IMPORTS, use=both_guardrails_guard, names=guardrail_names),
-    "004.16": Case(
-        RUNS, use=the_result_is_told, names=names(logger=logging.getLogger("example"))
-    ),
+    "004.16": Case(RUNS, use=the_result_is_told, names=names(logger=logging.getLogger("example"))),
     "004.18": pending(
         "issue 6 brings MCP, and issue 7 hosted tools run here",
         the_handler_answers,
         names(is_admin=lambda user: False),
     ),
-    "004.21": Case(
-        IMPORTS, use=an_object_becomes_a_tool, names=names(query_result="one row")
-    ),
+    "004.21": Case(IMPORTS, use=an_object_becomes_a_tool, names=names(query_result="one row")),
     "004.22": Case(RUNS, use=providers_are_composed, names=provider_names),
 }

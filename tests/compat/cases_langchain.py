@@ -13,7 +13,6 @@ import pytest
 from pydantic import BaseModel, Field
 
 from tests.compat.seeds import BROKEN, IMPORTS, NOT_PYTHON, RUNS, Case, Ran, examples
-from toolwright import AssistantMessage, Prepared, ToolContext, Toolset
 from toolwright.compat import langchain
 from toolwright.compat.langchain import (
     AIMessage,
@@ -514,9 +513,7 @@ CASES: Mapping[str, Case] = {
         raises=(SchemaAnnotationError,),
     ),
     "003.2": Case(RUNS, use=the_docstring_describes_the_parameters, names=names()),
-    "003.3": Case(
-        RUNS, use=a_function_under_another_name, names=names(CustomSchema=CustomSchema)
-    ),
+    "003.3": Case(RUNS, use=a_function_under_another_name, names=names(CustomSchema=CustomSchema)),
     "003.4": Case(RUNS, use=a_class_with_a_schema, names=names()),
     "003.5": Case(
         RUNS,
@@ -559,14 +556,10 @@ CASES: Mapping[str, Case] = {
         use=the_id_was_put_in,
         names=parsing_names(input_args=WithId, tool_call_id="c1", tool_input={}),
     ),
-    "003.14": Case(
-        IMPORTS, use=the_model_asks_for_the_tool, names=lambda: {"model": chat_model()}
-    ),
+    "003.14": Case(IMPORTS, use=the_model_asks_for_the_tool, names=lambda: {"model": chat_model()}),
     "003.15": Case(RUNS, use=a_call_is_such_a_dict),
     "003.16": Case(RUNS, use=the_call_is_answered, after="003.14"),
-    "003.17": Case(
-        RUNS, use=content_alone, names=names(MyTool=MyTool, input={"how": "well"})
-    ),
+    "003.17": Case(RUNS, use=content_alone, names=names(MyTool=MyTool, input={"how": "well"})),
     "003.18": Case(
         RUNS, use=content_and_artifact, names=names(MyTool=MyTool, input={"how": "well"})
     ),

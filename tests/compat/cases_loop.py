@@ -12,8 +12,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from types import SimpleNamespace
 from typing import Any
 
-from pydantic import BaseModel, Field
-
 from tests.compat.seeds import BROKEN, NOT_PYTHON, RUNS, Case, Ran, examples
 from toolwright import Agent, Run, ToolCall, ToolMessage, ToolOutput, Toolset, tool, unanswered
 from toolwright.compat.langchain import AIMessage, BaseTool, ToolNode, init_chat_model
@@ -281,7 +279,9 @@ def sync_and_async_run_alike(ran: Ran) -> None:
 
 def the_model_reads_only_the_output(ran: Ran) -> None:
     result = answer(Toolset([read]), "read", {"path": "hello.ts"})
-    sent: Any = openai_chat.encode_turn(AIMessage(tool_calls=[ToolCall("c1", "read", {})]), [result])
+    sent: Any = openai_chat.encode_turn(
+        AIMessage(tool_calls=[ToolCall("c1", "read", {})]), [result]
+    )
     assert sent[1]["content"] == "File content:\nconsole.log('hello')"
     assert "size" not in json.dumps(sent)
     assert result.details["path"] == "hello.ts"
@@ -341,7 +341,9 @@ def all_is_answered_when_it_ends(ran: Ran) -> None:
 
 
 TYPESCRIPT = "TypeScript; what it shows is tested in Python"
-FILES = "a sketch of a session with file tools and a shell, in TypeScript; those tools are issue 7's"
+FILES = (
+    "a sketch of a session with file tools and a shell, in TypeScript; those tools are issue 7's"
+)
 
 
 def shown(use: typing.Callable[[Ran], None]) -> Case:
@@ -387,7 +389,12 @@ CASES: Mapping[str, Case] = {
         "the function that loads the tools does not return them",
         use=the_registry_is_a_toolset,
         names=lambda: {"List": typing.List},  # noqa: UP006  # the example's own spelling
-        mend=(("\t\tCalculatorTool(), # 新增实例\n\t]", "\t\tCalculatorTool(),\n\t]\n\treturn real_tools"),),
+        mend=(
+            (
+                "\t\tCalculatorTool(), # 新增实例\n\t]",
+                "\t\tCalculatorTool(),\n\t]\n\treturn real_tools",
+            ),
+        ),
         after="001.13",
     ),
     "002.1": Case(NOT_PYTHON, "a diagram of 002.2"),
