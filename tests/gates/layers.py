@@ -141,6 +141,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "agents_guardrails",
         "agents_tools",
         "agents_run",
+        "agents_hosted",
         "openai_agents",
         "*",
     ),

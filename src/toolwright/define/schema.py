@@ -20,7 +20,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, to_json, to_jsonable_python
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, TypeIs
 
 from toolwright.define.explain import invalid_arguments, pydantic_errors
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
@@ -332,7 +332,7 @@ def _without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
 
 def _modern(annotation: object) -> Any:
     """Replace `typing.TypedDict`, which pydantic cannot read before Python 3.12."""
-    if isinstance(annotation, type) and type(annotation).__module__ == "typing":
+    if _is_old(annotation):
         hints = typing.get_type_hints(annotation, include_extras=True)
         total = getattr(annotation, "__total__", True)
         fields = {name: _modern(hint) for name, hint in hints.items()}
@@ -350,8 +350,13 @@ def _modern(annotation: object) -> Any:
     return origin[tuple(_modern(arg) for arg in args)] if origin else annotation
 
 
+def _is_old(annotation: object) -> TypeIs[type[Any]]:
+    """Whether it is a typed dict of `typing`'s; `Any` and protocols have classes from there, too."""
+    return typing.is_typeddict(annotation) and type(annotation).__module__ == "typing"
+
+
 def _has_old(annotation: object) -> bool:
-    if isinstance(annotation, type) and type(annotation).__module__ == "typing":
+    if _is_old(annotation):
         return True
     return any(_has_old(arg) for arg in get_args(annotation))
 
