@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import inspect
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, to_json, to_jsonable_python
 from typing_extensions import TypedDict, TypeIs
 
+from toolwright.define.canonical import renamed
 from toolwright.define.explain import invalid_arguments, pydantic_errors
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
 from toolwright.errors import DefinitionError
@@ -44,6 +44,7 @@ class Arguments:
         check: The same for a mended value; raises `InvalidArguments` with every failing field.
         loose: Whether some value has no type, so that an overflowing number could slip through.
         fill: Adds what the text left out and the function does not default itself.
+        keys: What the model calls those parameters that it knows under another name.
     """
 
     schema: Mapping[str, object]
@@ -51,6 +52,7 @@ class Arguments:
     check: Callable[[Values], Values]
     loose: bool
     fill: Callable[[Values], None] | None = None
+    keys: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class _Schema(GenerateJsonSchema):
@@ -74,7 +76,7 @@ def from_parameters(
     Raises:
         DefinitionError: naming the parameter that has no JSON form, and the fix.
     """
-    fields: dict[str, object] = {}
+    fields: dict[str, Any] = {}
     defaults: dict[str, object] = {}
     factories: dict[str, Callable[[], object]] = {}
     rest: object = MISSING
@@ -94,7 +96,9 @@ def from_parameters(
     _advertise_defaults(title, schema, defaults)
     schema.pop("title", None)
     fill = _filler(factories) if factories else None
-    return _arguments(title, schema, adapter.validator.validate_json, fill, extra)
+    made = _arguments(title, schema, adapter.validator.validate_json, fill, extra)
+    infos = {name: _infos(annotation) for name, annotation in fields.items()}
+    return dataclasses.replace(made, keys=renamed(infos))
 
 
 def _filler(factories: Mapping[str, Callable[[], object]]) -> Callable[[Values], None]:
@@ -138,7 +142,15 @@ def from_model(
             if name not in values:
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
-    return _arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
+    made = _arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
+    infos = {name: [info] for name, info in model.model_fields.items()}
+    return dataclasses.replace(made, keys=renamed(infos))
+
+
+def _infos(annotation: Any) -> list[FieldInfo]:
+    if get_origin(annotation) is NotRequired:
+        annotation = get_args(annotation)[0]
+    return [item for item in get_args(annotation)[1:] if isinstance(item, FieldInfo)]
 
 
 def _arguments(
@@ -205,7 +217,7 @@ def _described(
 
 
 def _split(annotation: object) -> tuple[Any, list[Any]]:
-    annotation = _modern(annotation)
+    annotation = modern(annotation)
     if get_origin(annotation) is Annotated:
         base, *metadata = get_args(annotation)
         return base, metadata
@@ -330,12 +342,12 @@ def _without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
     return create_model(model.__name__, __config__=model.model_config, **fields)
 
 
-def _modern(annotation: object) -> Any:
+def modern(annotation: object) -> Any:
     """Replace `typing.TypedDict`, which pydantic cannot read before Python 3.12."""
     if _is_old(annotation):
         hints = typing.get_type_hints(annotation, include_extras=True)
         total = getattr(annotation, "__total__", True)
-        fields = {name: _modern(hint) for name, hint in hints.items()}
+        fields = {name: modern(hint) for name, hint in hints.items()}
         make: Any = TypedDict
         made = make(annotation.__name__, fields, total=total)
         made.__doc__ = annotation.__doc__
@@ -344,10 +356,10 @@ def _modern(annotation: object) -> Any:
     if not args or origin is Literal or not any(_has_old(arg) for arg in args):
         return annotation
     if origin is types.UnionType:
-        return typing.Union[tuple(_modern(arg) for arg in args)]  # noqa: UP007
+        return typing.Union[tuple(modern(arg) for arg in args)]  # noqa: UP007
     if origin is Annotated:
-        return Annotated[(_modern(args[0]), *args[1:])]
-    return origin[tuple(_modern(arg) for arg in args)] if origin else annotation
+        return Annotated[(modern(args[0]), *args[1:])]
+    return origin[tuple(modern(arg) for arg in args)] if origin else annotation
 
 
 def _is_old(annotation: object) -> TypeIs[type[Any]]:
@@ -359,40 +371,6 @@ def _has_old(annotation: object) -> bool:
     if _is_old(annotation):
         return True
     return any(_has_old(arg) for arg in get_args(annotation))
-
-
-@record
-class Output:
-    """What a tool returns, where its annotation promises a structure.
-
-    Args:
-        schema: JSON Schema of the result; an object.
-        check: Accepts the value, or raises `ValueError`.
-    """
-
-    schema: Mapping[str, object]
-    check: Callable[[object], object]
-
-
-def output_of(annotation: object) -> Output | None:
-    """The promise in a return annotation; None unless it is a model, dataclass or TypedDict."""
-    wanted = _modern(annotation)
-    if not (
-        inspect.isclass(wanted)
-        and (
-            issubclass(wanted, BaseModel)
-            or dataclasses.is_dataclass(wanted)
-            or typing.is_typeddict(wanted)
-            or hasattr(wanted, "__required_keys__")
-        )
-        and not wanted.__module__.startswith("toolwright.")
-    ):
-        return None
-    try:
-        adapter: TypeAdapter[Any] = TypeAdapter(wanted)
-        return Output(adapter.json_schema(mode="serialization"), adapter.validate_python)
-    except Exception:  # the promise cannot be stated as a schema: then it is none
-        return None
 
 
 def input_model_fields(model: type[BaseModel]) -> dict[str, tuple[object, bool]]:

@@ -23,7 +23,8 @@ from typing import (
 from toolwright.context import Run, ToolContext
 from toolwright.define.compile import ArgsSchema, Request, compile_function
 from toolwright.define.inject import Injected
-from toolwright.define.schema import Arguments, Extra, Output
+from toolwright.define.output import Output
+from toolwright.define.schema import Arguments, Extra
 from toolwright.define.signature import BodyKind, Parameter, calling_frame
 from toolwright.effects import UNKNOWN, Effects
 from toolwright.errors import DefinitionError, SetupError
