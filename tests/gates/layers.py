@@ -34,7 +34,9 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "subschemas",
         "phrase",
         "explain",
+        "modern",
         "schema",
+        "output",
         "unionless",
         "mismatch",
         "bounds",
@@ -51,6 +53,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "importing",
         "compile",
         "tool",
+        "decorator",
         "base",
     ),
     "call": (
