@@ -7,13 +7,11 @@ from typing import Any
 
 from toolwright.call.bridge import run_sync
 from toolwright.call.failure import failed
-from toolwright.call.invoke import invoke
-from toolwright.call.step import compose
-from toolwright.call.toolset import Toolset
-from toolwright.call.validate import prepare, revalidate
+from toolwright.call.toolset import Toolset, handler_of
+from toolwright.call.validate import prepare
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool, lend
-from toolwright.errors import CallError, InvalidArguments, ToolError
+from toolwright.errors import CallError, InvalidArguments, RunStopped, ToolError
 from toolwright.messages import ToolCall
 
 
@@ -27,10 +25,12 @@ class Direct:
             [message] = await Toolset([tool]).run([call], run)
             return message
         call = ToolCall("", tool.name, _arguments(tool, value))
-        handle = compose(tool.steps, invoke, revalidate)
+        handle = handler_of(tool)
         context = ToolContext(call, tool.name, run)
         try:
             return await handle(prepare(call, tool), context)
+        except RunStopped as stop:
+            raise stop.error from None
         except (ToolError, InvalidArguments) as error:
             handler = (
                 tool.handle_tool_error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Protocol
@@ -14,7 +13,7 @@ from toolwright.call.step import Handler
 from toolwright.call.validate import prepare
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool
-from toolwright.errors import Disabled, SetupError, Suspend
+from toolwright.errors import RunStopped, SetupError, Suspend
 from toolwright.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
 from toolwright.messages import ToolCall, ToolMessage
 from toolwright.record import record
@@ -40,15 +39,16 @@ class Finds(Protocol):
     def find(self) -> Callable[[str], Entry]: ...
 
 
-async def run_call(call: ToolCall, tools: Finds, run: Run[Any]) -> ToolMessage:
-    """Run one call.
+async def run_call(
+    call: ToolCall, tools: Finds, run: Run[Any]
+) -> tuple[ToolMessage, BaseException | None]:
+    """Run one call, whatever happens.
 
     Returns:
-        Its result, failed or not. Whatever can go wrong inside a call is in it.
-
-    Raises:
-        SetupError: the program is wired up wrongly; nothing the model could mend.
-        BaseException: cancellation from outside, `KeyboardInterrupt`: after the end event.
+        Its result, failed or not; and what must be raised once every call of the turn has its
+        result: a mistake of the program (`SetupError`), a cancellation from outside,
+        `KeyboardInterrupt` and its like, the exception of a guard that ends the run. With a
+        `Suspend` the call has no result yet.
     """
     started = perf_counter()
     if run.listeners:
@@ -65,33 +65,26 @@ async def run_call(call: ToolCall, tools: Finds, run: Run[Any]) -> ToolMessage:
         if prepared.changes and run.listeners:
             run.emit(Coerced(*run.next(), call.id, prepared.changes))
         context = ToolContext(call, tool.name, run)
-        if tool.enabled is not True:
-            await _check_enabled(tool, context)
         value = await entry.handle(prepared, context)
         message = render(prepared, value, perf_counter() - started)
     except BaseException as error:
         message = failed(call, tool, error, perf_counter() - started)
-        if isinstance(error, SetupError) or not isinstance(error, Exception):
-            fatal = error
+        fatal = _fatal(error)
     if context is not None:
         context.end()
     if isinstance(fatal, Suspend):
         if run.listeners:
             run.emit(ToolSuspended(*run.next(), call.id, fatal.ticket))
-        raise fatal
+        return message, fatal
     if message.failed or run.failures:
         note(run, call, message)
     if run.listeners:
         run.emit(ToolFinished(*run.next(), call.id, message))
-    if fatal is not None:
-        raise fatal
-    return message
+    return message, fatal
 
 
-async def _check_enabled(tool: AnyTool, context: ToolContext[Any]) -> None:
-    enabled = tool.enabled
-    if callable(enabled):
-        answer = enabled(context)
-        enabled = await answer if inspect.isawaitable(answer) else bool(answer)
-    if not enabled:
-        raise Disabled(f"The tool {tool.name!r} is not available now.")
+def _fatal(error: BaseException) -> BaseException | None:
+    """What ends the run because of it: nothing, for all that the model can mend."""
+    if isinstance(error, RunStopped):
+        return error.error
+    return error if isinstance(error, SetupError) or not isinstance(error, Exception) else None

@@ -5,24 +5,28 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast, get_args
 
 from toolwright.call.approve import Rules, approval
 from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
+from toolwright.call.lock import locking
 from toolwright.call.pipeline import Entry
-from toolwright.call.step import Handler, compose
+from toolwright.call.step import Handler, check_enabled, compose, rechecks
+from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import revalidate
-from toolwright.context import Run, ToolContext
+from toolwright.context import Run
+from toolwright.define.base import HoldsTool, as_tool
 from toolwright.define.names import wire_names
-from toolwright.define.tool import AnyTool, Prepared, Step, Tool, tool
+from toolwright.define.tool import AnyTool, Place, Step
 from toolwright.errors import DefinitionError, DuplicateToolError, SetupError, UnknownTool
 from toolwright.messages import ToolCall, ToolMessage
 
-Toolish = AnyTool | Callable[..., Any]
+Toolish = AnyTool | HoldsTool | Callable[..., Any]
+PLACES = get_args(Place)
 LISTED = 20
 """Names listed for a model that asked for an unknown tool."""
 
@@ -34,7 +38,7 @@ class Toolset:
     reply and gives back their results.
 
     Args:
-        tools: Tools, or plain functions that become tools.
+        tools: Tools, objects with a `tool`, or plain functions that become tools.
         steps: Steps around every call, outermost first; a tool's own steps come inside them.
         rules: Which calls are refused, asked about or let through.
         parallel: Whether calls of one turn may overlap.
@@ -78,7 +82,7 @@ class Toolset:
             self._add(item)
 
     def _add(self, item: Toolish) -> None:
-        made = item if isinstance(item, Tool) else tool(item)
+        made = as_tool(item)
         if made.unbound:
             raise DefinitionError(
                 f"{made.name}: it is a method without its instance; give the bound one, "
@@ -90,18 +94,8 @@ class Toolset:
                 f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; "
                 "give one of them another name, @tool('name'), or use with_prefix"
             )
-        self._entries[made.name] = Entry(made, self._compose(made))
-
-    def _compose(self, made: AnyTool) -> Handler:
-        """Everything around a tool's body, put together once."""
-        inner = self._invoke
-        if self.rules is not None or made.approval is not False:
-
-            def again(prepared: Prepared, context: ToolContext[Any]) -> Awaitable[object]:
-                return inner(prepared, context)
-
-            inner = compose([approval(made.approval, self.rules, again)], inner, revalidate)
-        return compose((*self.steps, *made.steps), inner, revalidate)
+        handle = handler_of(made, self.steps, self.rules, self._invoke)
+        self._entries[made.name] = Entry(made, handle)
 
     # — as a collection —
 
@@ -159,7 +153,8 @@ class Toolset:
 
     # — choosing —
 
-    def _like(self, tools: Iterable[Toolish]) -> Toolset:
+    def with_tools(self, tools: Iterable[Toolish]) -> Toolset:
+        """Other tools under the same steps, rules and limits."""
         return Toolset(
             tools,
             steps=self.steps,
@@ -183,7 +178,7 @@ class Toolset:
 
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
         """Those tools for which `wanted` is true."""
-        return self._like(item for item in self if wanted(item))
+        return self.with_tools(item for item in self if wanted(item))
 
     def rename(self, names: Mapping[str, str]) -> Toolset:
         """The same tools, some under other names.
@@ -193,7 +188,7 @@ class Toolset:
         """
         if unknown := [name for name in names if name not in self]:
             raise SetupError(f"cannot rename {', '.join(unknown)}: not in {self!r}")
-        return self._like(
+        return self.with_tools(
             dataclasses.replace(item, name=names.get(item.name, item.name)) for item in self
         )
 
@@ -202,7 +197,7 @@ class Toolset:
         return self.rename({name: prefix + name for name in self.names})
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
-        return self._like([*self, *other])
+        return self.with_tools([*self, *other])
 
     # — running —
 
@@ -231,6 +226,40 @@ class Toolset:
     def batch(self, calls: Sequence[ToolCall], run: Run[Any]) -> Batch:
         """The calls of one turn, not yet running: for callers that outlive a cancellation."""
         return Batch(calls, self, run, self._width)
+
+
+def handler_of(
+    made: AnyTool,
+    steps: Sequence[Step] = (),
+    rules: Rules | None = None,
+    last: Handler = invoke,
+) -> Handler:
+    """Everything around a tool's body and the body itself, put together once.
+
+    From the outside in: is it enabled, steps and guards, approval, locks, limits, cache, retries.
+
+    Args:
+        made: The tool.
+        steps: Outside those of the tool, outermost first.
+        rules: Which calls are refused, asked about or let through.
+        last: Runs the body.
+    """
+    given = (*steps, *made.steps)
+    outer = [step for step in given if not hasattr(step, "place")]
+    inner = sorted(
+        (step for step in given if hasattr(step, "place")),
+        key=lambda step: PLACES.index(getattr(step, "place", "")),
+    )
+    guards = rechecks(outer)
+    if made.enabled is not True:
+        outer.insert(0, check_enabled)
+    if made.effects.resources:
+        inner.insert(0, locking(guards))
+    if rules is not None or made.approval is not False:
+        inner.insert(0, approval(made.approval, rules, guards))
+    if not (outer or inner):
+        return last
+    return watched(compose(outer, compose(inner, last, revalidate), revalidate))
 
 
 def _owner(item: AnyTool) -> str:

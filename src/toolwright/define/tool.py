@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import FrameType
 from typing import (
@@ -47,17 +48,26 @@ class Prepared:
     Args:
         call: As the model made it.
         tool: What will run.
-        arguments: Validated keyword arguments, without the injected ones.
+        arguments: Validated keyword arguments, without the injected ones. A step that wants
+            others passes on a `Prepared` with other arguments; they are validated again.
         changes: How the arguments were mended before they passed, one phrase each.
     """
 
     call: ToolCall
     tool: Tool[..., Any]
-    arguments: dict[str, object]
+    arguments: Mapping[str, Any]
     changes: tuple[str, ...] = ()
+
+    def change(self, **arguments: Any) -> Prepared:
+        """The call with some arguments changed; they are validated again before it goes on."""
+        return Prepared(self.call, self.tool, {**self.arguments, **arguments}, self.changes)
 
 
 Proceed: TypeAlias = Callable[[Prepared], Awaitable[object]]
+
+
+Place: TypeAlias = Literal["limit", "cache", "retry"]
+"""Where a step stands that must come after approval, from the outside in."""
 
 
 class Step(Protocol):
@@ -65,6 +75,9 @@ class Step(Protocol):
 
     It runs after validation. It may look, change and pass on (``await proceed(prepared)``), answer
     by itself, or raise a `CallError`. What it returns is the tool's value.
+
+    It runs before approval. One with an attribute `place` (see `Place`) runs after it, in the
+    order of the places.
     """
 
     def __call__(
@@ -245,6 +258,38 @@ class Tool(Generic[P, R]):
     async def ainvoke(self, value: object = "", run: Run[Any] | None = None) -> Any:
         """`invoke`, to be awaited."""
         return await _lent().ainvoke(self, value, run)
+
+    @classmethod
+    def from_schema(
+        cls,
+        name: str,
+        description: str,
+        parameters: Mapping[str, object],
+        on_invoke: Callable[[ToolContext[Any], dict[str, Any]], Any],
+        **options: Unpack[ToolOptions],
+    ) -> Tool[..., Any]:
+        """Make a tool of a JSON Schema and a function that takes all arguments as one dict.
+
+        Args:
+            name: The tool's name.
+            description: For the model.
+            parameters: JSON Schema of the arguments.
+            on_invoke: Sync or async; receives the context and the validated arguments.
+            options: See `ToolOptions`.
+
+        Raises:
+            DefinitionError: if the schema does not compile or describes no object.
+
+        >>> schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        >>> Tool.from_schema("double", "", schema, lambda _, a: a["n"] * 2).invoke({"n": 4})
+        8
+        """
+
+        def call(_tool_context: ToolContext[Any], /, **arguments: Any) -> Any:
+            return on_invoke(_tool_context, arguments)
+
+        options.setdefault("inline", inspect.iscoroutinefunction(on_invoke))
+        return _compile(call, (name, description), parameters, options, calling_frame())
 
     @classmethod
     def from_function(
