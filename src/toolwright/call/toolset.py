@@ -43,6 +43,7 @@ class Toolset:
     Raises:
         DuplicateToolError: two tools have the same name.
         DefinitionError: a function cannot become a tool, or a method waits for its instance.
+        SetupError: `width` or `threads` leaves no room for a single call.
 
     >>> def add(a: int, b: int) -> int:
     ...     "Add two numbers."
@@ -62,6 +63,9 @@ class Toolset:
         width: int | None = None,
         threads: int | None = None,
     ) -> None:
+        for what, room in (("width", width), ("threads", threads)):
+            if room is not None and room < 1:
+                raise SetupError(f"Toolset({what}={room}): it needs room for at least one call")
         self.steps = tuple(steps)
         self.parallel = parallel
         self._width = width if parallel else 1
@@ -157,14 +161,13 @@ class Toolset:
 
     def around(self, *steps: Step) -> Toolset:
         """The same tools with further steps outside those they have."""
-        made = Toolset(
-            (),
+        return Toolset(
+            self,
             steps=(*steps, *self.steps),
             parallel=self.parallel,
             width=self._width,
             threads=self._threads,
         )
-        return made + self
 
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
         """Those tools for which `wanted` is true."""
@@ -187,7 +190,15 @@ class Toolset:
         return self.rename({name: prefix + name for name in self.names})
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
-        return self._like([*self, *other])
+        """Both sets as one: this one's steps around all, the other's still around its own tools."""
+        steps = other.steps if isinstance(other, Toolset) else ()
+        added = [
+            dataclasses.replace(item, steps=(*steps, *item.steps))
+            if isinstance(item, Tool)
+            else item
+            for item in other
+        ]
+        return self._like([*self, *added])
 
     # — running —
 
