@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import jsonschema_rs
@@ -131,6 +132,17 @@ def test_a_correction_that_fails_is_not_corrected_again() -> None:
     answer, messages = ask([lookup], "definition of the word 'blorb'")
     assert [a for _, a in calls_of(messages)] == [{"word": "blorb"}, {"word": "blorbx"}]
     assert "failed, also after I corrected it once" in answer
+
+
+def test_each_of_two_failures_is_told() -> None:
+    @tool
+    def lookup(word: str) -> str:
+        """Look up the definition of a word in the dictionary."""
+        raise ToolError(f"There is no network for {word}.")
+
+    answer, _ = ask([lookup], "look up the definition of 'one' and 'two'")
+    assert "There is no network for one." in answer
+    assert "There is no network for two." in answer
 
 
 # — conversation —
@@ -373,3 +385,13 @@ def test_any_results_lead_to_an_answer_in_a_few_turns(
         status = "error" if failed else "success"
         messages += [ToolMessage(text, call.id, call.name, status) for call in calls]
     raise AssertionError(f"still calling after {len(results)} turns")
+
+
+@pytest.mark.parametrize(
+    "piece", ["x", "天", "天气", "1,", "1 ", "1+", "(", "Paris ", "\"'", "a/", "a.", "a@", "and ", "add 1, ", "-", "\n"]
+)  # fmt: skip
+def test_a_long_monotonous_prompt_is_answered_at_once(piece: str) -> None:
+    prompt = piece * (50_000 // len(piece))
+    start = time.perf_counter()
+    asked(prompt, kit.TOOLS)
+    assert time.perf_counter() - start < 3.0  # a bound on growth, not on speed

@@ -7,8 +7,7 @@ import pytest
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
 from toolwright.define.tool import AnyTool
-from toolwright.providers.offline_fill import fill, read
-from toolwright.providers.offline_slots import slots_of
+from toolwright.providers.offline_fill import fill
 
 
 @pytest.mark.parametrize(
@@ -46,6 +45,32 @@ def test_a_prompt_fills_the_arguments_in_their_types(
     found = fill(tool, prompt)
     assert found.arguments == expected
     assert found.missing == ()
+
+
+def test_arguments_stand_in_the_order_of_the_schema() -> None:
+    found = fill(kit.search, "limit 5 search for cats")
+    assert list(found.arguments) == ["query", "limit"]
+
+
+def test_by_names_the_maker_and_not_the_thing() -> None:
+    names = {
+        "title": {"type": "string"},
+        "_artist": {"type": "string"},
+        "_volume": {"type": "integer"},
+    }
+    found = fill(
+        definition("play_song", "Play a song.", **names), "play Yesterday by Prince, volume 80"
+    )
+    assert found.arguments == {"title": "Yesterday", "artist": "Prince", "volume": 80}
+
+
+def test_currencies_are_found_by_code_and_in_chinese() -> None:
+    text, number = {"type": "string"}, {"type": "number"}
+    tool = definition("convert", "Convert money.", amount=number, source=text, target=text)
+    found = fill(tool, "convert 100 USD to CNY").arguments
+    assert found == {"amount": 100, "source": "USD", "target": "CNY"}
+    found = fill(tool, "100美元是多少人民币").arguments
+    assert found == {"amount": 100, "source": "美元", "target": "人民币"}
 
 
 def test_prepositions_tell_origin_from_destination_whatever_their_order() -> None:
@@ -153,21 +178,3 @@ def test_each_item_of_a_list_of_options_is_found() -> None:
 
 def test_terms_of_a_sum_fill_no_single_number() -> None:
     assert fill(kit.add, "1 + 2 + 3").arguments == {}
-
-
-@pytest.mark.parametrize(
-    ("schema", "text", "expected"),
-    [
-        ({"type": "integer"}, "5", 5),
-        ({"type": "integer"}, "five", None),
-        ({"type": "number"}, "1.5", 1.5),
-        ({"type": "boolean"}, "true", True),
-        ({"type": "boolean"}, "maybe", None),
-        ({"enum": ["Red"]}, "red", "Red"),
-        ({"type": "string"}, "x", "x"),
-        ({"type": "array"}, "x", None),
-    ],
-)
-def test_text_is_read_in_the_type_of_its_slot(schema: object, text: str, expected: object) -> None:
-    [slot] = slots_of(definition("t", "", value=schema))
-    assert read(slot, text) == expected
