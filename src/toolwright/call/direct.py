@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolwright.call.bridge import run_sync
@@ -45,6 +45,9 @@ class Direct:
 
     def invoke(self, tool: AnyTool, value: object, run: Run[Any] | None) -> object:
         return run_sync(lambda: self.ainvoke(tool, value, run))
+
+    def batch(self, tool: AnyTool, values: Sequence[object], run: Run[Any] | None) -> list[object]:
+        return run_sync(lambda: tool.abatch(values, run))
 
 
 def as_call(value: object) -> ToolCall | None:

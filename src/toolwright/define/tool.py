@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import difflib
 import inspect
@@ -143,6 +144,10 @@ class Invoker(Protocol):
 
     def invoke(self, tool: Tool[..., Any], value: object, run: Run[Any] | None) -> object: ...
 
+    def batch(
+        self, tool: Tool[..., Any], values: Sequence[object], run: Run[Any] | None
+    ) -> list[object]: ...
+
 
 _invoker: list[Invoker] = []
 
@@ -210,6 +215,15 @@ class Tool(Generic[P, R]):
         return self.arguments.schema
 
     @property
+    def args_schema(self) -> Mapping[str, object]:
+        """JSON Schema of all arguments: those the program fills are there too, marked so."""
+        schema = self.arguments.schema
+        properties = schema.get("properties")
+        shown = dict(properties) if isinstance(properties, Mapping) else {}
+        shown |= {parameter.name: {"injected": True} for parameter in self.injected}
+        return {**schema, "properties": shown}
+
+    @property
     def output_schema(self) -> Mapping[str, object] | None:
         """JSON Schema of the result, if its annotation promises a structure."""
         return self.output.schema if self.output else None
@@ -258,6 +272,18 @@ class Tool(Generic[P, R]):
     async def ainvoke(self, value: object = "", run: Run[Any] | None = None) -> Any:
         """`invoke`, to be awaited."""
         return await _lent().ainvoke(self, value, run)
+
+    async def abatch(self, values: Sequence[object], run: Run[Any] | None = None) -> list[Any]:
+        """`ainvoke` for many inputs at once; what they give, in order.
+
+        Raises:
+            CallError: that of the first input that failed and was not a call.
+        """
+        return await asyncio.gather(*(self.ainvoke(value, run) for value in values))
+
+    def batch(self, values: Sequence[object], run: Run[Any] | None = None) -> list[Any]:
+        """`abatch` for sync code."""
+        return _lent().batch(self, values, run)
 
     @classmethod
     def from_schema(
