@@ -33,19 +33,26 @@ from toolwright.define.inject import (
     InjectedToolArg,
     InjectedToolCallId,
 )
+from toolwright.define.base import BaseTool
 from toolwright.define.tool import Prepared, Proceed, Step, Tool, tool
 
 # 2. A call becomes a message.
+from toolwright.call.approve import Rules
 from toolwright.call.toolset import Toolset
-import toolwright.call.direct as _direct  # gives tools their `invoke`
+import toolwright.call.direct  # noqa: F401 - gives tools their `invoke`
 
 # 3. Messages grow until the model stops calling.
+from toolwright.agent.saved import RunState
 from toolwright.agent.agent import Agent, RunResult
+
+# 4. Models by name.
+from toolwright.providers.connect import connect
 
 __all__ = [
     "Agent",
     "AssistantMessage",
     "Audio",
+    "BaseTool",
     "CallError",
     "CancelToken",
     "Effects",
@@ -59,8 +66,10 @@ __all__ = [
     "ModelError",
     "Prepared",
     "Proceed",
+    "Rules",
     "Run",
     "RunResult",
+    "RunState",
     "Settings",
     "SetupError",
     "Step",
@@ -76,6 +85,7 @@ __all__ = [
     "ToolwrightError",
     "Usage",
     "UserMessage",
+    "connect",
     "tool",
     "unanswered",
 ]

@@ -12,6 +12,7 @@ from contextlib import suppress
 from time import perf_counter, time
 from typing import Any, Generic, TypeVar
 
+from toolwright.approval import Approver, Decision
 from toolwright.errors import Cancelled
 from toolwright.events import Event, Progress
 from toolwright.messages import ToolCall, Usage
@@ -21,6 +22,7 @@ C = TypeVar("C")
 Listener = Callable[[Event], None]
 
 log = logging.getLogger("toolwright")
+log.addHandler(logging.NullHandler())  # silent until the program configures logging
 
 
 class CancelToken:
@@ -89,19 +91,28 @@ class Run(Generic[C]):
         agent: The agent that runs, if one does.
         listeners: Called with each event, in order. One that raises is logged and goes on.
         cancel: Token that stops the run.
+        approver: Asked when a call needs approval; without one such a call is refused, or, in an
+            agent, suspends the run.
+
+    Attributes:
+        notes: What steps remember during the run, each under itself.
     """
 
     __slots__ = (
         "agent",
+        "approver",
         "cancel",
         "context",
+        "decisions",
         "failures",
         "id",
         "inject",
         "listeners",
+        "notes",
         "seq",
         "state",
         "store",
+        "suspends",
         "usage",
     )
 
@@ -115,6 +126,7 @@ class Run(Generic[C]):
         agent: object = None,
         listeners: tuple[Listener, ...] = (),
         cancel: CancelToken | None = None,
+        approver: Approver | None = None,
     ) -> None:
         self.id = secrets.token_hex(8)
         self.context = context
@@ -126,6 +138,10 @@ class Run(Generic[C]):
         self.cancel = cancel or CancelToken()
         self.listeners = listeners
         self.seq = 0
+        self.approver = approver
+        self.notes: dict[object, object] = {}
+        self.decisions: dict[tuple[str, str], Decision] = {}
+        self.suspends = False
         self.failures: dict[tuple[str, str], tuple[str, int]] = {}
 
     def next(self) -> tuple[int, float, str]:

@@ -16,6 +16,9 @@
     │   │   ├── TruncatedCall         truncated_call
     │   │   ├── InvalidArguments      invalid_arguments, one FieldError per field
     │   │   ├── Disabled              disabled
+    │   │   ├── Refused               refused: a guard said no
+    │   │   │   └── RunStopped            a guard said no and ends the run with an exception of its own
+    │   │   ├── Denied                denied
     │   │   ├── LimitReached          limit_reached
     │   │   ├── TimedOut              timeout
     │   │   ├── Cancelled             cancelled
@@ -24,6 +27,8 @@
     │   │   ├── Crashed               crashed
     │   │   └── InvalidOutput         invalid_output
     │   └── ModelError            the model or its server failed; the run ends with it
+    BaseException
+    └── Suspend                   for a person: a call waits for a decision; no step can catch it by mistake
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from toolwright.approval import Ticket
 from toolwright.record import NOTHING, record
 
 Kind = Literal[
@@ -120,6 +126,21 @@ class ModelError(ToolwrightError):
         self.retry_after = retry_after
 
 
+# — for a person —
+
+
+class Suspend(BaseException):
+    """A call waits for a person's decision, and its run can wait with it.
+
+    Args:
+        ticket: What is to be decided.
+    """
+
+    def __init__(self, ticket: Ticket) -> None:
+        super().__init__(f"{ticket.tool!r} waits for approval")
+        self.ticket = ticket
+
+
 # — for the model —
 
 
@@ -206,6 +227,32 @@ class Disabled(CallError):
     kind = "disabled"
 
 
+class Refused(CallError):
+    """A guard refused the call, or withheld its result."""
+
+    kind = "refused"
+
+
+class RunStopped(Refused):
+    """A guard ends the run: once every call of the turn has its result, `error` is raised.
+
+    Args:
+        text: For the transcript.
+        error: What the run ends with.
+        details: For people.
+    """
+
+    def __init__(
+        self, text: str, error: Exception, details: Mapping[str, object] = NOTHING
+    ) -> None:
+        super().__init__(text, details)
+        self.error = error
+
+
+class Denied(CallError):
+    kind = "denied"
+
+
 class LimitReached(CallError):
     kind = "limit_reached"
 
@@ -226,6 +273,11 @@ class ToolError(CallError):
     """Raise this in a tool body to tell the model what went wrong, in your own words."""
 
     kind = "tool_error"
+
+    def __init__(
+        self, text: str = "Tool execution error", details: Mapping[str, object] = NOTHING
+    ) -> None:
+        super().__init__(text, details)
 
 
 class Crashed(CallError):

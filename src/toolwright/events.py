@@ -2,7 +2,7 @@
 
 Every event has the run's sequence number (`seq`, from 1, without gaps), the wall-clock time
 (`at`, seconds since the epoch) and the run's id. Durations are monotonic seconds. Each call has
-one `ToolStarted` and one `ToolFinished`, and nothing about a call follows its end.
+one `ToolStarted` and one `ToolFinished` or `ToolSuspended`, and nothing about a call follows its end.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar, Literal, TypeAlias
 
+from toolwright.approval import Ticket
 from toolwright.messages import AssistantMessage, ToolCall, ToolMessage
 from toolwright.model import Delta
 from toolwright.record import record
 
-EndReason = Literal["answered", "returned", "max_turns", "cancelled", "error"]
+EndReason = Literal["answered", "returned", "max_turns", "suspended", "cancelled", "error"]
 
 
 @record
@@ -117,12 +118,50 @@ class ToolFinished:
 
 
 @record
+class ApprovalRequested:
+    """A call waits for a person."""
+
+    type: ClassVar[str] = "approval_requested"
+    seq: int
+    at: float
+    run_id: str
+    call_id: str
+    ticket: Ticket
+
+
+@record
+class ApprovalDecided:
+    """A person, or who answers for one, decided."""
+
+    type: ClassVar[str] = "approval_decided"
+    seq: int
+    at: float
+    run_id: str
+    call_id: str
+    ticket_id: str
+    verdict: Literal["approve", "deny", "edit"]
+    reason: str = ""
+
+
+@record
+class ToolSuspended:
+    """A call's part in this run ended without a result: it waits for a decision."""
+
+    type: ClassVar[str] = "tool_suspended"
+    seq: int
+    at: float
+    run_id: str
+    call_id: str
+    ticket: Ticket
+
+
+@record
 class RunFinished:
     """The run ended; nothing follows.
 
     Args:
         reason: ``answered`` (the model stopped calling), ``returned`` (a `return_direct` tool
-            answered), ``max_turns``, ``cancelled`` or ``error``.
+            answered), ``max_turns``, ``suspended``, ``cancelled`` or ``error``.
         error: The exception's text if it ended with one.
     """
 
@@ -142,7 +181,10 @@ Event: TypeAlias = (
     | ToolStarted
     | Coerced
     | Progress
+    | ApprovalRequested
+    | ApprovalDecided
     | ToolFinished
+    | ToolSuspended
     | RunFinished
 )
 

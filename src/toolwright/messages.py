@@ -130,12 +130,22 @@ class SystemMessage:
 
     content: Content
 
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        return text_of(self.content)
+
 
 @record
 class UserMessage:
     """What the person said."""
 
     content: Content
+
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        return text_of(self.content)
 
 
 @record

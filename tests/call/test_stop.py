@@ -683,3 +683,15 @@ def test_a_loop_that_closed_is_not_disturbed_by_a_late_cancel() -> None:
 
     run(main)
     token.cancel()
+
+
+def test_a_body_that_raises_cancelled_error_at_once_has_cancelled_itself() -> None:
+    async def body() -> None:
+        raise asyncio.CancelledError
+
+    async def drive() -> None:
+        context = ToolContext(ToolCall("1", "body"), "body", Run())
+        with pytest.raises(Cancelled, match="cancelled itself"):
+            await run_coroutine(body(), context, 1.0)
+
+    run(drive)

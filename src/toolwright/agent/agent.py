@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
-from toolwright.agent.correction import Correction, Corrections
-from toolwright.agent.loop import Plan, advance
+from toolwright.agent.correction import Correction
+from toolwright.agent.loop import Plan, Progression
+from toolwright.agent.saved import RunState
 from toolwright.agent.transcript import repair
+from toolwright.approval import Approver, Decision, Ticket
+from toolwright.call.approve import Rules, accepted
 from toolwright.call.bridge import run_sync
+from toolwright.call.provider import Source, fixed, gather
 from toolwright.call.stop import GIVE_UP
-from toolwright.call.toolset import Toolish, Toolset, as_toolset
+from toolwright.call.toolset import Toolset
 from toolwright.content import Content
 from toolwright.context import CancelToken, Listener, Run
 from toolwright.define.tool import Step
@@ -32,8 +37,8 @@ from toolwright.record import record
 C = TypeVar("C")
 MAX_TURNS = 25
 
-Prompt = Content | Sequence[Message]
-"""What the person says, or a whole transcript to go on from."""
+Prompt = Content | Sequence[Message] | RunState
+"""What the person says, or a transcript or a saved run to go on from."""
 
 
 @record
@@ -47,6 +52,7 @@ class RunResult:
         usage: Tokens and requests spent.
         corrections: How often the model had to mend its calls, by tool.
         run_id: The id in the run's events.
+        pending: Calls that wait for a person; the run goes on from `state` with decisions.
     """
 
     output: str
@@ -55,10 +61,19 @@ class RunResult:
     usage: Usage
     corrections: Mapping[str, Correction]
     run_id: str
+    pending: tuple[Ticket, ...] = ()
+
+    @property
+    def state(self) -> RunState:
+        """Where the run stands; goes to JSON and back, and into `Agent.run`."""
+        return RunState(tuple(self.messages), self.pending)
 
 
 class RunOptions(TypedDict, Generic[C], total=False):
-    """What a run may be given besides the prompt; see `Run`."""
+    """What a run may be given besides the prompt; see `Run`.
+
+    `decisions` answer the tickets of the saved run it goes on from.
+    """
 
     context: C
     state: MutableMapping[str, object]
@@ -66,6 +81,8 @@ class RunOptions(TypedDict, Generic[C], total=False):
     inject: Mapping[str, object]
     listeners: Sequence[Listener]
     cancel: CancelToken
+    approver: Approver
+    decisions: Sequence[Decision]
 
 
 _connect: list[Callable[[str], Model]] = []
@@ -81,12 +98,15 @@ class Agent:
 
     Args:
         model: ``"vendor:model"``, such as ``openai:gpt-5``, or ``offline``; or a `Model`.
-        tools: A `Toolset`, tools, or plain functions.
+        tools: A `Toolset`; or tools, plain functions and tool providers.
         instructions: What the model is told before anything else.
         name: For people and events.
         settings: How to sample.
         max_turns: How often the model may be asked in one run.
         steps: Steps around every call, outside those of the tools.
+        rules: Which calls are refused, asked about or let through; those of a `Toolset` otherwise.
+        search_tools: Tell the model of a tool that finds the others, rather than of all: for sets
+            too large to be sent with every request.
 
     Raises:
         SetupError: for a model name nobody knows, or tools that cannot be wired up.
@@ -95,13 +115,15 @@ class Agent:
     def __init__(
         self,
         model: str | Model,
-        tools: Toolset | Iterable[Toolish] = (),
+        tools: Toolset | Iterable[Source] = (),
         *,
         instructions: str = "",
         name: str = "agent",
         settings: Settings | None = None,
         max_turns: int = MAX_TURNS,
         steps: Sequence[Step] = (),
+        rules: Rules | None = None,
+        search_tools: bool = False,
     ) -> None:
         if isinstance(model, str):
             if not _connect:
@@ -109,9 +131,9 @@ class Agent:
             model = _connect[0](model)
         self.name = name
         self.instructions = instructions
-        toolset = as_toolset(tools)
-        self.tools = toolset.around(*steps) if steps else toolset
-        self._plan = Plan(model, self.tools, settings or Settings(), max_turns)
+        toolset, self._sources = fixed(tools)
+        self.tools = toolset.around(*steps, rules=rules) if steps or rules else toolset
+        self._plan = Plan(model, self.tools, settings or Settings(), max_turns, search_tools)
 
     @property
     def model(self) -> Model:
@@ -129,7 +151,7 @@ class Agent:
             ModelError: the model failed.
             SetupError: the program is wired up wrongly.
         """
-        run = self._new_run(options)
+        run = self._new_run(prompt, options)
         return await self._work(self._messages(prompt), run)
 
     def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult:
@@ -138,19 +160,24 @@ class Agent:
 
     def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunStream:
         """`run`, with its events as they happen: ``async for event in agent.stream(...)``."""
-        run = self._new_run(options)
+        run = self._new_run(prompt, options)
         return RunStream(run, lambda: self._work(self._messages(prompt), run))
 
-    def _new_run(self, options: RunOptions[Any]) -> Run[Any]:
+    def _new_run(self, prompt: Prompt, options: RunOptions[Any]) -> Run[Any]:
         given: dict[str, Any] = dict(options)
         listeners = tuple(given.pop("listeners", ()))
-        return Run(given.pop("context", None), agent=self, listeners=listeners, **given)
+        decisions = given.pop("decisions", ())
+        run = Run(given.pop("context", None), agent=self, listeners=listeners, **given)
+        tickets = prompt.pending if isinstance(prompt, RunState) else ()
+        run.decisions = accepted(tickets, decisions)
+        run.suspends = True
+        return run
 
     def _messages(self, prompt: Prompt) -> list[Message]:
         head: list[Message] = [SystemMessage(self.instructions)] if self.instructions else []
         if isinstance(prompt, str):
             return [*head, UserMessage(prompt)]
-        items: list[Any] = list(prompt)
+        items: list[Any] = list(prompt.messages if isinstance(prompt, RunState) else prompt)
         if not any(hasattr(item, "content") for item in items):
             return [*head, UserMessage(tuple(items))]
         transcript = repair(items)
@@ -160,13 +187,17 @@ class Agent:
 
     async def _work(self, messages: list[Message], run: Run[Any]) -> RunResult:
         run.state["messages"] = messages
-        corrections = Corrections()
         if run.listeners:
             run.emit(RunStarted(*run.next(), self.model.name))
         reason: EndReason = "error"
         problem = ""
         try:
-            reason = await advance(self._plan, messages, run, corrections)
+            plan = self._plan
+            if self._sources:
+                tools = await gather(self._sources, self.tools, run)
+                plan = dataclasses.replace(plan, tools=tools)
+            progression = Progression(plan, messages, run)
+            reason = await progression.advance()
         except asyncio.CancelledError:
             reason = "cancelled"
             raise
@@ -177,7 +208,13 @@ class Agent:
             if run.listeners:
                 run.emit(RunFinished(*run.next(), reason, problem))
         return RunResult(
-            _output(messages, reason), messages, reason, run.usage, corrections.by_tool(), run.id
+            _output(messages, reason),
+            messages,
+            reason,
+            run.usage,
+            progression.corrections.by_tool(),
+            run.id,
+            progression.tickets,
         )
 
 

@@ -44,7 +44,7 @@ def repair(messages: Iterable[Message]) -> list[Message]:
         repaired.append(message)
         for call in message.tool_calls:
             last = until.get((index, call.id), len(given))
-            found = _take(results.get(call.id), index, last)
+            found = _next_result(results.get(call.id), index, last)
             if found is not None:
                 repaired.append(found)
             elif index != end:
@@ -65,7 +65,7 @@ def _next_use(given: Sequence[Message]) -> dict[tuple[int, str], int]:
     return until
 
 
-def _take(
+def _next_result(
     results: deque[tuple[int, ToolMessage]] | None, after: int, before: int
 ) -> ToolMessage | None:
     """The first result between two places that no call has taken yet."""
@@ -73,6 +73,26 @@ def _take(
         index, message = results.popleft()
         if index > after:
             return message
+    return None
+
+
+def order_results(messages: list[Message]) -> None:
+    """Put the results at the transcript's end into call order: those of a resumed turn came late."""
+    tail = 0
+    while tail < len(messages) and isinstance(messages[-1 - tail], ToolMessage):
+        tail += 1
+    reply = messages[-1 - tail] if tail < len(messages) else None
+    if tail and isinstance(reply, AssistantMessage):
+        results = [m for m in messages[-tail:] if isinstance(m, ToolMessage)]
+        ordered = [found for call in reply.tool_calls if (found := _take(results, call))]
+        messages[-tail:] = [*ordered, *results]
+
+
+def _take(results: list[ToolMessage], call: ToolCall) -> ToolMessage | None:
+    """The first result with the call's id, taken off the list."""
+    for index, result in enumerate(results):
+        if result.tool_call_id == call.id:
+            return results.pop(index)
     return None
 
 

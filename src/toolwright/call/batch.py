@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from toolwright.approval import Ticket
 from toolwright.call.failure import failed, interrupted
 from toolwright.call.pipeline import Finds, run_call
 from toolwright.call.stop import GIVE_UP, GRACE, not_started
 from toolwright.context import Run
-from toolwright.errors import ToolwrightError
+from toolwright.errors import Suspend, ToolwrightError
 from toolwright.events import ToolFinished, ToolStarted
 from toolwright.messages import ToolCall, ToolMessage
 
@@ -32,7 +33,9 @@ class Batch:
         width: How many may run at once; None for all.
 
     Attributes:
-        results: One per call, in order; whole even if `run` raised.
+        results: One per call, in order; whole even if `run` raised. A call that waits for a
+            person has none.
+        tickets: What waits for a person, in order.
     """
 
     def __init__(
@@ -48,21 +51,27 @@ class Batch:
         self._barrier = False
         self._done: asyncio.Future[None] | None = None
         self._fatal: Fatal = None
+        self._tickets: dict[int, Ticket] = {}
 
     @property
     def results(self) -> list[ToolMessage]:
         return [
             interrupted(call, call.name) if result is None else result
-            for call, result in zip(self.calls, self._results, strict=True)
+            for index, (call, result) in enumerate(zip(self.calls, self._results, strict=True))
+            if index not in self._tickets
         ]
+
+    @property
+    def tickets(self) -> tuple[Ticket, ...]:
+        return tuple(ticket for _, ticket in sorted(self._tickets.items()))
 
     async def run(self) -> list[ToolMessage]:
         """Run them all.
 
         Raises:
             SetupError: the program is wired up wrongly; after the other calls have ended.
-            BaseException: cancellation from outside, `KeyboardInterrupt`; likewise. Every call
-                has its end event and its result by then.
+            BaseException: cancellation from outside, `KeyboardInterrupt`, the exception of a guard
+                that ends the run; likewise. Every call has its end event and its result by then.
         """
         if len(self.calls) == 1 and not self._run.cancel.cancelled:
             self._waiting.clear()
@@ -75,6 +84,9 @@ class Batch:
 
     async def _answer(self, index: int) -> Fatal:
         self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
+        if isinstance(fatal, Suspend):
+            self._tickets[index] = fatal.ticket
+            return None
         return fatal
 
     async def _run_together(self) -> None:

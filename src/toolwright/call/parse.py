@@ -4,24 +4,31 @@ Strict first: what RFC 8259 leaves open is refused here, because readers of JSON
 it and a tool must not run on a guess (a repeated key, NaN, a number that overflows, half a
 surrogate pair). Only what is no JSON at all is repaired, in three declared ways, and the
 repairs are named in the result.
-
-The other way in is `needs_strict_check`: where pydantic-core validates the text directly, it
-tells from text and result whether pydantic-core may have passed over something that this file
-refuses.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
-from pydantic import BaseModel
 from pydantic_core import to_json
 
+from toolwright.call.shortcut import needs_strict_check, overflows
 from toolwright.errors import MalformedArguments
 from toolwright.record import record
+
+__all__ = [
+    "DEFAULT",
+    "ParseLimits",
+    "Parsed",
+    "needs_strict_check",
+    "normalise",
+    "overflows",
+    "parse_arguments",
+    "parse_json",
+]
 
 
 @record
@@ -87,6 +94,16 @@ def parse_arguments(raw: str, limits: ParseLimits = DEFAULT) -> Parsed:
     return _repair(raw, limits) or _not_an_object(value)
 
 
+def parse_json(text: str, limits: ParseLimits = DEFAULT) -> object:
+    """Any JSON value, as strictly as arguments are parsed.
+
+    Raises:
+        json.JSONDecodeError: it is no JSON.
+        MalformedArguments: it is JSON of a kind that is never taken.
+    """
+    return _strict(text, limits)
+
+
 def normalise(raw: object) -> str:
     """Arguments as text, whatever the provider's client made of them.
 
@@ -110,79 +127,6 @@ def normalise(raw: object) -> str:
     except ValueError as error:  # a cycle, half a surrogate pair, an object that is not data
         reason = str(error).split("\n", 1)[0][:120]
         raise MalformedArguments(f"The arguments cannot be written as JSON: {reason}") from error
-
-
-# — what pydantic-core passes over —
-
-_OVERFLOW = re.compile(r"[eE]\+?\d{3}|\d{200}")
-
-
-def needs_strict_check(
-    text: str, validated: Mapping[str, object], given: Collection[str] | None = None
-) -> bool:
-    """Whether pydantic-core, given this text, may have hidden a repeated key, NaN or Infinity.
-
-    It takes the last of repeated keys. Each key of the text costs one colon and each object
-    one brace, so as many colons as distinct keys means that none was repeated. Colons within
-    strings, and whatever a validator turned into something else, only ever make the answer
-    True.
-
-    Args:
-        text: The argument text.
-        validated: What validation made of it. Models count by `model_fields_set`.
-        given: Names of `validated` that came from the text, if it also holds defaults.
-
-    >>> needs_strict_check('{"a": 1, "b": 2}', {"a": 1, "b": 2})
-    False
-    >>> needs_strict_check('{"a": 1, "a": 2}', {"a": 2})
-    True
-    """
-    if "NaN" in text or "Infinity" in text or len(text) > DEFAULT.size:
-        return True
-    colons = text.count(":")
-    if colons == len(validated if given is None else given):
-        return False
-    return (colons, text.count("{")) != _count_keys(validated, given)
-
-
-def overflows(text: str) -> bool:
-    """Whether a number in the text might be too large for a float; for untyped values only.
-
-    >>> overflows('{"x": 1e400}'), overflows('{"x": 1.5e10}')
-    (True, False)
-    """
-    return _OVERFLOW.search(text) is not None
-
-
-def _count_keys(validated: Mapping[str, object], given: Collection[str] | None) -> tuple[int, int]:
-    """Keys and objects of the tree that surely came from the text; too few errs on the safe side.
-
-    Records of other kinds count nothing: they do not tell their defaults from what was given.
-    """
-    keys, objects = len(validated if given is None else given), 1
-    values = [validated[name] for name in (validated if given is None else given)]
-    for value in values:  # which grows while it is walked
-        if type(value) in _LEAVES:
-            continue
-        if isinstance(value, dict):
-            objects += 1
-            keys += len(value)
-            values += value.values()
-        elif isinstance(value, (list, tuple)):
-            values += value
-        elif isinstance(value, BaseModel):
-            given_here = value.__pydantic_fields_set__
-            if not value.__pydantic_root_model__:
-                objects += 1
-                keys += len(given_here)
-            known = value.__dict__
-            if extra := value.__pydantic_extra__:
-                known = {**known, **extra}
-            values += [known[name] for name in given_here if name in known]
-    return keys, objects
-
-
-_LEAVES = frozenset({str, int, float, bool, type(None)})
 
 
 # — strict —

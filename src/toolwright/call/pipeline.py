@@ -13,8 +13,8 @@ from toolwright.call.step import Handler
 from toolwright.call.validate import prepare
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool
-from toolwright.errors import SetupError
-from toolwright.events import Coerced, ToolFinished, ToolStarted
+from toolwright.errors import RunStopped, SetupError, Suspend
+from toolwright.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
 from toolwright.messages import ToolCall, ToolMessage
 from toolwright.record import record
 
@@ -47,7 +47,8 @@ async def run_call(
     Returns:
         Its result, failed or not; and what must be raised once every call of the turn has its
         result: a mistake of the program (`SetupError`), a cancellation from outside,
-        `KeyboardInterrupt` and its like.
+        `KeyboardInterrupt` and its like, the exception of a guard that ends the run. With a
+        `Suspend` the call has no result yet.
     """
     started = perf_counter()
     if run.listeners:
@@ -68,12 +69,22 @@ async def run_call(
         message = render(prepared, value, perf_counter() - started)
     except BaseException as error:
         message = failed(call, tool, error, perf_counter() - started)
-        if isinstance(error, SetupError) or not isinstance(error, Exception):
-            fatal = error
+        fatal = _fatal(error)
     if context is not None:
         context.end()
+    if isinstance(fatal, Suspend):
+        if run.listeners:
+            run.emit(ToolSuspended(*run.next(), call.id, fatal.ticket))
+        return message, fatal
     if message.failed or run.failures:
         note(run, call, message)
     if run.listeners:
         run.emit(ToolFinished(*run.next(), call.id, message))
     return message, fatal
+
+
+def _fatal(error: BaseException) -> BaseException | None:
+    """What ends the run because of it: nothing, for all that the model can mend."""
+    if isinstance(error, RunStopped):
+        return error.error
+    return error if isinstance(error, SetupError) or not isinstance(error, Exception) else None

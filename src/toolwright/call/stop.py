@@ -213,7 +213,7 @@ def _drive(
         waiting = body.send(None)
     except StopIteration as ended:
         return ended.value
-    except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
+    except asyncio.CancelledError:  # before the first wait nobody but the body can have raised it
         raise cancelled_itself(context.tool_name) from None
     watch = _Watch(context, timeout)
     try:

@@ -6,23 +6,27 @@ import dataclasses
 import difflib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, cast, get_args
 
+from toolwright.call.approve import Rules, approval
 from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
+from toolwright.call.lock import locking
 from toolwright.call.pipeline import Entry
-from toolwright.call.step import Handler, check_enabled, compose
+from toolwright.call.step import Handler, check_enabled, compose, rechecks
 from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import revalidate
 from toolwright.context import Run
+from toolwright.define.base import HoldsTool, as_tool
 from toolwright.define.names import wire_names
-from toolwright.define.tool import AnyTool, Step, Tool, tool
+from toolwright.define.tool import AnyTool, Place, Step
 from toolwright.errors import DefinitionError, DuplicateToolError, SetupError, UnknownTool
 from toolwright.messages import ToolCall, ToolMessage
 
-Toolish = AnyTool | Callable[..., Any]
+Toolish = AnyTool | HoldsTool | Callable[..., Any]
+PLACES = get_args(Place)
 LISTED = 20
 """Names listed for a model that asked for an unknown tool."""
 
@@ -34,8 +38,9 @@ class Toolset:
     reply and gives back their results.
 
     Args:
-        tools: Tools, or plain functions that become tools.
+        tools: Tools, objects with a `tool`, or plain functions that become tools.
         steps: Steps around every call, outermost first; a tool's own steps come inside them.
+        rules: Which calls are refused, asked about or let through.
         parallel: Whether calls of one turn may overlap.
         width: How many calls of one turn may run at once; None for all.
         threads: Threads for sync bodies; None to share those of the process.
@@ -59,6 +64,7 @@ class Toolset:
         tools: Iterable[Toolish] = (),
         *,
         steps: Sequence[Step] = (),
+        rules: Rules | None = None,
         parallel: bool = True,
         width: int | None = None,
         threads: int | None = None,
@@ -67,6 +73,7 @@ class Toolset:
             if room is not None and room < 1:
                 raise SetupError(f"Toolset({what}={room}): it needs room for at least one call")
         self.steps = tuple(steps)
+        self.rules = rules
         self.parallel = parallel
         self._width = width if parallel else 1
         self._threads = threads
@@ -75,11 +82,11 @@ class Toolset:
             self._invoke = functools.partial(invoke, pool=ThreadPool(threads))
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
-        for item in tools:
+        for item in carried(tools):
             self._add(item)
 
     def _add(self, item: Toolish) -> None:
-        made = item if isinstance(item, Tool) else tool(item)
+        made = as_tool(item)
         if made.unbound:
             raise DefinitionError(
                 f"{made.name}: it is a method without its instance; give the bound one, "
@@ -91,7 +98,7 @@ class Toolset:
                 f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; "
                 "give one of them another name, @tool('name'), or use with_prefix"
             )
-        handle = handler_of(made, self.steps, self._invoke)
+        handle = handler_of(made, self.steps, self.rules, self._invoke)
         self._entries[made.name] = Entry(made, handle)
 
     # — as a collection —
@@ -150,20 +157,23 @@ class Toolset:
 
     # — choosing —
 
-    def _like(self, tools: Iterable[Toolish]) -> Toolset:
+    def with_tools(self, tools: Iterable[Toolish]) -> Toolset:
+        """Other tools under the same steps, rules and limits."""
         return Toolset(
             tools,
             steps=self.steps,
+            rules=self.rules,
             parallel=self.parallel,
             width=self._width,
             threads=self._threads,
         )
 
-    def around(self, *steps: Step) -> Toolset:
-        """The same tools with further steps outside those they have."""
+    def around(self, *steps: Step, rules: Rules | None = None) -> Toolset:
+        """The same tools with further steps outside those they have, perhaps under other rules."""
         return Toolset(
-            self,
+            list(self),
             steps=(*steps, *self.steps),
+            rules=rules or self.rules,
             parallel=self.parallel,
             width=self._width,
             threads=self._threads,
@@ -171,7 +181,7 @@ class Toolset:
 
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
         """Those tools for which `wanted` is true."""
-        return self._like(item for item in self if wanted(item))
+        return self.with_tools(item for item in self if wanted(item))
 
     def rename(self, names: Mapping[str, str]) -> Toolset:
         """The same tools, some under other names.
@@ -181,7 +191,7 @@ class Toolset:
         """
         if unknown := [name for name in names if name not in self]:
             raise SetupError(f"cannot rename {', '.join(unknown)}: not in {self!r}")
-        return self._like(
+        return self.with_tools(
             dataclasses.replace(item, name=names.get(item.name, item.name)) for item in self
         )
 
@@ -191,14 +201,7 @@ class Toolset:
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
         """Both sets as one: this one's steps around all, the other's still around its own tools."""
-        steps = other.steps if isinstance(other, Toolset) else ()
-        added = [
-            dataclasses.replace(item, steps=(*steps, *item.steps))
-            if isinstance(item, Tool)
-            else item
-            for item in other
-        ]
-        return self._like([*self, *added])
+        return self.with_tools([*self, *carried(other)])
 
     # — running —
 
@@ -229,18 +232,58 @@ class Toolset:
         return Batch(calls, self, run, self._width)
 
 
-def handler_of(made: AnyTool, steps: Sequence[Step] = (), last: Handler = invoke) -> Handler:
-    """A tool's steps and its body as one handler.
+def carried(tools: Iterable[Toolish]) -> Iterable[Toolish]:
+    """The tools as they can stand in another set: those of a set take along what holds for them.
+
+    Raises:
+        SetupError: the set has rules, which are about a whole set.
+    """
+    if not isinstance(tools, Toolset):
+        return tools
+    if tools.rules is not None:
+        raise SetupError(f"{tools!r} has rules of its own: give them to the set it goes into")
+    return [
+        dataclasses.replace(
+            item,
+            steps=(*tools.steps, *item.steps),
+            sequential=item.sequential or not tools.parallel,
+        )
+        for item in tools
+    ]
+
+
+def handler_of(
+    made: AnyTool,
+    steps: Sequence[Step] = (),
+    rules: Rules | None = None,
+    last: Handler = invoke,
+) -> Handler:
+    """Everything around a tool's body and the body itself, put together once.
+
+    From the outside in: is it enabled, steps and guards, approval, locks, limits, cache, retries.
 
     Args:
         made: The tool.
         steps: Outside those of the tool, outermost first.
+        rules: Which calls are refused, asked about or let through.
         last: Runs the body.
     """
-    around = (*steps, *made.steps)
+    given = (*steps, *made.steps)
+    outer = [step for step in given if not hasattr(step, "place")]
+    inner = sorted(
+        (step for step in given if hasattr(step, "place")),
+        key=lambda step: PLACES.index(getattr(step, "place", "")),
+    )
+    guards = rechecks(outer)
     if made.enabled is not True:
-        around = (check_enabled, *around)
-    return watched(compose(around, last, revalidate)) if around else last
+        outer.insert(0, check_enabled)
+    if made.effects.resources:
+        inner.insert(0, locking(guards))
+    if rules is not None or made.approval is not False:
+        inner.insert(0, approval(made.approval, rules, guards))
+    if not (outer or inner):
+        return last
+    return watched(compose(outer, compose(inner, last, revalidate), revalidate))
 
 
 def _owner(item: AnyTool) -> str:

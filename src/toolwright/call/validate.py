@@ -7,10 +7,7 @@ by the coercion table, validation again, and an error that names every field.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from toolwright.call.coerce import coerce
 from toolwright.call.parse import needs_strict_check, normalise, overflows, parse_arguments
@@ -61,14 +58,22 @@ def revalidate(prepared: Prepared) -> Prepared:
     Raises:
         InvalidArguments: they no longer fit the tool's parameters.
     """
-    values = _by_wire_name(prepared.arguments)
-    checked = prepared.tool.arguments.check(values)
-    if prepared.tool.arguments.fill is not None:
-        prepared.tool.arguments.fill(checked)
-    return Prepared(prepared.call, prepared.tool, checked, prepared.changes)
+    return from_shown(prepared, as_json(prepared))
 
 
-def _by_wire_name(arguments: Mapping[str, Any]) -> dict[str, object]:
-    import json
+def from_shown(prepared: Prepared, shown: dict[str, object]) -> Prepared:
+    """The call with arguments made anew from their canonical form.
 
-    return dict(json.loads(to_json(dict(arguments), by_alias=True)))
+    Raises:
+        InvalidArguments: they do not fit the tool's parameters.
+    """
+    arguments = prepared.tool.arguments
+    values = arguments.check(shown)
+    if arguments.fill is not None:
+        arguments.fill(values)
+    return Prepared(prepared.call, prepared.tool, values, prepared.changes)
+
+
+def as_json(prepared: Prepared) -> dict[str, object]:
+    """The validated arguments as the JSON the model could have sent: the call's canonical form."""
+    return dict(from_json(to_json(dict(prepared.arguments), by_alias=True)))

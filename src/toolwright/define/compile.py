@@ -11,9 +11,9 @@ from pydantic import BaseModel
 from typing_extensions import TypeIs
 
 from toolwright.define.docstring import Docstring, parse_docstring
-from toolwright.define.foreign import arguments_of_schema
 from toolwright.define.inject import Injected, marker_of
 from toolwright.define.names import check_name
+from toolwright.define.raw import OldModel, from_json_schema, from_old_model, is_old_model
 from toolwright.define.schema import (
     Arguments,
     Extra,
@@ -38,7 +38,7 @@ from toolwright.errors import DefinitionError
 from toolwright.record import record
 
 REST = (VAR_POSITIONAL, VAR_KEYWORD)
-ArgsSchema = type[BaseModel] | Mapping[str, object]
+ArgsSchema = type[BaseModel] | type[OldModel] | Mapping[str, object]
 
 
 @record
@@ -100,8 +100,17 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
     elif _is_model(request.args_schema):
         arguments, more = _from_model(name, request.args_schema, signature, request.extra)
         injected = (*injected, *more)
-    else:
+    elif is_old_model(request.args_schema):
+        fields = list(request.args_schema.__fields__)
+        _check_fit(name, f"args_schema {request.args_schema.__name__}", fields, signature, fields)
+        arguments = from_old_model(name, request.args_schema, request.extra)
+    elif isinstance(request.args_schema, Mapping):
         arguments = _from_schema(name, request.args_schema, signature, request.extra)
+    else:
+        raise DefinitionError(
+            f"{name}: args_schema is {request.args_schema!r}; give a pydantic model class or a "
+            "JSON Schema as a dict"
+        )
     description = docs.description if request.description is None else request.description
     return Blueprint(
         name,
@@ -123,7 +132,7 @@ def _is_model(schema: object) -> TypeIs[type[BaseModel]]:
 def _schema_text(schema: ArgsSchema | None) -> str:
     if isinstance(schema, Mapping):
         return str(schema.get("description") or "")
-    return inspect.cleandoc(schema.__doc__ or "") if schema is not None else ""
+    return inspect.cleandoc(schema.__doc__ or "") if _is_model(schema) else ""
 
 
 def _from_model(
@@ -158,7 +167,7 @@ def _from_schema(
         and "default" in properties[field]
     ]
     _check_fit(name, "args_schema", fields, signature, always)
-    return arguments_of_schema(name, schema, extra)
+    return from_json_schema(name, schema, extra)
 
 
 def _check_fit(

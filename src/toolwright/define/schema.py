@@ -20,7 +20,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, to_json, to_jsonable_python
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, TypeIs
 
 from toolwright.define.explain import invalid_arguments, pydantic_errors
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
@@ -173,32 +173,35 @@ def _field(
 ) -> tuple[Any, object, Callable[[], object] | None]:
     """One parameter's annotation with its description, its default, and what makes the default."""
     annotation, metadata = _split(parameter.annotation)
-    default = parameter.default
-    infos = [item for item in metadata if isinstance(item, FieldInfo)]
+    default, factory = parameter.default, None
     if isinstance(default, FieldInfo):
-        infos.append(default)
         metadata.append(default)
         default = MISSING
-    factory: Callable[[], object] | None = None
+    infos = [item for item in metadata if isinstance(item, FieldInfo)]
     for info in infos:
         if info.default not in (PydanticUndefined, ...):
-            default = info.default
-            factory = _constant(default)
+            default, factory = info.default, _constant(info.default)
         elif info.default_factory is not None:
-            factory = typing.cast("Callable[[], object]", info.default_factory)
-            default = MADE
-    described = any(info.description for info in infos)
-    metadata = [_without_default(i) if isinstance(i, FieldInfo) else i for i in metadata]
-    text = next((item for item in metadata if isinstance(item, str)), None)
-    text = text or docs.get(parameter.name)
+            default, factory = MADE, typing.cast("Callable[[], object]", info.default_factory)
     if parameter.kind is VAR_POSITIONAL:
         made: Any = annotation
         annotation, default = list[made], []
-    if text and not described:
-        metadata.append(FieldInfo(description=text))
     for item in metadata:
-        annotation = Annotated[annotation, item]
+        plain = _without_default(item) if isinstance(item, FieldInfo) else item
+        annotation = Annotated[annotation, plain]
+    text = _described(metadata, infos, docs.get(parameter.name))
+    if text:
+        annotation = Annotated[annotation, FieldInfo(description=text)]
     return annotation, default, factory
+
+
+def _described(
+    metadata: Sequence[object], infos: Sequence[FieldInfo], documented: str | None
+) -> str | None:
+    """The description to add: a text in the annotation, else the docstring's, if there is none."""
+    if any(info.description for info in infos):
+        return None
+    return next((item for item in metadata if isinstance(item, str)), None) or documented
 
 
 def _split(annotation: object) -> tuple[Any, list[Any]]:
@@ -329,7 +332,7 @@ def _without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
 
 def _modern(annotation: object) -> Any:
     """Replace `typing.TypedDict`, which pydantic cannot read before Python 3.12."""
-    if isinstance(annotation, type) and type(annotation).__module__ == "typing":
+    if _is_old(annotation):
         hints = typing.get_type_hints(annotation, include_extras=True)
         total = getattr(annotation, "__total__", True)
         fields = {name: _modern(hint) for name, hint in hints.items()}
@@ -347,8 +350,13 @@ def _modern(annotation: object) -> Any:
     return origin[tuple(_modern(arg) for arg in args)] if origin else annotation
 
 
+def _is_old(annotation: object) -> TypeIs[type[Any]]:
+    """Whether it is a typed dict of `typing`'s; `Any` and protocols have classes from there, too."""
+    return typing.is_typeddict(annotation) and type(annotation).__module__ == "typing"
+
+
 def _has_old(annotation: object) -> bool:
-    if isinstance(annotation, type) and type(annotation).__module__ == "typing":
+    if _is_old(annotation):
         return True
     return any(_has_old(arg) for arg in get_args(annotation))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import FrameType
 from typing import (
@@ -35,6 +36,7 @@ R = TypeVar("R")
 ErrorHandler: TypeAlias = bool | str | Callable[[Exception], str]
 """True: tell the model the error's own text; a text: tell it that; a callable: what it returns."""
 Enabled: TypeAlias = bool | Callable[[ToolContext[Any]], "bool | Awaitable[bool]"]
+Needs: TypeAlias = bool | Callable[[Mapping[str, object]], "bool | Awaitable[bool]"]
 DEADLINE = 30.0
 OUTPUT_LIMIT = 50_000
 
@@ -53,11 +55,19 @@ class Prepared:
 
     call: ToolCall
     tool: Tool[..., Any]
-    arguments: Mapping[str, object]
+    arguments: Mapping[str, Any]
     changes: tuple[str, ...] = ()
+
+    def change(self, **arguments: Any) -> Prepared:
+        """The call with some arguments changed; they are validated again before it goes on."""
+        return Prepared(self.call, self.tool, {**self.arguments, **arguments}, self.changes)
 
 
 Proceed: TypeAlias = Callable[[Prepared], Awaitable[object]]
+
+
+Place: TypeAlias = Literal["limit", "cache", "retry"]
+"""Where a step stands that must come after approval, from the outside in."""
 
 
 class Step(Protocol):
@@ -65,6 +75,9 @@ class Step(Protocol):
 
     It runs after validation. It may look, change and pass on (``await proceed(prepared)``), answer
     by itself, or raise a `CallError`. What it returns is the tool's value.
+
+    It runs before approval. One with an attribute `place` (see `Place`) runs after it, in the
+    order of the places.
     """
 
     def __call__(
@@ -89,6 +102,8 @@ class ToolOptions(TypedDict, total=False):
         handle_crash: What it is told when the body raises anything else; a masked sentence by
             default.
         max_output: Longest text for the model, in characters; None for no limit.
+        approval: Whether a person must approve a call: always, or if a predicate over the
+            validated arguments says so.
         enabled: Whether it can be called now, decided per call.
         steps: Steps around this tool alone, outermost first.
         tags: For people, to sort tools by.
@@ -109,6 +124,7 @@ class ToolOptions(TypedDict, total=False):
     handle_validation_error: ErrorHandler
     handle_crash: ErrorHandler
     max_output: int | None
+    approval: Needs
     enabled: Enabled
     steps: Sequence[Step]
     tags: Sequence[str]
@@ -176,6 +192,7 @@ class Tool(Generic[P, R]):
     handle_validation_error: ErrorHandler = True
     handle_crash: ErrorHandler = False
     max_output: int | None = OUTPUT_LIMIT
+    approval: Needs = False
     enabled: Enabled = True
     steps: tuple[Step, ...] = ()
     tags: tuple[str, ...] = ()
@@ -241,6 +258,38 @@ class Tool(Generic[P, R]):
     async def ainvoke(self, value: object = "", run: Run[Any] | None = None) -> Any:
         """`invoke`, to be awaited."""
         return await _lent().ainvoke(self, value, run)
+
+    @classmethod
+    def from_schema(
+        cls,
+        name: str,
+        description: str,
+        parameters: Mapping[str, object],
+        on_invoke: Callable[[ToolContext[Any], dict[str, Any]], Any],
+        **options: Unpack[ToolOptions],
+    ) -> Tool[..., Any]:
+        """Make a tool of a JSON Schema and a function that takes all arguments as one dict.
+
+        Args:
+            name: The tool's name.
+            description: For the model.
+            parameters: JSON Schema of the arguments.
+            on_invoke: Sync or async; receives the context and the validated arguments.
+            options: See `ToolOptions`.
+
+        Raises:
+            DefinitionError: if the schema does not compile or describes no object.
+
+        >>> schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        >>> Tool.from_schema("double", "", schema, lambda _, a: a["n"] * 2).invoke({"n": 4})
+        8
+        """
+
+        def call(_tool_context: ToolContext[Any], /, **arguments: Any) -> Any:
+            return on_invoke(_tool_context, arguments)
+
+        options.setdefault("inline", inspect.iscoroutinefunction(on_invoke))
+        return _compile(call, (name, description), parameters, options, calling_frame())
 
     @classmethod
     def from_function(

@@ -13,15 +13,16 @@ in each case:
 4. neither: the open call, the last one that got something.
 
 A name then says whether it is another call after all: one that has begun its arguments has its
-name already. Arguments that follow complete arguments without any such sign are kept until the
-end; then those that say the same again are dropped and others become calls of the same name.
+name already. Arguments that follow complete arguments without any such sign wait until the next
+call or the end; then those that say the same again are dropped and others become calls of the
+same name.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from toolwright.model import CallDelta
 from toolwright.providers.wire import Json, TextPieces, arguments_text, as_dict, as_text, dumps
@@ -114,7 +115,7 @@ class _OpenCall:
 
     def take(self, text: str) -> str:
         """Keep a piece of the arguments; return it unless it comes after their end."""
-        if self.more or (self.pieces and text.lstrip().startswith("{") and self.complete):
+        if self.more or (self.pieces and text.lstrip()[:1] == "{" and self.complete):
             self.more.append(text)
             return ""
         text = self._pairs.feed(text)
@@ -132,48 +133,95 @@ class _OpenCall:
 class CallTracker:
     """Sorts the pieces of one reply's calls."""
 
-    __slots__ = ("_by_id", "_by_index", "_calls", "_open")
+    __slots__ = ("_by_id", "_by_index", "_calls", "_heads", "_open", "_overfull")
 
     def __init__(self) -> None:
         self._calls: list[_OpenCall] = []
         self._by_id: dict[str, _OpenCall] = {}
         self._by_index: dict[int, _OpenCall] = {}
         self._open: _OpenCall | None = None
+        self._overfull: dict[_OpenCall, None] = {}
+        self._heads: dict[int | None, str] = {}
 
-    def feed(self, entry: Json) -> CallDelta | None:
-        """Take one element of ``delta.tool_calls``; None if it says nothing new."""
+    def feed(self, entry: Json) -> list[CallDelta]:
+        """Take one element of ``delta.tool_calls``; give what it says that is new."""
+        more = self._more_arguments(entry)
+        if more is not None:
+            return [more]
         function = as_dict(entry.get("function")) or as_dict(entry.get("custom"))
         piece = _Piece(entry.get("index"), entry.get("id"), function)
         extra = extra_of(entry)
         if piece.says_nothing:
             at = self._open if piece.index is None else self._by_index.get(piece.index)
-            return CallDelta(at.number, extra=extra) if at is not None and extra else None
+            return [CallDelta(at.number, extra=extra)] if at is not None and extra else []
+        if self._waits(piece):
+            return []
         call = self._find(piece)
+        deltas: list[CallDelta] = []
+        if call is None:
+            deltas += self._settle_more()
+            call = self._new()
         self._open = call
         if piece.index is not None:
             self._by_index[piece.index] = call
-        return self._fill(call, piece, extra)
+        delta = self._fill(call, piece, extra)
+        if delta is not None:
+            deltas.append(delta)
+        return deltas
 
-    def finish(self) -> Iterator[CallDelta]:
+    def _more_arguments(self, entry: Json) -> CallDelta | None:
+        """The one case by the book that comes often: arguments at a known index, nothing else."""
+        index, function = entry.get("index"), entry.get("function")
+        if type(index) is not int or type(function) is not dict or entry.get("id"):
+            return None
+        call, text = self._by_index.get(index), function.get("arguments")
+        if call is None or call.more or type(text) is not str or function.get("name"):
+            return None
+        if not text or text.lstrip()[:1] == "{" or not entry.keys() <= _KNOWN_KEYS:
+            return None
+        self._open = call
+        return CallDelta(call.number, arguments=call.take(text))
+
+    def finish(self) -> list[CallDelta]:
         """What could not be said earlier: arguments sent as objects, and what came too much."""
-        for call in tuple(self._calls):
+        deltas = []
+        for call in self._calls:
             if call.object is not None and not call.pieces:
                 call.pieces.append(dumps(call.object))
-                yield CallDelta(call.number, arguments=call.pieces[0])
-            if call.more:
-                yield from self._rest(call)
+                deltas.append(CallDelta(call.number, arguments=call.pieces[0]))
+        deltas += self._settle_more()
+        deltas += [CallDelta(one.number, arguments="".join(one.more)) for one in self._overfull]
+        return deltas
 
-    def _find(self, piece: _Piece) -> _OpenCall:
-        call = self._by_id.get(piece.id) if piece.id else None
-        if call is not None:
-            return self._new() if self._renamed(call, piece) else call
+    def _waits(self, piece: _Piece) -> bool:
+        """Whether `piece` is a bare new id at the index of a complete call.
+
+        It may be the next call's head, whose name comes late, or the same call's last word; what
+        comes next at that index tells, and gets the id.
+        """
+        if not piece.id:
+            if piece.index in self._heads and (piece.begins or piece.name):
+                piece.id = self._heads.pop(piece.index)
+            return False
         at = self._open if piece.index is None else self._by_index.get(piece.index)
+        bare = not (piece.name or piece.text) and piece.object is None
+        if bare and at is not None and at.id and piece.id not in self._by_id and at.complete:
+            self._heads[piece.index] = piece.id
+            return True
+        return False
+
+    def _find(self, piece: _Piece) -> _OpenCall | None:
+        """The call that `piece` belongs to; None for a new one."""
+        known = self._by_id.get(piece.id) if piece.id else None
+        at = self._open if piece.index is None else self._by_index.get(piece.index)
+        if known is not None:
+            return None if self._renamed(known, piece) else known
         if piece.id:
-            return at if at is not None and _goes_on(at, piece) else self._new()
+            return at if at is not None and _goes_on(at, piece) else None
         if at is not None:
-            return self._new() if self._renamed(at, piece) else at
-        stray = self._open if piece.index is not None and not piece.name else None
-        return stray if stray is not None and not stray.complete else self._new()
+            return None if self._renamed(at, piece) else at
+        stray = self._open if not piece.name else None
+        return None if stray is None or stray.complete else stray
 
     def _renamed(self, call: _OpenCall, piece: _Piece) -> bool:
         """Whether the piece's name shows that it starts another call."""
@@ -202,22 +250,27 @@ class CallTracker:
             call.object = {**(call.object or {}), **piece.object}
         if piece.text:
             text = call.take(piece.text)
+            if call.more:
+                self._overfull[call] = None
         if not (id or name or text or extra):
             return None
         return CallDelta(call.number, id, name, text, extra)
 
-    def _rest(self, call: _OpenCall) -> Iterator[CallDelta]:
-        text = "".join(call.more)
-        values = _objects(text)
-        if values is None:
-            yield CallDelta(call.number, arguments=text)
-            return
-        said = {arguments_text("".join(call.pieces))}
-        for value in values:
-            arguments = dumps(value)
-            if arguments not in said:
-                said.add(arguments)
-                yield CallDelta(self._new().number, name=call.name, arguments=arguments)
+    def _settle_more(self) -> list[CallDelta]:
+        """Calls out of what came after complete arguments, where it is readable."""
+        deltas = []
+        for call in tuple(self._overfull):
+            values = _objects("".join(call.more))
+            if values is None:
+                continue
+            del self._overfull[call]
+            call.more.clear()
+            said = {arguments_text("".join(call.pieces))}
+            for text in map(dumps, values):
+                if text not in said:
+                    said.add(text)
+                    deltas.append(CallDelta(self._new().number, name=call.name, arguments=text))
+        return deltas
 
 
 def _goes_on(call: _OpenCall, piece: _Piece) -> bool:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 
 from toolwright.record import record
+
+if TYPE_CHECKING:  # the dialects are heavy, and a preset only names one
+    from toolwright.define.definition import Form
 
 
 @record
@@ -13,7 +18,7 @@ class ChatProfile:
 
     Args:
         max_tokens_key: The body's key for the longest reply.
-        strict: Whether a tool may say ``strict``.
+        target: Which dialect of JSON Schema it takes, and whether tools may be strict.
         parallel: Whether ``parallel_tool_calls`` may be said.
         media: Whether user messages may hold pictures, sounds and files.
         result_name: Whether a result must name its tool.
@@ -25,7 +30,7 @@ class ChatProfile:
     """
 
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    strict: bool = True
+    target: Form = "compatible"
     parallel: bool = True
     media: bool = True
     result_name: bool = False
@@ -35,8 +40,76 @@ class ChatProfile:
     tools_with_calls: bool = False
 
 
-OPENAI = ChatProfile(max_tokens_key="max_completion_tokens")
+OPENAI = ChatProfile("max_completion_tokens", "openai-chat")
 """OpenAI's own service, and Azure's."""
 
 COMPATIBLE = ChatProfile()
 """A server of which nothing else is known."""
+
+
+@record
+class Preset:
+    """A server that is known by name.
+
+    Args:
+        base_url: Where it is.
+        keys: Environment variables that may hold its key; none: it needs no key.
+        profile: What it takes.
+    """
+
+    base_url: str
+    keys: tuple[str, ...] = ()
+    profile: ChatProfile = COMPATIBLE
+
+
+_REASONER = ChatProfile(reasoning="always")
+_QWEN = Preset("https://dashscope.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",))
+_MOONSHOT = Preset("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",))
+_GLM = Preset("https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZAI_API_KEY"))
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        # on this machine
+        "ollama": Preset("http://127.0.0.1:11434/v1"),
+        "lmstudio": Preset("http://127.0.0.1:1234/v1"),
+        "llamacpp": Preset("http://127.0.0.1:8080/v1"),
+        "vllm": Preset("http://127.0.0.1:8000/v1"),
+        "sglang": Preset("http://127.0.0.1:30000/v1"),
+        "litellm": Preset("http://127.0.0.1:4000/v1", profile=ChatProfile(tools_with_calls=True)),
+        # services
+        "deepseek": Preset("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), _REASONER),
+        "qwen": _QWEN,
+        "dashscope": _QWEN,
+        "moonshot": _MOONSHOT,
+        "kimi": _MOONSHOT,
+        "glm": _GLM,
+        "zhipu": _GLM,
+        "zai": Preset("https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",)),
+        "minimax": Preset("https://api.minimax.io/v1", ("MINIMAX_API_KEY",)),
+        "mimo": Preset("https://api.xiaomimimo.com/v1", ("MIMO_API_KEY",), _REASONER),
+        "ark": Preset("https://ark.cn-beijing.volces.com/api/v3", ("ARK_API_KEY",)),
+        "siliconflow": Preset("https://api.siliconflow.cn/v1", ("SILICONFLOW_API_KEY",)),
+        "openrouter": Preset("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+        "groq": Preset(
+            "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ChatProfile(reasoning="never")
+        ),
+        "mistral": Preset(
+            "https://api.mistral.ai/v1",
+            ("MISTRAL_API_KEY",),
+            ChatProfile(
+                target="mistral",
+                result_name=True,
+                short_ids=True,
+                stream_usage=False,
+                reasoning="never",
+            ),
+        ),
+        "together": Preset("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
+        "fireworks": Preset("https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
+        "cerebras": Preset("https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
+        "xai": Preset("https://api.x.ai/v1", ("XAI_API_KEY",)),
+        "nvidia": Preset("https://integrate.api.nvidia.com/v1", ("NVIDIA_API_KEY",)),
+        "huggingface": Preset("https://router.huggingface.co/v1", ("HF_TOKEN",)),
+    }
+)
+"""Servers by the name that ``connect("name:model")`` knows them by."""

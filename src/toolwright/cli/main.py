@@ -1,0 +1,104 @@
+"""The command ``toolwright``: the way in, and the way out with a documented exit code.
+
+Only the command that was asked for is imported; the others are known by the line that lists them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from toolwright.cli import exits
+from toolwright.cli.terminal import RED, answer, note, prepare_streams
+from toolwright.errors import ModelError, SetupError
+
+COMMANDS = {
+    "demo": ("toolwright.cli.demo", "A two-minute tour: real calls, no key, no network."),
+    "run": ("toolwright.cli.run", "Ask a model that may call tools, and print its answer."),
+    "tools": ("toolwright.cli.tools", "List the tools that a target brings."),
+    "schema": ("toolwright.cli.schema", "Show tools as a provider is told of them, as JSON."),
+    "call": ("toolwright.cli.call", "Call one tool as a model would, without a model."),
+}
+"""Where each command is, and what it is for."""
+
+_HELP = """Define a tool once; any model can call it.
+
+A TARGET is a file (tools.py), one name in it (tools.py:search), a folder, a module
+(package.module:name), a builtin (calculator, clock, files, weather), or "builtin" for all of them.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit.
+
+    Args:
+        arguments: The words after the program's name; those of the process by default.
+    """
+    prepare_streams()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        _run(words)
+    except exits.UsageProblem as problem:
+        _fail(str(problem), exits.USAGE)
+    except SetupError as error:
+        _fail(str(error), exits.SETUP)
+    except ModelError as error:
+        _fail(f"the model failed: {error}", exits.FAILED)
+    except KeyboardInterrupt:
+        _fail("interrupted", exits.INTERRUPTED)
+    sys.exit(exits.OK)
+
+
+def _fail(text: str, code: int) -> NoReturn:
+    note(f"toolwright: {text}", RED)
+    sys.exit(code)
+
+
+def _run(words: Sequence[str]) -> None:
+    try:
+        import typer
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("typer", "rich"):
+            raise
+        raise SetupError("the command line needs an extra: pip install 'toolwright[cli]'") from None
+    app = typer.Typer(
+        epilog=exits.EPILOG,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback(help=_HELP)
+    def everything(
+        show_version: bool = typer.Option(
+            False, "--version", help="Print the version and end.", callback=_version, is_eager=True
+        ),
+    ) -> None: ...
+
+    asked = next((word for word in words if not word.startswith("-")), "")
+    for name, (module, summary) in COMMANDS.items():
+        command = _loaded(module) if name == asked else _listed
+        app.command(name, help=None if name == asked else summary, epilog=exits.EPILOG)(command)
+    app(words, prog_name="toolwright")
+
+
+def _loaded(module: str) -> Callable[..., None]:
+    command: Callable[..., None] = import_module(module).command
+    return command
+
+
+def _version(asked: bool) -> None:
+    """Print the version and end."""
+    if asked:
+        from importlib.metadata import version  # slow, and needed here alone
+
+        answer(f"toolwright {version('toolwright')}")
+        sys.exit(exits.OK)
+
+
+def _listed() -> None:
+    """Stands for a command that was not asked for."""

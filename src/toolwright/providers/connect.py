@@ -1,0 +1,110 @@
+"""From a name to a model: ``connect("openai:gpt-5")``.
+
+A vendor is one row: of `VENDORS` if it has a `Model` class, of `chat_profile.PRESETS` if it
+imitates Chat Completions. Classes are imported when asked for, since vendors' SDKs are heavy and
+may be missing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from toolwright.agent.agent import lend_connect
+from toolwright.errors import SetupError
+from toolwright.model import Model
+from toolwright.providers.chat_profile import PRESETS, Preset
+
+_CHAT = "toolwright.providers.openai_model:OpenAIChat"
+
+VENDORS: Mapping[str, str] = MappingProxyType(
+    {
+        "offline": "toolwright.providers.offline:Offline",
+        "openai": _CHAT,
+    }
+)
+"""``module:Class`` of each vendor's model, which takes the model's name and options."""
+
+_NAMELESS = frozenset({"offline"})
+"""Vendors of a single model, which needs no name."""
+
+
+def connect(model: str | Model, **options: Any) -> Model:
+    """The model of that name.
+
+    Args:
+        model: ``"vendor:model"``, such as ``openai:gpt-5`` or ``ollama:qwen3:8b``; ``offline``;
+            or a `Model`, which is returned as it is.
+        options: What the vendor's class takes, such as `base_url`, `api_key` and `timeout`. A
+            known server's place can also be given as ``<VENDOR>_BASE_URL`` in the environment.
+
+    Raises:
+        SetupError: if there is no such vendor, or no model is named, or a key is missing.
+        MissingExtraError: if the vendor's SDK is not installed.
+
+    >>> connect("olama:qwen3")
+    Traceback (most recent call last):
+    ...
+    toolwright.errors.SetupError: no vendor 'olama'; did you mean 'ollama:qwen3'?
+    """
+    if not isinstance(model, str):
+        if options:
+            raise SetupError(f"connect({model!r}): a model that is made already takes no options")
+        return model
+    vendor, _, name = model.partition(":")
+    vendor = vendor.strip().lower()
+    if vendor not in VENDORS and vendor not in PRESETS:
+        raise SetupError(_unknown(model, vendor, name))
+    if vendor in _NAMELESS:
+        if name:
+            raise SetupError(f"{vendor!r} is a single model; write {vendor!r}, not {model!r}")
+        return _load(VENDORS[vendor])(**options)
+    if not name:
+        raise SetupError(f"{model!r} names no model; write {vendor}:<model>")
+    if vendor in PRESETS:
+        return _load(_CHAT)(name, **_preset_options(vendor, PRESETS[vendor], options))
+    return _load(VENDORS[vendor])(name, **options)
+
+
+def _load(target: str) -> Callable[..., Model]:
+    module, _, name = target.partition(":")
+    made: Callable[..., Model] = getattr(importlib.import_module(module), name)
+    return made
+
+
+def _preset_options(vendor: str, preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The preset's options under those given; a client of the caller's knows its own."""
+    options: dict[str, Any] = {"profile": preset.profile}
+    if "client" not in given:
+        place = f"{vendor.upper()}_BASE_URL"
+        options["base_url"] = os.environ.get(place) or preset.base_url
+        options["api_key"] = given.get("api_key") or _key(vendor, preset)
+    return {**options, **{key: value for key, value in given.items() if value is not None}}
+
+
+def _key(vendor: str, preset: Preset) -> str:
+    """The vendor's own key; OpenAI's is never sent anywhere else."""
+    for name in preset.keys:
+        if os.environ.get(name):
+            return os.environ[name]
+    if preset.keys:
+        names = " or ".join(preset.keys)
+        raise SetupError(f"connect({vendor + ':...'!r}): no API key; set {names}, or pass api_key=")
+    return os.environ.get(f"{vendor.upper()}_API_KEY") or "none"
+
+
+def _unknown(model: str, vendor: str, name: str) -> str:
+    known = sorted({*VENDORS, *PRESETS})
+    near = difflib.get_close_matches(vendor, known, n=1)
+    if near:
+        meant = f"{near[0]}:{name}" if name else near[0]
+        return f"no vendor {vendor!r}; did you mean {meant!r}?"
+    hint = "" if ":" in model else f"write vendor:model, such as openai:{model}; "
+    return f"no vendor {vendor!r}; {hint}there are {', '.join(known)}"
+
+
+lend_connect(connect)
