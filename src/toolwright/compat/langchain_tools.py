@@ -13,9 +13,9 @@ from toolwright.call.bridge import run_sync
 from toolwright.call.direct import as_call
 from toolwright.compat.langchain_run import Config, run_of
 from toolwright.define import base
-from toolwright.define import tool as core
+from toolwright.define import decorator as core
 from toolwright.define.inject import InjectedToolCallId
-from toolwright.define.tool import AnyTool, ToolOptions
+from toolwright.define.tool import AnyTool, Tool, ToolOptions
 from toolwright.errors import CallError, InjectionError, SetupError
 from toolwright.record import NOTHING
 
@@ -131,7 +131,7 @@ class StructuredTool(BaseTool):
         **options: Any,
     ) -> StructuredTool:
         """Make a tool without a decorator; the options are those of `tool`."""
-        made = core.Tool.from_function(
+        made = Tool.from_function(
             func, coroutine, name, description, args_schema, **_options(options)
         )
         return cls._holding(made, args_schema, func, coroutine)

@@ -8,9 +8,6 @@ turns the arguments' text into keyword arguments in one call.
 from __future__ import annotations
 
 import copy
-import dataclasses
-import inspect
-import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
@@ -20,9 +17,10 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, to_json, to_jsonable_python
-from typing_extensions import TypedDict, TypeIs
+from typing_extensions import TypedDict
 
 from toolwright.define.explain import invalid_arguments, pydantic_errors
+from toolwright.define.modern import modern
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
 from toolwright.errors import DefinitionError
 from toolwright.record import record
@@ -205,7 +203,7 @@ def _described(
 
 
 def _split(annotation: object) -> tuple[Any, list[Any]]:
-    annotation = _modern(annotation)
+    annotation = modern(annotation)
     if get_origin(annotation) is Annotated:
         base, *metadata = get_args(annotation)
         return base, metadata
@@ -328,71 +326,6 @@ def _without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
         if name not in hidden
     }
     return create_model(model.__name__, __config__=model.model_config, **fields)
-
-
-def _modern(annotation: object) -> Any:
-    """Replace `typing.TypedDict`, which pydantic cannot read before Python 3.12."""
-    if _is_old(annotation):
-        hints = typing.get_type_hints(annotation, include_extras=True)
-        total = getattr(annotation, "__total__", True)
-        fields = {name: _modern(hint) for name, hint in hints.items()}
-        make: Any = TypedDict
-        made = make(annotation.__name__, fields, total=total)
-        made.__doc__ = annotation.__doc__
-        return made
-    origin, args = get_origin(annotation), get_args(annotation)
-    if not args or origin is Literal or not any(_has_old(arg) for arg in args):
-        return annotation
-    if origin is types.UnionType:
-        return typing.Union[tuple(_modern(arg) for arg in args)]  # noqa: UP007
-    if origin is Annotated:
-        return Annotated[(_modern(args[0]), *args[1:])]
-    return origin[tuple(_modern(arg) for arg in args)] if origin else annotation
-
-
-def _is_old(annotation: object) -> TypeIs[type[Any]]:
-    """Whether it is a typed dict of `typing`'s; `Any` and protocols have classes from there, too."""
-    return typing.is_typeddict(annotation) and type(annotation).__module__ == "typing"
-
-
-def _has_old(annotation: object) -> bool:
-    if _is_old(annotation):
-        return True
-    return any(_has_old(arg) for arg in get_args(annotation))
-
-
-@record
-class Output:
-    """What a tool returns, where its annotation promises a structure.
-
-    Args:
-        schema: JSON Schema of the result; an object.
-        check: Accepts the value, or raises `ValueError`.
-    """
-
-    schema: Mapping[str, object]
-    check: Callable[[object], object]
-
-
-def output_of(annotation: object) -> Output | None:
-    """The promise in a return annotation; None unless it is a model, dataclass or TypedDict."""
-    wanted = _modern(annotation)
-    if not (
-        inspect.isclass(wanted)
-        and (
-            issubclass(wanted, BaseModel)
-            or dataclasses.is_dataclass(wanted)
-            or typing.is_typeddict(wanted)
-            or hasattr(wanted, "__required_keys__")
-        )
-        and not wanted.__module__.startswith("toolwright.")
-    ):
-        return None
-    try:
-        adapter: TypeAdapter[Any] = TypeAdapter(wanted)
-        return Output(adapter.json_schema(mode="serialization"), adapter.validate_python)
-    except Exception:  # the promise cannot be stated as a schema: then it is none
-        return None
 
 
 def input_model_fields(model: type[BaseModel]) -> dict[str, tuple[object, bool]]:
