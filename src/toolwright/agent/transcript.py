@@ -26,30 +26,51 @@ def repair(messages: Iterable[Message]) -> list[Message]:
     'skipped'
     """
     given = list(messages)
-    results: dict[str, deque[tuple[int, ToolMessage]]] = {}
-    for index, message in enumerate(given):
-        if isinstance(message, ToolMessage):
-            results.setdefault(message.tool_call_id, deque()).append((index, message))
     end = max((i for i, m in enumerate(given) if not isinstance(m, ToolMessage)), default=-1)
-    until = _next_use(given)
+    answers = _Answers(given)
     repaired: list[Message] = []
     for index, message in enumerate(given):
         if isinstance(message, ToolMessage):
             continue
-        if not isinstance(message, AssistantMessage):
-            repaired.append(message)
-            continue
-        if not message.tool_calls and not message.content:
+        calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+        if not calls and isinstance(message, AssistantMessage) and not message.content:
             continue
         repaired.append(message)
-        for call in message.tool_calls:
-            last = until.get((index, call.id), len(given))
-            found = _take(results.get(call.id), index, last)
+        for call in calls:
+            found = answers.take(call.id, index)
             if found is not None:
                 repaired.append(found)
             elif index != end:
                 repaired.append(_unanswered(call))
     return repaired
+
+
+class _Answers:
+    """The results of a transcript, each taken once, by the call it answers."""
+
+    def __init__(self, given: Sequence[Message]) -> None:
+        self._by_id: dict[str, deque[tuple[int, ToolMessage]]] = {}
+        self._next: dict[tuple[str, int], int] = {}  # where an id comes again in a later reply
+        seen: dict[str, int] = {}
+        for index in range(len(given) - 1, -1, -1):
+            message = given[index]
+            if isinstance(message, ToolMessage):
+                results = self._by_id.setdefault(message.tool_call_id, deque())
+                results.appendleft((index, message))
+            elif isinstance(message, AssistantMessage):
+                ids = {call.id for call in message.tool_calls}
+                self._next |= {(id, index): seen[id] for id in ids & seen.keys()}
+                seen |= dict.fromkeys(ids, index)
+
+    def take(self, id: str, reply: int) -> ToolMessage | None:
+        """The first result that came after a reply and before its id came again."""
+        results = self._by_id.get(id)
+        until = self._next.get((id, reply))
+        while results and (until is None or results[0][0] < until):
+            index, message = results.popleft()
+            if index > reply:
+                return message
+        return None
 
 
 def order_results(messages: list[Message]) -> None:
@@ -63,30 +84,6 @@ def order_results(messages: list[Message]) -> None:
         results = [m for m in messages[-tail:] if isinstance(m, ToolMessage)]
         results.sort(key=lambda result: places.get(result.tool_call_id, len(places)))
         messages[-tail:] = results
-
-
-def _next_use(given: Sequence[Message]) -> dict[tuple[int, str], int]:
-    """Where the id of a call comes again in a later reply: results after that are not its own."""
-    until: dict[tuple[int, str], int] = {}
-    seen: dict[str, int] = {}
-    for index in range(len(given) - 1, -1, -1):
-        message = given[index]
-        if isinstance(message, AssistantMessage):
-            ids = {call.id for call in message.tool_calls}
-            until |= {(index, id): seen[id] for id in ids if id in seen}
-            seen |= dict.fromkeys(ids, index)
-    return until
-
-
-def _take(
-    results: deque[tuple[int, ToolMessage]] | None, after: int, before: int
-) -> ToolMessage | None:
-    """The first result between two places that no call has taken yet."""
-    while results and results[0][0] < before:
-        index, message = results.popleft()
-        if index > after:
-            return message
-    return None
 
 
 def _unanswered(call: ToolCall) -> ToolMessage:

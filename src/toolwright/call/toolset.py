@@ -82,7 +82,7 @@ class Toolset:
             self._invoke = functools.partial(invoke, pool=ThreadPool(threads))
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
-        for item in tools:
+        for item in carried(tools):
             self._add(item)
 
     def _add(self, item: Toolish) -> None:
@@ -171,7 +171,7 @@ class Toolset:
     def around(self, *steps: Step, rules: Rules | None = None) -> Toolset:
         """The same tools with further steps outside those they have, perhaps under other rules."""
         return Toolset(
-            self,
+            list(self),
             steps=(*steps, *self.steps),
             rules=rules or self.rules,
             parallel=self.parallel,
@@ -201,11 +201,7 @@ class Toolset:
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
         """Both sets as one: this one's steps around all, the other's still around its own tools."""
-        steps = other.steps if isinstance(other, Toolset) else ()
-        added = [
-            dataclasses.replace(made, steps=(*steps, *made.steps)) for made in map(as_tool, other)
-        ]
-        return self.with_tools([*self, *added])
+        return self.with_tools([*self, *carried(other)])
 
     # — running —
 
@@ -234,6 +230,26 @@ class Toolset:
     def batch(self, calls: Sequence[ToolCall], run: Run[Any]) -> Batch:
         """The calls of one turn, not yet running: for callers that outlive a cancellation."""
         return Batch(calls, self, run, self._width)
+
+
+def carried(tools: Iterable[Toolish]) -> Iterable[Toolish]:
+    """The tools as they can stand in another set: those of a set take along what holds for them.
+
+    Raises:
+        SetupError: the set has rules, which are about a whole set.
+    """
+    if not isinstance(tools, Toolset):
+        return tools
+    if tools.rules is not None:
+        raise SetupError(f"{tools!r} has rules of its own: give them to the set it goes into")
+    return [
+        dataclasses.replace(
+            item,
+            steps=(*tools.steps, *item.steps),
+            sequential=item.sequential or not tools.parallel,
+        )
+        for item in tools
+    ]
 
 
 def handler_of(
