@@ -44,7 +44,7 @@ class ToolNode:
         self.tools = as_toolset(tools)
         self._key = messages_key
 
-    async def ainvoke(self, state: Any, config: Config = None, **given: Any) -> Any:
+    async def ainvoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
         """Run the calls; see `invoke`."""
         in_state = isinstance(state, Mapping) and self._key in state
         messages = convert_to_messages(state[self._key] if in_state else state)
@@ -56,7 +56,7 @@ class ToolNode:
         results = await self.tools.run(last.tool_calls, run_of(config, **given))
         return {self._key: results} if in_state else results
 
-    def invoke(self, state: Any, config: Config = None, **given: Any) -> Any:
+    def invoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
         """Run the calls of the last message, side by side.
 
         Args:

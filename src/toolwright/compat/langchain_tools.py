@@ -161,8 +161,8 @@ def tool(name_or_callable: Any = None, *, args_schema: Any = None, **options: An
     ... def add(a: int, b: int = 1) -> int:
     ...     "Add two numbers."
     ...     return a + b
-    >>> add.invoke({"a": 2}), add.name, add.args["b"]
-    (3, 'add', {'default': 1, 'type': 'integer'})
+    >>> add.invoke({"a": 2}), add.name, list(add.args)
+    (3, 'add', ['a', 'b'])
     """
     name = name_or_callable if isinstance(name_or_callable, str) else None
     wrap = core.tool(name, args_schema=args_schema, **_options(options))
