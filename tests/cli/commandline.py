@@ -91,6 +91,12 @@ def steps(context: ToolContext, number: int = 30) -> str:
     return "all done"
 
 
+@tool(approval=True)
+def remove(path: str) -> str:
+    """Remove something."""
+    return f"removed {path}"
+
+
 @tool
 async def stubborn(seconds: float = 60) -> str:
     """Go on whatever it is told."""
@@ -117,6 +123,8 @@ parallel = Scripted(
 endless = Scripted([call("echo", {"value": str(n)}) for n in range(99)], name="endless")
 waiting = Scripted([[call("wait", {"seconds": 60}), call("steps", {"number": 600})], "x"],
                    name="waiting")
+asking = Scripted([[call("remove", {"path": "猫.txt"}), call("echo", {"value": "x"})], "gone"],
+                  name="asking")
 broken = Scripted([ModelError("the server is down")], name="broken")
 hostile = Scripted(["\\x1b[2Jgone"], name="hostile")
 not_a_model = 3

@@ -16,11 +16,17 @@ from toolwright import CancelToken
 from toolwright.cli.interrupt import BY_HAND, run_interruptible
 
 
+async def cancelled(token: CancelToken) -> None:
+    """Wait for the wish to stop."""
+    seen = asyncio.Event()
+    token.watch(seen.set)
+    await seen.wait()
+
+
 def test_a_signal_cancels_the_token_and_the_coroutine_goes_on() -> None:
     async def wait(token: CancelToken) -> tuple[bool, str]:
         os.kill(os.getpid(), signal.SIGINT)
-        while not token.cancelled:
-            await asyncio.sleep(0.001)
+        await cancelled(token)
         return token.cancelled, token.reason
 
     before = signal.getsignal(signal.SIGINT)
@@ -31,8 +37,7 @@ def test_a_signal_cancels_the_token_and_the_coroutine_goes_on() -> None:
 def test_a_second_signal_ends_what_does_not_listen() -> None:
     async def ignore(token: CancelToken) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        while not token.cancelled:
-            await asyncio.sleep(0.001)
+        await cancelled(token)
         os.kill(os.getpid(), signal.SIGINT)
         await asyncio.sleep(60)
 
@@ -44,8 +49,7 @@ def test_a_second_signal_ends_what_does_not_listen() -> None:
 
 def test_the_time_limit_cancels_with_its_reason() -> None:
     async def wait(token: CancelToken) -> str:
-        while not token.cancelled:
-            await asyncio.sleep(0.001)
+        await cancelled(token)
         return token.reason
 
     assert run_interruptible(wait, 0.05) == "the time limit of 0.05 seconds is over"

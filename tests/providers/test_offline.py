@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import jsonschema_rs
@@ -373,3 +374,13 @@ def test_any_results_lead_to_an_answer_in_a_few_turns(
         status = "error" if failed else "success"
         messages += [ToolMessage(text, call.id, call.name, status) for call in calls]
     raise AssertionError(f"still calling after {len(results)} turns")
+
+
+@pytest.mark.parametrize(
+    "piece", ["x", "天", "天气", "1,", "1 ", "1+", "(", "Paris ", "\"'", "a/", "a.", "a@", "and ", "add 1, ", "-", "\n"]
+)  # fmt: skip
+def test_a_long_monotonous_prompt_is_answered_at_once(piece: str) -> None:
+    prompt = piece * (50_000 // len(piece))
+    start = time.perf_counter()
+    asked(prompt, kit.TOOLS)
+    assert time.perf_counter() - start < 3.0  # a bound on growth, not on speed

@@ -7,8 +7,7 @@ import pytest
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
 from toolwright.define.tool import AnyTool
-from toolwright.providers.offline_fill import fill, read
-from toolwright.providers.offline_slots import slots_of
+from toolwright.providers.offline_fill import fill
 
 
 @pytest.mark.parametrize(
@@ -153,21 +152,3 @@ def test_each_item_of_a_list_of_options_is_found() -> None:
 
 def test_terms_of_a_sum_fill_no_single_number() -> None:
     assert fill(kit.add, "1 + 2 + 3").arguments == {}
-
-
-@pytest.mark.parametrize(
-    ("schema", "text", "expected"),
-    [
-        ({"type": "integer"}, "5", 5),
-        ({"type": "integer"}, "five", None),
-        ({"type": "number"}, "1.5", 1.5),
-        ({"type": "boolean"}, "true", True),
-        ({"type": "boolean"}, "maybe", None),
-        ({"enum": ["Red"]}, "red", "Red"),
-        ({"type": "string"}, "x", "x"),
-        ({"type": "array"}, "x", None),
-    ],
-)
-def test_text_is_read_in_the_type_of_its_slot(schema: object, text: str, expected: object) -> None:
-    [slot] = slots_of(definition("t", "", value=schema))
-    assert read(slot, text) == expected

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
-from toolwright.agent.correction import Correction, Corrections
-from toolwright.agent.loop import Plan, advance
+from toolwright.agent.correction import Correction
+from toolwright.agent.loop import Plan, Progression
 from toolwright.agent.saved import RunState
 from toolwright.agent.transcript import repair
 from toolwright.approval import Approver, Decision, Ticket
@@ -186,8 +186,6 @@ class Agent:
 
     async def _work(self, messages: list[Message], run: Run[Any]) -> RunResult:
         run.state["messages"] = messages
-        corrections = Corrections()
-        tickets: list[Ticket] = []
         if run.listeners:
             run.emit(RunStarted(*run.next(), self.model.name))
         reason: EndReason = "error"
@@ -197,7 +195,8 @@ class Agent:
             if self._sources:
                 tools = await gather(self._sources, self.tools, run)
                 plan = dataclasses.replace(plan, tools=tools)
-            reason = await advance(plan, messages, run, corrections, tickets)
+            progression = Progression(plan, messages, run)
+            reason = await progression.advance()
         except asyncio.CancelledError:
             reason = "cancelled"
             raise
@@ -212,9 +211,9 @@ class Agent:
             messages,
             reason,
             run.usage,
-            corrections.by_tool(),
+            progression.corrections.by_tool(),
             run.id,
-            tuple(tickets),
+            progression.tickets,
         )
 
 

@@ -6,7 +6,9 @@ becomes its outcome. Elsewhere each start and each end is a line of its own, wri
 
 from __future__ import annotations
 
+import errno
 import sys
+from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
@@ -14,8 +16,8 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from toolwright.cli.terminal import is_lively, note
-from toolwright.cli.text import count, duration, escaped, fit, one_line, signature
+from toolwright.cli.terminal import answer, is_lively, note
+from toolwright.cli.text import compact, count, duration, escaped, fit, one_line, signature
 from toolwright.events import (
     Event,
     Progress,
@@ -24,7 +26,9 @@ from toolwright.events import (
     Streamed,
     ToolFinished,
     ToolStarted,
+    ToolSuspended,
     TurnStarted,
+    event_dict,
 )
 from toolwright.messages import ToolCall, ToolMessage
 from toolwright.model import TextDelta
@@ -58,6 +62,37 @@ def view(model: str = "", *, keep: bool = True) -> View:
     return PlainView() if keep else Blind()
 
 
+class JsonView:
+    """Each event as one line of JSON on stdout, for as long as somebody reads them.
+
+    Attributes:
+        stop: Called once, when the reader has gone.
+    """
+
+    def __init__(self) -> None:
+        self.stop: Callable[[], object] = bool
+        self._gone = False
+
+    def __call__(self, event: Event) -> None:
+        """Write it."""
+        if self._gone:
+            return
+        try:
+            answer(compact(event_dict(event)))
+        except BrokenPipeError:
+            self._gone = True
+            self.stop()
+
+    def close(self) -> None:
+        """End.
+
+        Raises:
+            BrokenPipeError: if the reader has gone.
+        """
+        if self._gone:
+            raise BrokenPipeError(errno.EPIPE, "nobody reads the events")
+
+
 class Blind:
     """Shows nothing."""
 
@@ -88,6 +123,8 @@ class PlainView:
             case ToolFinished(call_id=id, message=message):
                 word = "failed" if message.failed else "done"
                 note(f"{word:7} {self._calls.get(id, message.name)}  {outcome(message)}")
+            case ToolSuspended(call_id=id):
+                note(f"waits   {self._calls.get(id, '')}  {_waits(event)}")
             case _:
                 pass
 
@@ -111,6 +148,10 @@ def _reason(message: ToolMessage) -> str:
     return str(error) if error else message.text
 
 
+def _waits(event: ToolSuspended) -> str:
+    return f"for approval: {one_line(event.ticket.reason)}"
+
+
 def far(event: Progress) -> str:
     """How far a call is, on one line."""
     done = "" if event.done is None else f"{event.done:g}"
@@ -126,8 +167,11 @@ class _Row:
         self.began = monotonic()
         self.far = ""
         self.message: ToolMessage | None = None
+        self.waits = ""
 
     def line(self, width: int) -> Text:
+        if self.waits:
+            return _line(("?", "yellow"), signature(self.call, width // 2), self.waits, width)
         if self.message is None:
             rest = f"  {_since(self.began)}  {self.far}".rstrip()
             return _line((_spin(), "cyan"), signature(self.call, width * 2 // 3), rest, width)
@@ -186,6 +230,8 @@ class LiveView:
                 self._rows[id].far = far(event)
             case ToolFinished(call_id=id, message=message) if id in self._rows:
                 self._rows[id].message = message
+            case ToolSuspended(call_id=id) if id in self._rows:
+                self._rows[id].waits = f"  waits {_waits(event)}"
             case RunFinished():
                 self.close()
             case _:

@@ -11,7 +11,7 @@ from toolwright.call.toolset import Toolset
 from toolwright.compat.agents_context import RunContextWrapper, ToolContext
 from toolwright.compat.agents_guardrails import ToolInputGuardrail, ToolOutputGuardrail
 from toolwright.context import ToolContext as CoreContext
-from toolwright.define import tool as core
+from toolwright.define import decorator as core
 from toolwright.define.tool import DEADLINE, AnyTool, Prepared, Proceed, Step, Tool
 from toolwright.errors import Crashed, RunStopped, ToolError
 from toolwright.messages import ToolCall

@@ -13,7 +13,7 @@ from toolwright.call.bridge import run_sync
 from toolwright.call.direct import as_call
 from toolwright.compat.langchain_run import Config, run_of
 from toolwright.define import base
-from toolwright.define import tool as core
+from toolwright.define import decorator as core
 from toolwright.define.inject import InjectedToolCallId
 from toolwright.define.tool import AnyTool, ToolOptions
 from toolwright.errors import CallError, InjectionError, SetupError

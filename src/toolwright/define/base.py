@@ -12,7 +12,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from toolwright.context import Run
-from toolwright.define.tool import AnyTool, Tool, ToolOptions, tool
+from toolwright.define.decorator import tool
+from toolwright.define.tool import AnyTool, Tool, ToolOptions
 from toolwright.errors import DefinitionError, SchemaAnnotationError
 
 

@@ -13,15 +13,14 @@ from typing_extensions import TypeIs
 from toolwright.define.docstring import Docstring, parse_docstring
 from toolwright.define.inject import Injected, marker_of
 from toolwright.define.names import check_name
+from toolwright.define.output import Output, output_of
 from toolwright.define.raw import OldModel, from_json_schema, from_old_model, is_old_model
 from toolwright.define.schema import (
     Arguments,
     Extra,
-    Output,
     from_model,
     from_parameters,
     input_model_fields,
-    output_of,
 )
 from toolwright.define.signature import (
     MISSING,

@@ -13,7 +13,7 @@ from toolwright.providers.offline_words import Language, ideas
 _SHORT = 300
 _LONG = 1200
 _NOTICE = re.compile(r"\[(?P<text>[^\[\]\n]*)\]\s*$")
-_COUNTED = re.compile(r"(?P<number>\d[\d,]*)\s+(?P<noun>[a-z]+)")
+_COUNTED = re.compile(r"(?<![\d,])(?P<number>\d[\d,]{0,20})\s+(?P<noun>[a-z]+)")
 _HOW_MANY = re.compile(
     r"how many\s+(?P<noun>[a-z]+)|number of\s+(?P<noun2>[a-z]+)|count (?:the )?(?P<noun3>[a-z]+)|多少(?P<han>[\u4e00-\u9fff])|几(?P<han2>[行个条页字])",
     re.I,
@@ -94,7 +94,7 @@ def _cut(language: Language, text: str) -> str:
     if len(text) <= _LONG:
         return text
     head = text[:_LONG].rsplit("\n", 1)[0]
-    notice = _NOTICE.search(text)
+    notice = _NOTICE.search(text[-400:])
     total = f"… ({len(text)} characters in all)"
     if language == "zh":
         total = f"……（共 {len(text)} 个字符）"
@@ -131,7 +131,7 @@ def _count_sentence(language: Language, noun: str, number: int, subject: str) ->
 
 def _stated(noun: str, text: str) -> int | None:
     """What the result's last line in brackets says: ``[README.md: 13 lines, 210 B]``."""
-    notice = _NOTICE.search(text)
+    notice = _NOTICE.search(text[-400:])
     if notice is None:
         return None
     for match in _COUNTED.finditer(notice["text"]):

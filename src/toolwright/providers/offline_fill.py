@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from toolwright.model import ToolDefinition
-from toolwright.providers import offline_table as table
 from toolwright.providers.offline_match import Pair, affinity, pair
+from toolwright.providers.offline_read import flag, mention, read
 from toolwright.providers.offline_slots import (
     Checker,
     Schema,
@@ -22,18 +22,6 @@ from toolwright.providers.offline_values import Value, find_values
 from toolwright.providers.offline_words import ideas
 from toolwright.record import record
 
-_NEGATED = re.compile(
-    r"\b(?:no|not|without|don't|do not|doesn't|disable|exclude|off|false)\b|不要|不|无|没有", re.I
-)
-_SAID_TRUE = frozenset(["true", "yes", "on", "1", "是", "对", "开"])
-_SAID_FALSE = frozenset(["false", "no", "off", "0", "否", "不", "关"])
-_FLAG_WORDS = frozenset(
-    ["is", "has", "include", "with", "enable", "use", "show", "allow", "do", "should", "want"]
-)
-_SWITCHES = frozenset(("on", "off", "enabled", "enable", "state", "status", "power", "active"))
-_SWITCHED = re.compile(
-    r"\b(?:turn|switch|power)(?:ed|ing)?\b[^.;]{0,40}?\b(?:(?P<on>on)|off)\b|(?P<kai>打开|开启)|关(?:闭|掉|上)"
-)
 _NEVER_GUESSED = frozenset(("path", "url", "email", "date", "time", "expression", "glob"))
 _LISTED = re.compile(r"\s*(?:[,，、;；]|\band\b|和)\s*")
 _JOIN = re.compile(
@@ -125,23 +113,16 @@ class _Filling:
                 if slot.required:
                     self._take(slot, options[0])
                 continue
-            best = max(options, key=lambda option: _mention(option, self.text, said), default=None)
-            if best is not None and _mention(best, self.text, said):
+            best = max(options, key=lambda option: mention(option, self.text, said), default=None)
+            if best is not None and mention(best, self.text, said):
                 start = self.text.lower().find(str(best).lower())
                 self._take(slot, best, start, start + len(str(best)))
 
     def _flags(self) -> None:
-        said = ideas(self.text)
         for slot in self._open():
-            if slot.type != "boolean":
-                continue
-            wanted = ideas(" ".join(label for label in slot.labels if label not in _FLAG_WORDS))
-            if wanted and wanted <= said:
-                word = next((label for label in slot.labels if label in self.text.lower()), "")
-                before = self.text[: self.text.lower().find(word)] if word else self.text
-                self._take(slot, not _NEGATED.search(before[-20:]))
-            elif set(slot.labels) & _SWITCHES and (match := _SWITCHED.search(self.text)):
-                self._take(slot, bool(match["on"] or match["kai"]))
+            said = flag(slot, self.text) if slot.type == "boolean" else None
+            if said is not None:
+                self._take(slot, said)
 
     def _best_pairs(self) -> None:
         """Give each slot the value that suits it best; plain labels beat order of mention."""
@@ -220,7 +201,7 @@ class _Filling:
 
     def _mentioned(self, choices: tuple[object, ...]) -> list[object]:
         said = ideas(self.text)
-        return [choice for choice in choices if _mention(choice, self.text, said)]
+        return [choice for choice in choices if mention(choice, self.text, said)]
 
     def _listed_words(self) -> list[object]:
         words = rest(self.text, self.spans, self._said())
@@ -328,41 +309,6 @@ def _family(found: Pair) -> str:
     """Pairs of one family take turns: two cities of one flight go together."""
     kind = "name" if found.value.kind == "place" else found.value.kind
     return f"{found.slot.role or found.slot.type}:{kind}"
-
-
-def _mention(option: object, text: str, said: frozenset[str]) -> float:
-    """How plainly a text names one of the allowed values."""
-    if not isinstance(option, str | int) or isinstance(option, bool) or option == "":
-        return 0.0
-    word = str(option)
-    border = r"(?<![\w.])" if word[0].isascii() else ""
-    exact = re.search(
-        rf"{border}{re.escape(word)}(?!\w)" if border else re.escape(word), text, re.I
-    )
-    if exact and word.lower() not in table.STOP:
-        return 2.0 + len(word) / 100
-    if isinstance(option, int):
-        return 0.0
-    meanings = ideas(word)
-    return 1.0 if meanings and meanings <= said else 0.0
-
-
-def read(slot: Slot, text: str) -> object:
-    """A value written as text, in the slot's type; None if it has no such form."""
-    try:
-        if slot.type == "integer":
-            return int(text[:300])
-        if slot.type == "number":
-            return float(text) if not re.fullmatch(r"[+-]?\d{1,300}", text) else int(text)
-    except ValueError:
-        return None
-    if slot.type == "boolean":
-        lower = text.lower()
-        return True if lower in _SAID_TRUE else False if lower in _SAID_FALSE else None
-    if slot.type == "string" or not slot.type:
-        same = [choice for choice in slot.choices if str(choice).lower() == text.lower()]
-        return same[0] if same else text
-    return None
 
 
 def _item_slot(slot: Slot, root: Schema) -> Slot:

@@ -38,7 +38,9 @@ _AFTER_WORDS = (
     (r"次方", ""),
 )
 _NUMBER = r"-?\d+(?:\.\d+)?"
-_LIST = rf"(?P<numbers>{_NUMBER}(?:(?:\s*(?:,|and|和|、|by|from)\s*)+{_NUMBER})+)"
+_LIST = (
+    rf"(?P<numbers>(?<![\d.-]){_NUMBER}(?:(?:\s*(?:,|and|和|、|by|from))+\s*{_NUMBER}){{1,30}}+)"
+)
 _PHRASES = (
     (rf"(?:the )?(?:sum of|total of|add(?:ing)?|sum)\s+{_LIST}", " + "),
     (rf"(?:the )?(?:product of|multiply(?:ing)?)\s+{_LIST}", " * "),
@@ -84,7 +86,7 @@ _PHRASE = [
 ]
 _PLAIN = str.maketrans("×÷−", "*/-")
 _HALF_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_MAX_TOKENS = 200
+_MAX_TOKENS = 80
 
 
 class Expression(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from toolwright.model import ToolDefinition
-from toolwright.providers.offline_fill import read
+from toolwright.providers.offline_read import read
 from toolwright.providers.offline_slots import Slot, slots_of
 
 Path: TypeAlias = tuple[str, ...]
@@ -21,7 +21,7 @@ _HINT = re.compile(
 )
 _ITEM = re.compile(r"['\"`“‘「]([^'\"`”’」\n]{1,120})['\"`”’」]|([^\s,，、;；'\"`()\[\]]+)")
 _EXPECTED = re.compile(
-    r"(?P<path>[\w.\[\]]+)['\"`]?[ \t]*[:：][ \t]*(?:[^\n:]*?)(?:expected|should be|must be|不是|应为)\s+"
+    r"(?<![\w.\[\]])(?P<path>[\w.\[\]]{1,100})['\"`]?[ \t]*[:：][ \t]*(?:[^\n:]*?)(?:expected|should be|must be|不是|应为)\s+"
     r"(?:an?\s+|a valid\s+)?(?P<type>integer|int|number|float|boolean|bool|string|text)",
     re.IGNORECASE,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from toolwright.model import ToolDefinition
 from toolwright.providers.offline_fill import Filled, fill
@@ -17,9 +18,10 @@ THRESHOLD = 0.6
 """Least score at which a tool is thought to be meant."""
 STRONG = 2.0
 """Score from which on a part names its tool, and not just something in its description."""
-LONGEST = 4000
+LONGEST = 20_000
 """How much of a prompt is read, in characters."""
 
+_MOST_PARTS = 32
 _BORDER = re.compile(
     r"[.!?](?=\s|$)|[。！？；;\n]|[,，、]|\b(?:and|then|also|as well as|plus|or)\b|(?<![共总温柔缓饱平])和(?![平谐服尚气])"
     r"|以及|还有|并且|然后|同时|顺便",
@@ -108,7 +110,7 @@ def _parts(text: str, scorer: Scorer, least: float) -> list[_Part]:
     """The prompt cut at commas and conjunctions, never inside a value."""
     kept = [value for value in find_values(text) if value.kind not in ("number", "name", "place")]
     parts, start = [], 0
-    for border in [*_BORDER.finditer(text), None]:
+    for border in [*islice(_BORDER.finditer(text), _MOST_PARTS), None]:
         here, after = (border.start(), border.end()) if border else (len(text), len(text))
         if border and any(v.start < after and here < v.end for v in kept):
             continue

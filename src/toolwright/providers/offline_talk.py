@@ -85,7 +85,7 @@ def with_results(wishes: Sequence[Wish], turn: Turn, tools: Sequence[ToolDefinit
         found.append(source)
         done = next((d for d in turn.done if same(source.tool.name, source.arguments, d)), None)
         if done is not None and not done.failed:
-            text = _NOTICE.sub("", done.text)
+            text = done.text[:-400] + _NOTICE.sub("", done.text[-400:])
             found.append(Wish(wish.tool, {**wish.arguments, slot.path[0]: text}, (), wish.text))
     return found
 

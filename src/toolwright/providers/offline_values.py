@@ -19,7 +19,7 @@ _PATTERNS = (
     ("quoted", r"“(?P<q1>[^”]*)”|‘(?P<q2>[^’]*)’|「(?P<q3>[^」]*)」|《(?P<q4>[^》]*)》"),
     ("quoted", r'"(?P<q5>[^"]*)"|`(?P<q6>[^`]*)`|(?<!\w)\'(?P<q7>[^\']*)\'(?!\w)'),
     ("url", r"\b[a-z][a-z0-9+.-]{1,9}://[^\s，。；、”」]+[^\s，。；、”」.,;:!?)\]]"),
-    ("email", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    ("email", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+"),
     ("uuid", r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"),
     ("datetime", r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2})?"),
     ("date", r"(?<![\w/-])\d{4}-\d{1,2}-\d{1,2}(?![\w-])|(?<!\d)\d{4}年\d{1,2}月\d{1,2}[日号]"),
@@ -31,15 +31,15 @@ _PATTERNS = (
     ),
     ("glob", r"(?<![\w*.)])\*{1,2}(?:[/.][\w*?.\[\]{},/-]*[\w*\]}])(?![\w(])"),
     ("path", r"(?<![\w/])(?:\.{1,2}/|~/|/)[\w.@+/-]*\w/?"),
-    ("path", r"(?<![\w/])(?:[\w@+-]+/)+[\w.@+-]*\.[A-Za-z0-9]{1,8}(?![\w/])"),
+    ("path", r"(?<![\w@+/-])(?:[\w@+-]+/)+[\w.@+-]*\.[A-Za-z0-9]{1,8}(?![\w/])"),
     (
         "path",
-        r"(?<![\w/])(?!(?:and/or|he/she|yes/no|on/off|input/output|tcp/ip|km/h)\b)(?=[\w@+-]*[A-Za-z]{2})[\w@+-]{2,}/(?=[\w.@+/-]*[A-Za-z]{2})[\w.@+/-]*[\w/]",
+        r"(?<![\w@+/-])(?!(?:and/or|he/she|yes/no|on/off|input/output|tcp/ip|km/h)\b)(?=[\w@+-]*[A-Za-z]{2})[\w@+-]{2,}/(?=[\w.@+/-]*[A-Za-z]{2})[\w.@+/-]*[\w/]",
     ),
-    ("path", r"(?<![\w/])[A-Za-z0-9_][\w.-]*/(?=[\s,;，。?]|$)"),
+    ("path", r"(?<![\w./-])[A-Za-z0-9_][\w.-]*/(?=[\s,;，。?]|$)"),
     (
         "path",
-        rf"(?<!{_ASCII})[A-Za-z0-9+-][A-Za-z0-9_+.-]*\.(?=[A-Za-z])[A-Za-z0-9]{{1,8}}(?!{_ASCII})",
+        rf"(?<!{_ASCII})(?<![+-])[A-Za-z0-9+-][A-Za-z0-9_+.-]*\.(?=[A-Za-z])[A-Za-z0-9]{{1,8}}(?!{_ASCII})",
     ),
     (
         "path",
@@ -90,8 +90,15 @@ _NOT_NAMES = frozenset(
     )
 )
 _RUN = re.compile(f"[{_HAN}]+")
-_HAN_FILE = re.compile(f"([{_HAN}]+)[\\w-]*\\.[A-Za-z][A-Za-z0-9]{{0,7}}(?![A-Za-z0-9_])")
+_HAN_FILE = re.compile(
+    f"([{_HAN}]{{1,30}})[A-Za-z0-9_-]{{0,60}}\\.[A-Za-z][A-Za-z0-9]{{0,7}}(?![A-Za-z0-9_])"
+)
 _YEAR_DAY = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})")
+
+
+LONGEST = 4000
+"""How much of a prompt is searched for values, in characters."""
+_MOST = 200
 
 
 class Value(NamedTuple):
@@ -122,6 +129,7 @@ def find_values(text: str) -> tuple[Value, ...]:
     >>> [(value.kind, value.value) for value in find_values("weather in New York and 北京")]
     [('name', 'New York'), ('place', '北京')]
     """
+    text = text[:LONGEST]
     found: list[Value] = []
     for match in _HAN_FILE.finditer(text):
         cut = _known_prefix(match[1], match[0][len(match[1])] != ".")
@@ -144,7 +152,11 @@ def find_values(text: str) -> tuple[Value, ...]:
 
 
 def _claim(found: list[Value], value: Value) -> None:
-    if value.value != "" and not any(value.overlaps(other) for other in found):
+    if (
+        len(found) < _MOST
+        and value.value != ""
+        and not any(value.overlaps(other) for other in found)
+    ):
         found.append(value)
 
 
