@@ -581,6 +581,58 @@ def test_a_body_that_waits_for_a_cancelled_task_is_told_so() -> None:
     assert isinstance(error, Cancelled) and "cancelled itself" in error.text
 
 
+@pytest.mark.parametrize("caught", [False, True])
+@pytest.mark.parametrize("where", ["in the block", "at its end"])
+def test_a_task_group_that_fails_inside_leaves_nothing_in_the_task(
+    where: str, caught: bool
+) -> None:
+    """Before Python 3.13 a group that fails at its end leaves a cancellation in the count."""
+
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("inner")
+
+    async def body() -> str:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+                group.create_task(_sleep())
+                if where == "in the block":
+                    await _sleep()
+        except* ValueError:
+            if not caught:
+                raise
+        await asyncio.sleep(0)
+        return "handled"
+
+    for _ in range(3):
+        result = run(lambda: outcome(drive(body, 5)))
+        assert result == "handled" if caught else isinstance(result, ExceptionGroup)
+
+
+def test_a_cancellation_from_outside_is_not_lost_in_a_task_group_that_fails() -> None:
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("inner")
+
+    async def body() -> str:
+        with suppress(ExceptionGroup):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+        await _sleep()
+        return "never"
+
+    async def main() -> str:
+        try:
+            async with asyncio.timeout(SOON):
+                await drive(body, 5)
+        except TimeoutError:
+            return "timed out"
+        return "went on"
+
+    assert run(main) == "timed out"
+
+
 # — after the end —
 
 

@@ -80,7 +80,18 @@ def test_ctrl_c_in_a_run_gives_every_call_its_end(folder: Path) -> None:
     assert last[0].startswith("✗ wait(seconds=60)")
     assert last[1].startswith("✗ steps(number=600)")
     assert last[3] == "stopped: interrupted by the user"
-    assert ended.err.count("\x1b[?25h") >= ended.err.count("\x1b[?25l")  # the cursor is back
+    assert ended.err.rindex("\x1b[?25h") > ended.err.rindex("\x1b[?25l")  # the cursor is back
+
+
+def test_a_program_that_is_terminated_leaves_the_cursor_visible(folder: Path) -> None:
+    terminal = Terminal(["run", "hi", "-t", "tools.py", "-m", "models.py:waiting"], folder)
+    terminal.until(lambda screen: "/600 working" in screen)
+    terminal.interrupt(signal.SIGTERM)
+    ended = terminal.end()
+    assert ended.code == 143
+    assert "\x1b[?25l" in ended.err
+    assert ended.err.rindex("\x1b[?25h") > ended.err.rindex("\x1b[?25l")
+    assert "Traceback" not in ended.err
 
 
 def test_a_second_ctrl_c_ends_a_call_that_resists(folder: Path) -> None:

@@ -41,7 +41,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "mismatch",
         "bounds",
         "foreign",
-        "raw",
+        "old_model",
         "dialect_facts",
         "dialect_normal",
         "dialect_merge",

@@ -134,6 +134,17 @@ def test_a_correction_that_fails_is_not_corrected_again() -> None:
     assert "failed, also after I corrected it once" in answer
 
 
+def test_each_of_two_failures_is_told() -> None:
+    @tool
+    def lookup(word: str) -> str:
+        """Look up the definition of a word in the dictionary."""
+        raise ToolError(f"There is no network for {word}.")
+
+    answer, _ = ask([lookup], "look up the definition of 'one' and 'two'")
+    assert "There is no network for one." in answer
+    assert "There is no network for two." in answer
+
+
 # — conversation —
 
 

@@ -47,6 +47,32 @@ def test_a_prompt_fills_the_arguments_in_their_types(
     assert found.missing == ()
 
 
+def test_arguments_stand_in_the_order_of_the_schema() -> None:
+    found = fill(kit.search, "limit 5 search for cats")
+    assert list(found.arguments) == ["query", "limit"]
+
+
+def test_by_names_the_maker_and_not_the_thing() -> None:
+    names = {
+        "title": {"type": "string"},
+        "_artist": {"type": "string"},
+        "_volume": {"type": "integer"},
+    }
+    found = fill(
+        definition("play_song", "Play a song.", **names), "play Yesterday by Prince, volume 80"
+    )
+    assert found.arguments == {"title": "Yesterday", "artist": "Prince", "volume": 80}
+
+
+def test_currencies_are_found_by_code_and_in_chinese() -> None:
+    text, number = {"type": "string"}, {"type": "number"}
+    tool = definition("convert", "Convert money.", amount=number, source=text, target=text)
+    found = fill(tool, "convert 100 USD to CNY").arguments
+    assert found == {"amount": 100, "source": "USD", "target": "CNY"}
+    found = fill(tool, "100美元是多少人民币").arguments
+    assert found == {"amount": 100, "source": "美元", "target": "人民币"}
+
+
 def test_prepositions_tell_origin_from_destination_whatever_their_order() -> None:
     found = fill(kit.book_flight, "to Paris from Tokyo on 2025-05-01 for 2 people in business")
     assert found.arguments == {

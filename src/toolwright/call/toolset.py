@@ -48,6 +48,7 @@ class Toolset:
     Raises:
         DuplicateToolError: two tools have the same name.
         DefinitionError: a function cannot become a tool, or a method waits for its instance.
+        SetupError: `width` or `threads` leaves no room for a single call.
 
     >>> def add(a: int, b: int) -> int:
     ...     "Add two numbers."
@@ -68,6 +69,9 @@ class Toolset:
         width: int | None = None,
         threads: int | None = None,
     ) -> None:
+        for what, room in (("width", width), ("threads", threads)):
+            if room is not None and room < 1:
+                raise SetupError(f"Toolset({what}={room}): it needs room for at least one call")
         self.steps = tuple(steps)
         self.rules = rules
         self.parallel = parallel
@@ -166,15 +170,14 @@ class Toolset:
 
     def around(self, *steps: Step, rules: Rules | None = None) -> Toolset:
         """The same tools with further steps outside those they have, perhaps under other rules."""
-        made = Toolset(
-            (),
+        return Toolset(
+            self,
             steps=(*steps, *self.steps),
             rules=rules or self.rules,
             parallel=self.parallel,
             width=self._width,
             threads=self._threads,
         )
-        return made + self
 
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
         """Those tools for which `wanted` is true."""
@@ -197,7 +200,12 @@ class Toolset:
         return self.rename({name: prefix + name for name in self.names})
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
-        return self.with_tools([*self, *other])
+        """Both sets as one: this one's steps around all, the other's still around its own tools."""
+        steps = other.steps if isinstance(other, Toolset) else ()
+        added = [
+            dataclasses.replace(made, steps=(*steps, *made.steps)) for made in map(as_tool, other)
+        ]
+        return self.with_tools([*self, *added])
 
     # — running —
 

@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Coroutine
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from toolwright.cli.terminal import YELLOW, note
 from toolwright.context import CancelToken
@@ -27,6 +27,7 @@ def run_interruptible(
 
     Raises:
         KeyboardInterrupt: at the second Ctrl-C.
+        SystemExit: when the process is asked to terminate.
     """
     token = CancelToken()
     with asyncio.Runner() as runner:
@@ -42,6 +43,7 @@ def run_interruptible(
             loop.call_soon_threadsafe(stop_calls)
 
         before = signal.signal(signal.SIGINT, interrupted)
+        before_end = signal.signal(signal.SIGTERM, _terminated)
         if timeout is not None:
             reason = f"the time limit of {timeout:g} seconds is over"
             loop.call_soon(lambda: loop.call_later(timeout, token.cancel, reason))
@@ -49,3 +51,9 @@ def run_interruptible(
             return runner.run(make(token))
         finally:
             signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGTERM, before_end)
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+    """End at once, but not without leaving the screen in order."""
+    raise SystemExit(128 + number)

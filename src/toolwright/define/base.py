@@ -155,7 +155,7 @@ def _check_annotation(cls: type) -> None:
         and issubclass(annotation, BaseModel)
     )
     if wrong or (text and text.isidentifier() and text not in ("Any", "type", "Type", "dict")):
-        shown = text or annotation.__name__
+        shown = annotation.__name__ if isinstance(annotation, type) else text
         raise SchemaAnnotationError(
             f"{cls.__name__}.args_schema is annotated as an instance of {shown}; it holds a class: "
             f"write args_schema: type[{shown}] = ..."

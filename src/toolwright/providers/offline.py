@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from toolwright.errors import ModelError
 from toolwright.messages import Usage
@@ -128,36 +128,33 @@ def _answer(
     choice: str,
     speech: Language,
 ) -> str:
-    parts = _results(turn, wishes, speech)
+    parts = _results(turn, wishes, tools, speech)
     parts += [say.ask(speech, wish.tool, wish.missing) for wish in wishes if wish.missing]
     if not parts:
         parts = [_small_talk(turn, tools, choice, speech, bool(wishes))]
     return "\n".join([say.NOTE[speech], *dict.fromkeys(parts)])
 
 
-def _results(turn: Turn, wishes: Sequence[Wish], speech: Language) -> list[str]:
+def _results(
+    turn: Turn, wishes: Sequence[Wish], tools: Sequence[ToolDefinition], speech: Language
+) -> list[str]:
     """A statement for each result that is no mere means to another."""
     parts: list[str] = []
     for done in turn.done:
         if not done.failed:
             if not any(done.text and done.text in wish.arguments.values() for wish in wishes):
                 parts.append(sentence(speech, turn.prompt, done))
-        elif not _corrected(done, turn):
+        elif not _corrected(done, turn, tools):
             tried = not _planned(done, wishes)
             parts.append(say.failed(speech, call_text(done), done.text, tried))
     return parts
 
 
-def _corrected(failed: Done, turn: Turn) -> bool:
-    """Whether another call of the same tool was made because of this failure."""
-    later = turn.done[turn.done.index(failed) + 1 :]
-    return any(d.name == failed.name and _grew_from(d.arguments, failed) for d in later)
-
-
-def _grew_from(arguments: Mapping[str, object], failed: Done) -> bool:
-    """Whether at least all but one argument are those of the failed call."""
-    kept = sum(1 for key, value in failed.arguments.items() if arguments.get(key) == value)
-    return kept >= len(failed.arguments) - 1
+def _corrected(failed: Done, turn: Turn, tools: Sequence[ToolDefinition]) -> bool:
+    """Whether the call that the failure asked for was made."""
+    tool = next((tool for tool in tools if tool.name == failed.name), None)
+    better = mended(tool, failed.arguments, failed.text) if tool else None
+    return better is not None and any(same(failed.name, better, done) for done in turn.done)
 
 
 def _small_talk(

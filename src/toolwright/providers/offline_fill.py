@@ -24,9 +24,8 @@ from toolwright.record import record
 
 _NEVER_GUESSED = frozenset(("path", "url", "email", "date", "time", "expression", "glob"))
 _LISTED = re.compile(r"\s*(?:[,，、;；]|\band\b|和)\s*")
-_JOIN = re.compile(
-    r"(?:[\s,，、;；&/]|\b(?:and|or|plus|then|also|versus|vs)\b|和|与|跟|及|以及|还有|或者|或|对比)*",
-    re.I,
+_JOINT = re.compile(
+    r"[,，、;；&/]|\b(?:and|or|plus|then|also|versus|vs)\b|和|与|跟|及|以及|还有|或者|或|对比", re.I
 )
 
 
@@ -262,9 +261,9 @@ class _Filling:
         """Values that continue the list the members stand in, as many at a time."""
         slot, last = members[0].slot, members[-1].value
         chain: list[Value] = []
-        least = members[0].base - 1.01
+        least = max(members[0].base - 0.6, 0.5)
         for value in self.values:
-            if value.start < last.end or affinity(slot, value) < max(least, 0.1):
+            if value.start < last.end or affinity(slot, value) < least:
                 continue
             if not self._joined(last.end, value.start):
                 break
@@ -278,15 +277,15 @@ class _Filling:
         between = self.text[start:end]
         if not between.strip() or len(between) > 200:
             return not between.strip() and bool(between)
-        if _JOIN.fullmatch(between):
-            return True
-        return not ideas(between) - self._said() and bool(_JOIN.match(between.strip()))
+        if not _JOINT.search(between):
+            return False
+        return not ideas(_JOINT.sub(" ", between)) - self._said()
 
     def _build(
         self, taken: dict[tuple[str, ...], object]
     ) -> tuple[dict[str, object], tuple[Slot, ...]]:
         """The arguments as one object, without optional parts the schema would refuse."""
-        kept = dict(taken)
+        kept = {slot.path: taken[slot.path] for slot in self.slots if slot.path in taken}
         missing = self._missing(kept)
         while kept and not missing:
             wrong = self.checker.wrong_paths(_nested(kept, self.shells))

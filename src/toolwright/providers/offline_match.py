@@ -38,7 +38,8 @@ _TO = frozenset(
         "终点",
     ]
 )
-_DIRECTION = {"from": _FROM, "从": _FROM, "to": _TO, "into": _TO, "到": _TO, "至": _TO}
+_BY = frozenset(("by", "artist", "author", "writer", "creator", "singer", "maker", "brand"))
+_DIRECTION = {"by": _BY, "from": _FROM, "从": _FROM, "to": _TO, "into": _TO, "到": _TO, "至": _TO}
 
 _ROLELESS = {
     "quoted": 2.0,
@@ -137,7 +138,7 @@ def _direction(slot: Slot, side: frozenset[str]) -> float:
     labels = set(slot.labels)
     if labels & side:
         return 1.5
-    return -1.0 if labels & (_FROM | _TO) else 0.0
+    return -1.0 if side is _BY or labels & (_FROM | _TO) else 0.0
 
 
 def _naming(slot: Slot, word: str) -> float:

@@ -27,7 +27,8 @@ read open view show display content 读 读取 打开 查看 看看 看一下 �
 list ls directory folder dir entry 列出 列表 目录 文件夹 有哪些 列一下
 search find lookup query grep google 搜索 搜 查找 找 找一下 查询 查 查一下 检索 寻找
 pattern regex regexp match 匹配 模式
-count many amount total 多少 几个 数量 总数 几行 几条 个数 统计
+count amount total 总数 个数 统计
+many number 多少 几个 数量 几行 几条
 limit max maximum top first result 条 最多 前 上限 结果 个结果 条结果
 word 单词 词 字数
 character letter char 字符
@@ -65,7 +66,7 @@ create make new insert generate 创建 新建 生成 建立 建
 delete remove erase drop cancel 删除 移除 去掉 取消
 update edit change modify set replace rename 更新 修改 设置 改成 改 替换
 write save store 写 写入 保存 存
-convert conversion exchange currency rate 换算 转换 兑换 汇率 货币
+convert conversion exchange currency rate money dollar euro yuan 换算 转换 兑换 汇率 货币 换成 美元 人民币 欧元 英镑 日元 港币 韩元
 distance far route direction navigate map 距离 多远 路线 导航 地图
 random roll dice 随机 骰子 掷
 add sum plus addition 加 相加 求和 加上
@@ -144,6 +145,9 @@ PLACES = words_of(
 )
 """Places written in Chinese, where no capital letter shows a name."""
 
+CURRENCIES = words_of("美元 人民币 欧元 英镑 日元 港币 韩元")
+"""Currencies written in Chinese, where no capitals show a code."""
+
 UNITS = words_of(
     """
     km m cm mm mi ft in kg g mg lb lbs oz c f k am pm s ms h hr hrs min mins gb mb kb usd
@@ -218,11 +222,12 @@ ROLES = {
     "time": "time hour clock 时间",
     "place": "city town location place country region destination origin area address station "
     "airport state from to where departure arrival 城市 地点 地方 位置 国家 起点 终点 目的地",
-    "language": "language lang target source locale 语言",
+    "language": "language lang locale 语言",
     "symbol": "symbol ticker stock currency code base quote 股票 代码 货币",
     "id": "id identifier key uuid sku number code no ref reference 编号 号码",
     "name": "name user username person customer author artist company title contact owner who "
-    "recipient to sender player employee student 名字 姓名 用户 名称 公司",
+    "recipient to sender player employee student song track album movie film game product item dish "
+    "restaurant hotel team event 名字 姓名 用户 名称 公司 歌曲 产品 商品",
     "text": "query q text message content body keyword keywords question prompt term search topic "
     "subject title note description pattern phrase sentence input word string task reason comment "
     "关键词 内容 文本 问题 标题 正文 描述 消息 句子",

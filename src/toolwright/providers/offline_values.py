@@ -26,6 +26,10 @@ _PATTERNS = (
     ("phone", r"(?<!\w)\+\d[\d -]{6,}\d|(?<![\w-])\d{3}-\d{3,4}-\d{4}(?![\w-])"),
     ("time", r"(?<![\d:])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?!\d)(?:\s?[ap]\.?m\b\.?)?"),
     (
+        "time",
+        r"(?<![\d.])(?:1[0-2]|0?[1-9])\s?[ap]m\b|(?:上午|下午|晚上|早上)?(?<!\d)\d{1,2}点(?:半|\d{1,2}分)?(?!钟?前)",
+    ),
+    (
         "zone",
         r"\b(?:UTC|GMT)\b|\b(?:Africa|America|Asia|Atlantic|Australia|Europe|Pacific)/[A-Z]\w+",
     ),
@@ -276,6 +280,8 @@ def _chinese(text: str) -> list[Value]:
                 kind = "place"
             elif piece.text in table.LANGUAGES:
                 kind = "language"
+            elif piece.text in table.CURRENCIES:
+                kind = "symbol"
             elif not piece.known and 2 <= len(piece.text) <= 4:
                 kind = "name"
             if kind:
