@@ -108,6 +108,13 @@ async def stubborn(seconds: float = 60) -> str:
         except asyncio.CancelledError:
             pass
     return "done"
+
+
+@tool(inline=True)
+def block(seconds: float = 60) -> str:
+    """Let nothing else run."""
+    time.sleep(seconds)
+    return "done"
 '''
 
 MODELS = """
