@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import difflib
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import (
     Any,
@@ -142,10 +141,14 @@ class Invoker(Protocol):
         self, tool: Tool[..., Any], value: object, run: Run[Any] | None
     ) -> object: ...
 
+    async def abatch(
+        self, tool: Tool[..., Any], values: Iterable[object], run: Run[Any] | None
+    ) -> list[object]: ...
+
     def invoke(self, tool: Tool[..., Any], value: object, run: Run[Any] | None) -> object: ...
 
     def batch(
-        self, tool: Tool[..., Any], values: Sequence[object], run: Run[Any] | None
+        self, tool: Tool[..., Any], values: Iterable[object], run: Run[Any] | None
     ) -> list[object]: ...
 
 
@@ -216,12 +219,11 @@ class Tool(Generic[P, R]):
 
     @property
     def args_schema(self) -> Mapping[str, object]:
-        """JSON Schema of all arguments: those the program fills are there too, marked so."""
-        schema = self.arguments.schema
-        properties = schema.get("properties")
-        shown = dict(properties) if isinstance(properties, Mapping) else {}
-        shown |= {parameter.name: {"injected": True} for parameter in self.injected}
-        return {**schema, "properties": shown}
+        """The same with the parameters that the program fills, which no model is shown."""
+        injected = {parameter.name: {"description": "injected"} for parameter in self.injected}
+        shown = self.parameters.get("properties")
+        properties = shown if isinstance(shown, Mapping) else {}
+        return {**self.parameters, "properties": {**properties, **injected}}
 
     @property
     def output_schema(self) -> Mapping[str, object] | None:
@@ -273,17 +275,17 @@ class Tool(Generic[P, R]):
         """`invoke`, to be awaited."""
         return await _lent().ainvoke(self, value, run)
 
-    async def abatch(self, values: Sequence[object], run: Run[Any] | None = None) -> list[Any]:
-        """`ainvoke` for many inputs at once; what they give, in order.
+    def batch(self, values: Iterable[object], run: Run[Any] | None = None) -> list[Any]:
+        """`invoke` for each value, side by side; the answers are in order.
 
         Raises:
-            CallError: that of the first input that failed and was not a call.
+            CallError: of the first that failed, if its value was not a call.
         """
-        return await asyncio.gather(*(self.ainvoke(value, run) for value in values))
-
-    def batch(self, values: Sequence[object], run: Run[Any] | None = None) -> list[Any]:
-        """`abatch` for sync code."""
         return _lent().batch(self, values, run)
+
+    async def abatch(self, values: Iterable[object], run: Run[Any] | None = None) -> list[Any]:
+        """`batch`, to be awaited."""
+        return await _lent().abatch(self, values, run)
 
     @classmethod
     def from_schema(
