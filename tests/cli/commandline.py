@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
 import pty
@@ -107,6 +108,13 @@ async def stubborn(seconds: float = 60) -> str:
         except asyncio.CancelledError:
             pass
     return "done"
+
+
+@tool(inline=True)
+def block(seconds: float = 60) -> str:
+    """Let nothing else run."""
+    time.sleep(seconds)
+    return "done"
 '''
 
 MODELS = """
@@ -147,6 +155,7 @@ class Ended:
 
 
 _BYTECODE = tempfile.TemporaryDirectory(prefix="toolwright-bytecode-")
+atexit.register(_BYTECODE.cleanup)
 _UNWANTED = ("NO_COLOR", "CI", "COLUMNS", "TOOLWRIGHT_MODEL", "PYTHONDONTWRITEBYTECODE")
 
 
@@ -236,10 +245,10 @@ class Terminal:
 
     def end(self) -> Ended:
         """Wait for the program's end."""
-        self.until(lambda _: False, 30.0)
-        out = self.process.stdout.read().decode() if self.process.stdout else ""
-        code = self.process.wait(10)
-        os.close(self._master)
-        if self.process.stdout:
-            self.process.stdout.close()
-        return Ended(code, out, self.screen)
+        try:
+            self.until(lambda _: False, 30.0)
+            out = self.process.communicate(timeout=10)[0]
+        finally:
+            self.process.kill()  # which does nothing if it has ended
+            os.close(self._master)
+        return Ended(self.process.returncode, (out or b"").decode(), self.screen)

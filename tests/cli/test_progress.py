@@ -10,6 +10,7 @@ import pytest
 from tests.cli.commandline import Terminal, readable, toolwright
 from tests.cli.conftest import Here
 from toolwright.cli.progress import Blind, PlainView, far, outcome, view
+from toolwright.cli.text import cells
 from toolwright.errors import FieldError
 from toolwright.events import Progress
 from toolwright.messages import ToolMessage
@@ -77,9 +78,11 @@ def test_a_terminal_stacks_the_calls_in_their_order_whichever_ends_first(folder:
     assert re.match(r"✓ wait\(seconds=0.3\)  (\d{3} ms|1\.\d s)  7 characters", frame[1])
     assert frame[2].startswith("✗ crash()")
     ended = terminal.end()
-    last = [line for line in readable(ended.err).rstrip().splitlines() if line.strip()][-5:]
+    last = [line for line in readable(ended.err).rstrip().splitlines() if line.strip()][-6:]
     assert [line[:6] for line in last[:3]] == ["✓ wait", "✓ wait", "✗ cras"]
-    assert last[4] == "both waited"
+    assert last[2].endswith("  crashed")
+    assert last[3] == "    ZeroDivisionError: division by zero"
+    assert last[5] == "both waited"
     assert "\x1b[2K" in ended.err  # lines were redrawn in place
 
 
@@ -114,3 +117,11 @@ def test_a_long_call_tells_how_far_it_is_about_once_a_second(folder: Path) -> No
     told = [line for line in ended.err.splitlines() if line.startswith("...")]
     assert 1 <= len(told) <= 4  # of fourteen steps; a busy machine is slower
     assert re.fullmatch(r"\.\.\.     steps\(number=14\)  1?\d/14 working", told[0])
+
+
+def test_the_reason_of_a_failure_is_whole_however_narrow_the_terminal(folder: Path) -> None:
+    words = ["run", "hi", "-t", "tools.py", "-m", "models.py:answer"]
+    screen = readable(Terminal(words, folder, columns=40).end().err)
+    reason = "limit: expected an integer from 1 to 10, got 99 (an integer)"
+    assert reason in " ".join(screen.split())
+    assert all(cells(line) <= 40 for line in screen.splitlines())

@@ -388,7 +388,7 @@ CASES: Mapping[str, Case] = {
         BROKEN,
         "the function that loads the tools does not return them",
         use=the_registry_is_a_toolset,
-        names=lambda: {"List": typing.List},  # noqa: UP006  # the example's own spelling
+        names=lambda: {"List": typing.List},  # the example's own spelling
         mend=(
             (
                 "\t\tCalculatorTool(), # 新增实例\n\t]",

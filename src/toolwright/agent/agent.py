@@ -17,11 +17,12 @@ from toolwright.call.approve import accepted
 from toolwright.call.bridge import run_sync
 from toolwright.call.provider import Source, fixed, gather
 from toolwright.call.rules import Rules
+from toolwright.call.stop import GIVE_UP
 from toolwright.call.toolset import Toolset
 from toolwright.content import Content
 from toolwright.context import CancelToken, Listener, Run
 from toolwright.define.tool import Step
-from toolwright.errors import SetupError
+from toolwright.errors import SetupError, describe
 from toolwright.events import EndReason, Event, RunFinished, RunStarted
 from toolwright.messages import (
     AssistantMessage,
@@ -202,7 +203,7 @@ class Agent:
             reason = "cancelled"
             raise
         except BaseException as error:
-            problem = f"{type(error).__name__}: {error}"
+            problem = describe(error)
             raise
         finally:
             if run.listeners:
@@ -283,9 +284,13 @@ class RunStream:
 
     async def aclose(self) -> None:
         """Stop the run if it still goes on."""
-        if self._task is not None and not self._task.done():
-            self._task.cancel()
+        if self._task is None:
+            return
+        if not self._task.done():
+            self._task.cancel(GIVE_UP)
             await asyncio.wait([self._task])
+        if not self._task.cancelled():
+            self._task.exception()  # who leaves early does not ask; who reads on was told
 
     async def __aenter__(self) -> RunStream:
         return self

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Any
 
-from toolwright.agent.assemble import Assembly
+from toolwright.agent.assemble import Assembly, settle
 from toolwright.agent.correction import Corrections
 from toolwright.agent.transcript import order_results
 from toolwright.approval import Ticket
@@ -154,10 +155,18 @@ async def _ask(model: Model, request: ModelRequest, run: Run[Any]) -> AssistantM
         return None
     finally:
         interrupt.close()
+        await _close(stream)
     run.usage = run.usage + reply.usage
     if run.listeners:
         run.emit(Replied(*run.next(), reply))
     return reply
+
+
+async def _close(stream: object) -> None:
+    """End a model's generator now, not when it is collected: it may hold a connection."""
+    aclose = getattr(stream, "aclose", None)
+    if aclose is not None:
+        await aclose()
 
 
 async def _receive(
@@ -166,7 +175,7 @@ async def _receive(
     assembly: Assembly | None = None
     async for delta in stream:
         if isinstance(delta, AssistantMessage):
-            return delta
+            return settle(delta)
         if assembly is None:
             assembly = Assembly()
         assembly.add(delta)
@@ -178,16 +187,18 @@ async def _receive(
 class Interrupt:
     """Cancels the current task when the run is cancelled, and knows that it did."""
 
-    __slots__ = ("_forget", "_loop", "_struck", "_task")
+    __slots__ = ("_before", "_forget", "_loop", "_struck", "_task")
 
     def __init__(self, run: Run[Any]) -> None:
         self._task = asyncio.current_task()
+        self._before = self._task.cancelling() if self._task is not None else 0
         self._loop = asyncio.get_running_loop()
         self._struck = False
         self._forget = run.cancel.watch(self._cancelled)
 
     def _cancelled(self) -> None:
-        self._loop.call_soon_threadsafe(self._strike)
+        with suppress(RuntimeError):  # the loop has closed: there is nothing left to cancel
+            self._loop.call_soon_threadsafe(self._strike)
 
     def _strike(self) -> None:
         if self._task is not None and not self._struck:
@@ -195,11 +206,11 @@ class Interrupt:
             self._task.cancel()
 
     def ours(self) -> bool:
-        """Whether the cancellation just caught is this one; takes it back if so."""
+        """Whether the cancellation just caught is this one alone; takes it back if it came."""
         if not self._struck or self._task is None:
             return False
         self._struck = False
-        return self._task.uncancel() == 0
+        return self._task.uncancel() <= self._before
 
     def close(self) -> None:
         self._forget()

@@ -14,7 +14,8 @@ import operator
 import re
 from collections.abc import Callable
 
-from toolwright.define.tool import AnyTool, tool
+from toolwright.define.decorator import tool
+from toolwright.define.tool import AnyTool
 from toolwright.effects import Effects
 from toolwright.errors import MissingExtraError, ToolError
 

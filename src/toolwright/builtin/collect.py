@@ -14,7 +14,8 @@ from toolwright.call.provider import ToolProvider, gather, is_provider
 from toolwright.call.toolset import Toolset
 from toolwright.context import Run
 from toolwright.define.base import BaseTool
-from toolwright.define.tool import AnyTool, Tool, tool
+from toolwright.define.decorator import tool
+from toolwright.define.tool import AnyTool, Tool
 from toolwright.errors import SetupError
 
 Part: TypeAlias = AnyTool | Toolset

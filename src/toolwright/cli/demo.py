@@ -21,7 +21,7 @@ from toolwright.cli.progress import JsonView
 from toolwright.cli.terminal import BOLD, CYAN, DIM, GREEN, RED, layout, styled
 from toolwright.cli.text import compact, duration, one_line, padded, signature, wrapped
 from toolwright.context import Run
-from toolwright.define.tool import tool
+from toolwright.define.decorator import tool
 from toolwright.events import Event, ToolFinished, ToolStarted
 from toolwright.messages import (
     AssistantMessage,

@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from toolwright.cli.terminal import answer, is_lively, note
-from toolwright.cli.text import compact, count, duration, escaped, fit, one_line, signature
+from toolwright.cli.text import compact, count, duration, escaped, fit, one_line, signature, wrapped
 from toolwright.events import (
     Event,
     Progress,
@@ -35,6 +35,8 @@ from toolwright.model import TextDelta
 
 EVERY = 1.0
 """Seconds between two plain lines about how far one call is."""
+REASON = 160
+"""Most cells of the reason why a call failed."""
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TAIL = 400
 
@@ -136,7 +138,7 @@ def outcome(message: ToolMessage) -> str:
     """How a call ended, on one line."""
     took = duration(message.duration)
     if message.failed:
-        return f"{took}  {message.kind}: {fit(one_line(_reason(message)), 160)}"
+        return f"{took}  {message.kind}: {fit(one_line(_reason(message)), REASON)}"
     return f"{took}  {count(len(message.text), 'character')}"
 
 
@@ -169,15 +171,20 @@ class _Row:
         self.message: ToolMessage | None = None
         self.waits = ""
 
-    def line(self, width: int) -> Text:
+    def lines(self, width: int) -> list[Text]:
+        """One line; of a failed call also the reason, below it."""
         if self.waits:
-            return _line(("?", "yellow"), signature(self.call, width // 2), self.waits, width)
+            return [_line(("?", "yellow"), signature(self.call, width // 2), self.waits, width)]
         if self.message is None:
             rest = f"  {_since(self.began)}  {self.far}".rstrip()
-            return _line((_spin(), "cyan"), signature(self.call, width * 2 // 3), rest, width)
-        mark = ("✗", "red") if self.message.failed else ("✓", "green")
-        shown = signature(self.call, width * (1 if self.message.failed else 2) // 3)
-        return _line(mark, shown, f"  {outcome(self.message)}", width)
+            return [_line((_spin(), "cyan"), signature(self.call, width * 2 // 3), rest, width)]
+        shown = signature(self.call, width * 2 // 3)
+        if not self.message.failed:
+            return [_line(("✓", "green"), shown, f"  {outcome(self.message)}", width)]
+        head = f"  {duration(self.message.duration)}  {self.message.kind}"
+        reason = wrapped(fit(one_line(_reason(self.message)), REASON), max(width - 4, 8))
+        below = [Text(f"    {line}", "dim", no_wrap=True) for line in reason]
+        return [_line(("✗", "red"), shown, head, width), *below]
 
 
 def _line(mark: tuple[str, str], main: str, rest: str, width: int) -> Text:
@@ -255,7 +262,7 @@ class LiveView:
 
     def _lines(self) -> Group:
         width = self._console.width
-        lines = [row.line(width) for row in list(self._rows.values())]
+        lines = [line for row in list(self._rows.values()) for line in row.lines(width)]
         if self._asked is not None:
             rest = f"  {_since(self._asked)}  {one_line(self._said)}"
             lines.append(_line((_spin(), "cyan"), self._model, rest, width))

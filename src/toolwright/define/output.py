@@ -1,4 +1,4 @@
-"""What a tool promises about its result."""
+"""What a tool's return annotation promises."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from toolwright.define.schema import modern
+from toolwright.define.modern import modern
 from toolwright.record import record
 
 

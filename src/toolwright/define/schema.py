@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
@@ -19,10 +18,11 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, to_json, to_jsonable_python
-from typing_extensions import TypedDict, TypeIs
+from typing_extensions import TypedDict
 
 from toolwright.define.canonical import renamed
 from toolwright.define.explain import invalid_arguments, pydantic_errors
+from toolwright.define.modern import modern
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
 from toolwright.errors import DefinitionError
 from toolwright.record import record
@@ -340,37 +340,6 @@ def _without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
         if name not in hidden
     }
     return create_model(model.__name__, __config__=model.model_config, **fields)
-
-
-def modern(annotation: object) -> Any:
-    """Replace `typing.TypedDict`, which pydantic cannot read before Python 3.12."""
-    if _is_old(annotation):
-        hints = typing.get_type_hints(annotation, include_extras=True)
-        total = getattr(annotation, "__total__", True)
-        fields = {name: modern(hint) for name, hint in hints.items()}
-        make: Any = TypedDict
-        made = make(annotation.__name__, fields, total=total)
-        made.__doc__ = annotation.__doc__
-        return made
-    origin, args = get_origin(annotation), get_args(annotation)
-    if not args or origin is Literal or not any(_has_old(arg) for arg in args):
-        return annotation
-    if origin is types.UnionType:
-        return typing.Union[tuple(modern(arg) for arg in args)]  # noqa: UP007
-    if origin is Annotated:
-        return Annotated[(modern(args[0]), *args[1:])]
-    return origin[tuple(modern(arg) for arg in args)] if origin else annotation
-
-
-def _is_old(annotation: object) -> TypeIs[type[Any]]:
-    """Whether it is a typed dict of `typing`'s; `Any` and protocols have classes from there, too."""
-    return typing.is_typeddict(annotation) and type(annotation).__module__ == "typing"
-
-
-def _has_old(annotation: object) -> bool:
-    if _is_old(annotation):
-        return True
-    return any(_has_old(arg) for arg in get_args(annotation))
 
 
 def input_model_fields(model: type[BaseModel]) -> dict[str, tuple[object, bool]]:
