@@ -84,7 +84,7 @@ def test_an_error_of_the_model_reaches_who_reads_the_stream_after_its_events() -
         types = []
         with pytest.raises(ModelError, match="gone"):
             stream = agent(ModelError("the server is gone")).stream("go")
-            async for event in stream:  # noqa: PERF401 - the error comes while it is read
+            async for event in stream:
                 types.append(event.type)
         return types
 
