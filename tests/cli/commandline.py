@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
 import pty
@@ -91,6 +92,12 @@ def steps(context: ToolContext, number: int = 30) -> str:
     return "all done"
 
 
+@tool(approval=True)
+def remove(path: str) -> str:
+    """Remove something."""
+    return f"removed {path}"
+
+
 @tool
 async def stubborn(seconds: float = 60) -> str:
     """Go on whatever it is told."""
@@ -100,6 +107,13 @@ async def stubborn(seconds: float = 60) -> str:
             await asyncio.sleep(0.1)
         except asyncio.CancelledError:
             pass
+    return "done"
+
+
+@tool(inline=True)
+def block(seconds: float = 60) -> str:
+    """Let nothing else run."""
+    time.sleep(seconds)
     return "done"
 '''
 
@@ -117,6 +131,8 @@ parallel = Scripted(
 endless = Scripted([call("echo", {"value": str(n)}) for n in range(99)], name="endless")
 waiting = Scripted([[call("wait", {"seconds": 60}), call("steps", {"number": 600})], "x"],
                    name="waiting")
+asking = Scripted([[call("remove", {"path": "猫.txt"}), call("echo", {"value": "x"})], "gone"],
+                  name="asking")
 broken = Scripted([ModelError("the server is down")], name="broken")
 hostile = Scripted(["\\x1b[2Jgone"], name="hostile")
 not_a_model = 3
@@ -139,6 +155,7 @@ class Ended:
 
 
 _BYTECODE = tempfile.TemporaryDirectory(prefix="toolwright-bytecode-")
+atexit.register(_BYTECODE.cleanup)
 _UNWANTED = ("NO_COLOR", "CI", "COLUMNS", "TOOLWRIGHT_MODEL", "PYTHONDONTWRITEBYTECODE")
 
 
@@ -228,10 +245,10 @@ class Terminal:
 
     def end(self) -> Ended:
         """Wait for the program's end."""
-        self.until(lambda _: False, 30.0)
-        out = self.process.stdout.read().decode() if self.process.stdout else ""
-        code = self.process.wait(10)
-        os.close(self._master)
-        if self.process.stdout:
-            self.process.stdout.close()
-        return Ended(code, out, self.screen)
+        try:
+            self.until(lambda _: False, 30.0)
+            out = self.process.communicate(timeout=10)[0]
+        finally:
+            self.process.kill()  # which does nothing if it has ended
+            os.close(self._master)
+        return Ended(self.process.returncode, (out or b"").decode(), self.screen)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.cli.commandline import toolwright
+from tests.cli.commandline import environment, toolwright
 from tests.cli.conftest import Here
 
 FIVE = [
@@ -102,6 +105,28 @@ def test_a_run_that_cannot_answer_says_why_with_its_code(
     ended = here("run", "hi", *tools, *words)
     assert (ended.code, ended.out) == (code, "")
     assert said in ended.err
+
+
+def test_a_call_that_waits_for_approval_suspends_the_run(here: Here) -> None:
+    ended = here("run", "hi", "-t", "tools.py", "-m", "models.py:asking")
+    assert (ended.code, ended.out) == (75, "")
+    assert 'waits   remove(path="猫.txt")  for approval: the tool always asks' in ended.err
+    assert (
+        'remove waits for approval (the tool always asks):\n{\n  "path": "猫.txt"\n}' in ended.err
+    )
+    assert "done    echo" in ended.err
+
+
+def test_a_run_whose_reader_goes_away_stops_quietly(folder: Path) -> None:
+    run = "run hi -t tools.py -m models.py:waiting --json"
+    shell = f"{sys.executable} -m toolwright {run} | head -n 4"
+    began = time.monotonic()
+    done = subprocess.run(
+        ["sh", "-c", shell], cwd=folder, env=environment(), capture_output=True, check=False
+    )
+    assert done.stdout.count(b"\n") == 4
+    assert done.stderr == b""
+    assert time.monotonic() - began < 20  # the calls would take a minute
 
 
 def test_an_empty_prompt_is_wrong_usage(here: Here) -> None:

@@ -32,7 +32,7 @@ def repeats(run: Run[Any], call: ToolCall) -> None:
 
 def note(run: Run[Any], call: ToolCall, message: ToolMessage) -> None:
     """Count a failure, or forget the call's earlier ones if it went well."""
-    if message.kind == "limit_reached":
+    if message.kind in ("limit_reached", "cancelled", "skipped"):  # no failure of its own
         return
     key = _key(call)
     if not message.failed:

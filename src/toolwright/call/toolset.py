@@ -48,6 +48,7 @@ class Toolset:
     Raises:
         DuplicateToolError: two tools have the same name.
         DefinitionError: a function cannot become a tool, or a method waits for its instance.
+        SetupError: `width` or `threads` leaves no room for a single call.
 
     >>> def add(a: int, b: int) -> int:
     ...     "Add two numbers."
@@ -68,6 +69,9 @@ class Toolset:
         width: int | None = None,
         threads: int | None = None,
     ) -> None:
+        for what, room in (("width", width), ("threads", threads)):
+            if room is not None and room < 1:
+                raise SetupError(f"Toolset({what}={room}): it needs room for at least one call")
         self.steps = tuple(steps)
         self.rules = rules
         self.parallel = parallel
@@ -78,7 +82,7 @@ class Toolset:
             self._invoke = functools.partial(invoke, pool=ThreadPool(threads))
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
-        for item in tools:
+        for item in carried(tools):
             self._add(item)
 
     def _add(self, item: Toolish) -> None:
@@ -166,15 +170,14 @@ class Toolset:
 
     def around(self, *steps: Step, rules: Rules | None = None) -> Toolset:
         """The same tools with further steps outside those they have, perhaps under other rules."""
-        made = Toolset(
-            (),
+        return Toolset(
+            list(self),
             steps=(*steps, *self.steps),
             rules=rules or self.rules,
             parallel=self.parallel,
             width=self._width,
             threads=self._threads,
         )
-        return made + self
 
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
         """Those tools for which `wanted` is true."""
@@ -197,7 +200,8 @@ class Toolset:
         return self.rename({name: prefix + name for name in self.names})
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
-        return self.with_tools([*self, *other])
+        """Both sets as one: this one's steps around all, the other's still around its own tools."""
+        return self.with_tools([*self, *carried(other)])
 
     # — running —
 
@@ -226,6 +230,26 @@ class Toolset:
     def batch(self, calls: Sequence[ToolCall], run: Run[Any]) -> Batch:
         """The calls of one turn, not yet running: for callers that outlive a cancellation."""
         return Batch(calls, self, run, self._width)
+
+
+def carried(tools: Iterable[Toolish]) -> Iterable[Toolish]:
+    """The tools as they can stand in another set: those of a set take along what holds for them.
+
+    Raises:
+        SetupError: the set has rules, which are about a whole set.
+    """
+    if not isinstance(tools, Toolset):
+        return tools
+    if tools.rules is not None:
+        raise SetupError(f"{tools!r} has rules of its own: give them to the set it goes into")
+    return [
+        dataclasses.replace(
+            item,
+            steps=(*tools.steps, *item.steps),
+            sequential=item.sequential or not tools.parallel,
+        )
+        for item in tools
+    ]
 
 
 def handler_of(

@@ -12,14 +12,13 @@ import typer
 from toolwright.agent.agent import MAX_TURNS, Agent, RunResult
 from toolwright.builtin.targets import load_object, load_targets
 from toolwright.call.toolset import Toolset
-from toolwright.cli.exits import FAILED, INTERRUPTED, UsageProblem
+from toolwright.cli.exits import FAILED, INTERRUPTED, SUSPENDED, UsageProblem
 from toolwright.cli.interrupt import BY_HAND, run_interruptible
-from toolwright.cli.progress import Blind, View, view
+from toolwright.cli.progress import JsonView, View, view
 from toolwright.cli.terminal import DIM, YELLOW, answer, note, stdout_kept_clean
-from toolwright.cli.text import compact, count, duration
-from toolwright.context import CancelToken, Listener
+from toolwright.cli.text import count, duration, pretty
+from toolwright.context import CancelToken
 from toolwright.errors import SetupError
-from toolwright.events import Event, event_dict
 from toolwright.messages import AssistantMessage, ToolMessage
 from toolwright.model import Model
 from toolwright.providers.connect import connect
@@ -103,24 +102,21 @@ def _run(
 ) -> tuple[RunResult, CancelToken]:
     """The result, and the token that may have been cancelled."""
     tokens: list[CancelToken] = []
-    watcher: View = Blind()
-    listener: Listener = _write_json
+    lines = JsonView()
+    watcher: View = lines
     if not as_json:
         note(_introduction(agent), DIM)
-        listener = watcher = view(agent.model.name)
+        watcher = view(agent.model.name)
 
     async def run(token: CancelToken) -> RunResult:
         tokens.append(token)
-        return await agent.run(prompt, listeners=[listener], cancel=token)
+        lines.stop = token.cancel
+        return await agent.run(prompt, listeners=[watcher], cancel=token)
 
     try:
         return run_interruptible(run, timeout), tokens[0]
     finally:
         watcher.close()
-
-
-def _write_json(event: Event) -> None:
-    answer(compact(event_dict(event)))
 
 
 def _introduction(agent: Agent) -> str:
@@ -144,6 +140,11 @@ def _end(result: RunResult, token: CancelToken, max_turns: int) -> None:
     if result.reason == "cancelled":
         note(f"stopped: {token.reason}", YELLOW)
         raise typer.Exit(INTERRUPTED if token.reason == BY_HAND else FAILED)
+    if result.reason == "suspended":
+        for ticket in result.pending:
+            note(f"{ticket.tool} waits for approval ({ticket.reason}):", YELLOW)
+            note(pretty(dict(ticket.arguments)))
+        raise typer.Exit(SUSPENDED)
     if result.reason == "max_turns":
         note(f"no answer after {count(max_turns, 'turn')}; --max-turns allows more", YELLOW)
         raise typer.Exit(FAILED)

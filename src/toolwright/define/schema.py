@@ -8,9 +8,6 @@ turns the arguments' text into keyword arguments in one call.
 from __future__ import annotations
 
 import copy
-import dataclasses
-import inspect
-import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
@@ -23,6 +20,7 @@ from pydantic_core import PydanticSerializationError, PydanticUndefined, to_json
 from typing_extensions import TypedDict
 
 from toolwright.define.explain import invalid_arguments, pydantic_errors
+from toolwright.define.modern import modern
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
 from toolwright.errors import DefinitionError
 from toolwright.record import record
@@ -173,36 +171,39 @@ def _field(
 ) -> tuple[Any, object, Callable[[], object] | None]:
     """One parameter's annotation with its description, its default, and what makes the default."""
     annotation, metadata = _split(parameter.annotation)
-    default = parameter.default
-    infos = [item for item in metadata if isinstance(item, FieldInfo)]
+    default, factory = parameter.default, None
     if isinstance(default, FieldInfo):
-        infos.append(default)
         metadata.append(default)
         default = MISSING
-    factory: Callable[[], object] | None = None
+    infos = [item for item in metadata if isinstance(item, FieldInfo)]
     for info in infos:
         if info.default not in (PydanticUndefined, ...):
-            default = info.default
-            factory = _constant(default)
+            default, factory = info.default, _constant(info.default)
         elif info.default_factory is not None:
-            factory = typing.cast("Callable[[], object]", info.default_factory)
-            default = MADE
-    described = any(info.description for info in infos)
-    metadata = [_without_default(i) if isinstance(i, FieldInfo) else i for i in metadata]
-    text = next((item for item in metadata if isinstance(item, str)), None)
-    text = text or docs.get(parameter.name)
+            default, factory = MADE, typing.cast("Callable[[], object]", info.default_factory)
     if parameter.kind is VAR_POSITIONAL:
         made: Any = annotation
         annotation, default = list[made], []
-    if text and not described:
-        metadata.append(FieldInfo(description=text))
     for item in metadata:
-        annotation = Annotated[annotation, item]
+        plain = _without_default(item) if isinstance(item, FieldInfo) else item
+        annotation = Annotated[annotation, plain]
+    text = _described(metadata, infos, docs.get(parameter.name))
+    if text:
+        annotation = Annotated[annotation, FieldInfo(description=text)]
     return annotation, default, factory
 
 
+def _described(
+    metadata: Sequence[object], infos: Sequence[FieldInfo], documented: str | None
+) -> str | None:
+    """The description to add: a text in the annotation, else the docstring's, if there is none."""
+    if any(info.description for info in infos):
+        return None
+    return next((item for item in metadata if isinstance(item, str)), None) or documented
+
+
 def _split(annotation: object) -> tuple[Any, list[Any]]:
-    annotation = _modern(annotation)
+    annotation = modern(annotation)
     if get_origin(annotation) is Annotated:
         base, *metadata = get_args(annotation)
         return base, metadata
@@ -325,66 +326,6 @@ def _without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
         if name not in hidden
     }
     return create_model(model.__name__, __config__=model.model_config, **fields)
-
-
-def _modern(annotation: object) -> Any:
-    """Replace `typing.TypedDict`, which pydantic cannot read before Python 3.12."""
-    if isinstance(annotation, type) and type(annotation).__module__ == "typing":
-        hints = typing.get_type_hints(annotation, include_extras=True)
-        total = getattr(annotation, "__total__", True)
-        fields = {name: _modern(hint) for name, hint in hints.items()}
-        make: Any = TypedDict
-        made = make(annotation.__name__, fields, total=total)
-        made.__doc__ = annotation.__doc__
-        return made
-    origin, args = get_origin(annotation), get_args(annotation)
-    if not args or origin is Literal or not any(_has_old(arg) for arg in args):
-        return annotation
-    if origin is types.UnionType:
-        return typing.Union[tuple(_modern(arg) for arg in args)]  # noqa: UP007
-    if origin is Annotated:
-        return Annotated[(_modern(args[0]), *args[1:])]
-    return origin[tuple(_modern(arg) for arg in args)] if origin else annotation
-
-
-def _has_old(annotation: object) -> bool:
-    if isinstance(annotation, type) and type(annotation).__module__ == "typing":
-        return True
-    return any(_has_old(arg) for arg in get_args(annotation))
-
-
-@record
-class Output:
-    """What a tool returns, where its annotation promises a structure.
-
-    Args:
-        schema: JSON Schema of the result; an object.
-        check: Accepts the value, or raises `ValueError`.
-    """
-
-    schema: Mapping[str, object]
-    check: Callable[[object], object]
-
-
-def output_of(annotation: object) -> Output | None:
-    """The promise in a return annotation; None unless it is a model, dataclass or TypedDict."""
-    wanted = _modern(annotation)
-    if not (
-        inspect.isclass(wanted)
-        and (
-            issubclass(wanted, BaseModel)
-            or dataclasses.is_dataclass(wanted)
-            or typing.is_typeddict(wanted)
-            or hasattr(wanted, "__required_keys__")
-        )
-        and not wanted.__module__.startswith("toolwright.")
-    ):
-        return None
-    try:
-        adapter: TypeAdapter[Any] = TypeAdapter(wanted)
-        return Output(adapter.json_schema(mode="serialization"), adapter.validate_python)
-    except Exception:  # the promise cannot be stated as a schema: then it is none
-        return None
 
 
 def input_model_fields(model: type[BaseModel]) -> dict[str, tuple[object, bool]]:
