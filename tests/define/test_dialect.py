@@ -83,7 +83,7 @@ def test_an_intersection_at_the_root_is_merged_without_loss() -> None:
 
 @pytest.mark.parametrize("schema", [{"type": "string"}, {"type": ["array", "null"]}])
 def test_parameters_that_are_no_object_are_refused_with_the_mend(schema: Json) -> None:
-    with pytest.raises(DefinitionError, match="wrap the schema"):
+    with pytest.raises(DefinitionError, match="wrap it"):
         compile_schema(schema, "openai")
 
 

@@ -26,10 +26,11 @@ from toolwright.define.dialect_facts import (
     Loss,
     Target,
 )
-from toolwright.define.dialect_merge import conjoin, constants, one_object
+from toolwright.define.dialect_merge import conjoin, constants, one_object, types_of
 from toolwright.define.dialect_normal import (
     Node,
     Schema,
+    check_shape,
     children,
     escape_references,
     json_copy,
@@ -105,15 +106,17 @@ def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
 
 
 def _verbatim(schema: Mapping[str, object]) -> Compiled:
-    return Compiled(_object_type(escape_references(json_copy(schema))), False, (), {})
+    result = json_copy(schema)
+    check_shape(result)
+    return Compiled(_object_type(escape_references(result)), False, (), {})
 
 
 def _object_type(node: Node) -> Node:
     """`node` saying that it is an object: arguments never are anything else."""
-    kind = node.get("type", "object")
-    if "object" not in ([kind] if isinstance(kind, str) else kind):
+    kinds = types_of(node) or {"object"}
+    if "object" not in kinds:
         raise DefinitionError(
-            f"a tool's parameters must be an object, not {kind}; wrap the schema: "
+            f"a tool's parameters must be an object, not {' or '.join(sorted(kinds))}; wrap it: "
             "{'type': 'object', 'properties': {'value': ...}, 'required': ['value']}"
         )
     return {**node, "type": "object"} if "type" in node else {"type": "object", **node}

@@ -71,6 +71,14 @@ def types_of(node: Node) -> frozenset[str] | None:
     return frozenset(kind) if isinstance(kind, list) else None
 
 
+def is_of(value: object, kind: str) -> bool:
+    """Whether a JSON value is of a type: 1 is a number too, and 1.0 an integer."""
+    own = TYPE_OF[type(value)]
+    if isinstance(value, float) and value.is_integer():
+        return kind in ("integer", "number")
+    return own == kind or (own == "integer" and kind == "number")
+
+
 def constrains(node: Mapping[str, Any]) -> bool:
     """Whether `node` says anything beyond annotations."""
     return any(key not in ANNOTATIONS and key != "$defs" for key in node)

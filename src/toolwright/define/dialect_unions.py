@@ -12,11 +12,11 @@ from typing import Any
 from toolwright.define.dialect_facts import MAX_EXPANSIONS, MAX_NODES
 from toolwright.define.dialect_merge import (
     KEYWORD_TYPES,
-    TYPE_OF,
     conjoin,
     constants,
     constrains,
     disjoint,
+    is_of,
     one_object,
     types_of,
 )
@@ -250,7 +250,7 @@ def _of_type(node: Node, kind: str) -> Node | None:
     branch: Node = {"type": kind}
     for key, value in node.items():
         if key == "enum":
-            fitting = [item for item in value if _fits(item, kind)]
+            fitting = [item for item in value if is_of(item, kind)]
             if not fitting:
                 return None
             branch[key] = fitting
@@ -263,11 +263,6 @@ def _of_type(node: Node, kind: str) -> Node | None:
 
 
 _NUMBER_FORMATS = frozenset({"float", "double", "int32", "int64"})
-
-
-def _fits(value: Any, kind: str) -> bool:
-    own = TYPE_OF[type(value)]
-    return own == kind or (own == "integer" and kind == "number")
 
 
 def widen(node: Node, place: Place, run: Run) -> tuple[Node, Place] | None:
