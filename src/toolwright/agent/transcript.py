@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage
+from toolwright.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+)
 
 
 def repair(messages: Iterable[Message]) -> list[Message]:
@@ -16,7 +22,8 @@ def repair(messages: Iterable[Message]) -> list[Message]:
 
     Results move to their calls; results without a call and second results are dropped; a call
     nobody answered gets a result that says so, except at the very end, where it may still run.
-    A reply that broke off is dropped with what belongs to it unless it holds text.
+    A result belongs to a call of its own turn if one has its id, else to the first call with
+    that id that has none. A reply that said nothing is dropped.
 
     >>> call = ToolCall("1", "add")
     >>> fixed = repair([AssistantMessage(tool_calls=(call,)), AssistantMessage("done")])
@@ -24,7 +31,7 @@ def repair(messages: Iterable[Message]) -> list[Message]:
     'skipped'
     """
     given = list(messages)
-    results = [m for m in given if isinstance(m, ToolMessage)]
+    answers = _answers(given)
     last = max((i for i, m in enumerate(given) if not isinstance(m, ToolMessage)), default=-1)
     repaired: list[Message] = []
     for index, message in enumerate(given):
@@ -33,16 +40,47 @@ def repair(messages: Iterable[Message]) -> list[Message]:
         if not isinstance(message, AssistantMessage):
             repaired.append(message)
             continue
-        if not message.tool_calls and not message.content:
+        if not (message.tool_calls or message.content or message.extra):
             continue
         repaired.append(message)
-        for call in message.tool_calls:
-            found = _take(results, call)
+        for number, call in enumerate(message.tool_calls):
+            found = answers.get((index, number))
             if found is not None:
                 repaired.append(found)
             elif index != last:
-                repaired.append(_unanswered(call))
+                repaired.append(no_result(call))
     return repaired
+
+
+def _answers(messages: list[Message]) -> dict[tuple[int, int], ToolMessage]:
+    """Each call's result, by the reply's place in the transcript and the call's in the reply."""
+    answers: dict[tuple[int, int], ToolMessage] = {}
+    waiting: dict[tuple[int, int], ToolCall] = {}
+    orphans: dict[tuple[int, int], ToolCall] = {}
+    strays: list[ToolMessage] = []
+    for index, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            place = _place(waiting, message.tool_call_id)
+            if place is None:
+                strays.append(message)
+            else:
+                answers[place] = message
+                del waiting[place]
+        elif not isinstance(message, SystemMessage):
+            orphans |= waiting
+            calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+            waiting = {(index, number): call for number, call in enumerate(calls)}
+    for place, call in [*orphans.items(), *waiting.items()] if strays else ():
+        found = _take(strays, call)
+        if found is not None:
+            answers[place] = found
+    return answers
+
+
+def _place(waiting: dict[tuple[int, int], ToolCall], id: str) -> tuple[int, int] | None:
+    """Which call a result with `id` answers; one without an id answers the first."""
+    same = (place for place, call in waiting.items() if call.id == id)
+    return next(same, None if id else next(iter(waiting), None))
 
 
 def order_results(messages: list[Message]) -> None:
@@ -65,6 +103,7 @@ def _take(results: list[ToolMessage], call: ToolCall) -> ToolMessage | None:
     return None
 
 
-def _unanswered(call: ToolCall) -> ToolMessage:
+def no_result(call: ToolCall) -> ToolMessage:
+    """Stands for the result of a call that nobody answered."""
     text = f"The call of {call.name!r} has no result: the conversation went on without it."
     return ToolMessage(text, call.id, call.name, "error", "skipped")
