@@ -33,19 +33,26 @@ from toolwright.define.inject import (
     InjectedToolArg,
     InjectedToolCallId,
 )
+from toolwright.define.base import BaseTool
 from toolwright.define.tool import Prepared, Proceed, Step, Tool, tool
 
 # 2. A call becomes a message.
+from toolwright.call.approve import Rules
 from toolwright.call.toolset import Toolset
 import toolwright.call.direct  # noqa: F401 - gives tools their `invoke`
 
 # 3. Messages grow until the model stops calling.
+from toolwright.agent.saved import RunState
 from toolwright.agent.agent import Agent, RunResult
+
+# 4. Models by name.
+from toolwright.providers.connect import connect
 
 __all__ = [
     "Agent",
     "AssistantMessage",
     "Audio",
+    "BaseTool",
     "CallError",
     "CancelToken",
     "Effects",
@@ -61,6 +68,8 @@ __all__ = [
     "Proceed",
     "Run",
     "RunResult",
+    "RunState",
+    "Rules",
     "Settings",
     "SetupError",
     "Step",
@@ -76,6 +85,7 @@ __all__ = [
     "ToolwrightError",
     "Usage",
     "UserMessage",
+    "connect",
     "tool",
     "unanswered",
 ]

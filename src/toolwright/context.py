@@ -163,7 +163,6 @@ class ToolContext(Generic[C]):
         tool_name: Name of the tool.
         run: What the calls of this run share.
         deadline: `time.perf_counter` value at which the call is stopped; None if never.
-        approved: Digest of what a person has approved for this call; empty if nothing.
     """
 
     __slots__ = (
@@ -171,7 +170,6 @@ class ToolContext(Generic[C]):
         "_last",
         "_loop",
         "_pending",
-        "approved",
         "call",
         "deadline",
         "run",
@@ -183,7 +181,6 @@ class ToolContext(Generic[C]):
         self.tool_name = tool_name
         self.run = run
         self.deadline: float | None = None
-        self.approved = ""
         self._ended = False
         self._last = 0.0
         self._pending: tuple[str, float | None, float | None] | None = None

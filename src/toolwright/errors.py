@@ -16,6 +16,8 @@
     │   │   ├── TruncatedCall         truncated_call
     │   │   ├── InvalidArguments      invalid_arguments, one FieldError per field
     │   │   ├── Disabled              disabled
+    │   │   ├── Refused               refused: a guard said no
+    │   │   │   └── RunStopped            a guard said no and ends the run with an exception of its own
     │   │   ├── Denied                denied
     │   │   ├── LimitReached          limit_reached
     │   │   ├── TimedOut              timeout
@@ -213,6 +215,28 @@ class Disabled(CallError):
     kind = "disabled"
 
 
+class Refused(CallError):
+    """A guard refused the call, or withheld its result."""
+
+    kind = "refused"
+
+
+class RunStopped(Refused):
+    """A guard ends the run: once every call of the turn has its result, `error` is raised.
+
+    Args:
+        text: For the transcript.
+        error: What the run ends with.
+        details: For people.
+    """
+
+    def __init__(
+        self, text: str, error: Exception, details: Mapping[str, object] = NOTHING
+    ) -> None:
+        super().__init__(text, details)
+        self.error = error
+
+
 class Denied(CallError):
     kind = "denied"
 
@@ -237,6 +261,11 @@ class ToolError(CallError):
     """Raise this in a tool body to tell the model what went wrong, in your own words."""
 
     kind = "tool_error"
+
+    def __init__(
+        self, text: str = "Tool execution error", details: Mapping[str, object] = NOTHING
+    ) -> None:
+        super().__init__(text, details)
 
 
 class Crashed(CallError):

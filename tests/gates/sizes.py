@@ -17,6 +17,7 @@ NESTING = 4
 # keyword-only parameters are not counted. ``module:function``, with the reason.
 FRONT_DOORS: dict[str, str] = {
     "toolwright.agent.agent:Agent.__init__": "what an agent is made of, each by name",
+    "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
     "toolwright.context:Run.__init__": "what a run is given, each by name",
 }
 

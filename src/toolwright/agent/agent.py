@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
@@ -14,7 +15,8 @@ from toolwright.agent.transcript import repair
 from toolwright.approval import Approver, Decision, Ticket
 from toolwright.call.approve import Rules, accepted
 from toolwright.call.bridge import run_sync
-from toolwright.call.toolset import Toolish, Toolset, as_toolset
+from toolwright.call.provider import Source, fixed, gather
+from toolwright.call.toolset import Toolset
 from toolwright.content import Content
 from toolwright.context import CancelToken, Listener, Run
 from toolwright.define.tool import Step
@@ -95,13 +97,15 @@ class Agent:
 
     Args:
         model: ``"vendor:model"``, such as ``openai:gpt-5``, or ``offline``; or a `Model`.
-        tools: A `Toolset`, tools, or plain functions.
+        tools: A `Toolset`; or tools, plain functions and tool providers.
         instructions: What the model is told before anything else.
         name: For people and events.
         settings: How to sample.
         max_turns: How often the model may be asked in one run.
         steps: Steps around every call, outside those of the tools.
         rules: Which calls are refused, asked about or let through; those of a `Toolset` otherwise.
+        search_tools: Tell the model of a tool that finds the others, rather than of all: for sets
+            too large to be sent with every request.
 
     Raises:
         SetupError: for a model name nobody knows, or tools that cannot be wired up.
@@ -110,7 +114,7 @@ class Agent:
     def __init__(
         self,
         model: str | Model,
-        tools: Toolset | Iterable[Toolish] = (),
+        tools: Toolset | Iterable[Source] = (),
         *,
         instructions: str = "",
         name: str = "agent",
@@ -118,6 +122,7 @@ class Agent:
         max_turns: int = MAX_TURNS,
         steps: Sequence[Step] = (),
         rules: Rules | None = None,
+        search_tools: bool = False,
     ) -> None:
         if isinstance(model, str):
             if not _connect:
@@ -125,9 +130,9 @@ class Agent:
             model = _connect[0](model)
         self.name = name
         self.instructions = instructions
-        toolset = as_toolset(tools)
+        toolset, self._sources = fixed(tools)
         self.tools = toolset.around(*steps, rules=rules) if steps or rules else toolset
-        self._plan = Plan(model, self.tools, settings or Settings(), max_turns)
+        self._plan = Plan(model, self.tools, settings or Settings(), max_turns, search_tools)
 
     @property
     def model(self) -> Model:
@@ -188,7 +193,11 @@ class Agent:
         reason: EndReason = "error"
         problem = ""
         try:
-            reason = await advance(self._plan, messages, run, corrections, tickets)
+            plan = self._plan
+            if self._sources:
+                tools = await gather(self._sources, self.tools, run)
+                plan = dataclasses.replace(plan, tools=tools)
+            reason = await advance(plan, messages, run, corrections, tickets)
         except asyncio.CancelledError:
             reason = "cancelled"
             raise

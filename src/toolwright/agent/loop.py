@@ -15,6 +15,7 @@ from toolwright.agent.assemble import Assembly
 from toolwright.agent.correction import Corrections
 from toolwright.agent.transcript import order_results
 from toolwright.approval import Ticket
+from toolwright.call.offer import Offer
 from toolwright.call.toolset import Toolset
 from toolwright.context import Run
 from toolwright.errors import ModelError
@@ -33,12 +34,14 @@ class Plan:
         tools: What it may call.
         settings: How to sample.
         max_turns: How often it may be asked.
+        search: Whether it is told of a tool that finds the others, rather than of all.
     """
 
     model: Model
     tools: Toolset
     settings: Settings
     max_turns: int
+    search: bool = False
 
 
 async def advance(
@@ -63,13 +66,15 @@ async def advance(
         ModelError: the model failed, or its reply broke off before it said or called anything.
         BaseException: cancellation from outside, and what else tools may not swallow.
     """
-    request = ModelRequest(messages, tuple(plan.tools), plan.settings)
+    offer = Offer(plan.tools, run, plan.search)
+    tools = offer.tools
+    request: ModelRequest | None = None
     calls = unanswered(messages)
     resumed = bool(calls)
     turns = 0
     while True:
         if calls:
-            batch = plan.tools.batch(calls, run)
+            batch = tools.batch(calls, run)
             try:
                 await batch.run()
             finally:
@@ -82,7 +87,7 @@ async def advance(
             if batch.tickets:
                 tickets.extend(batch.tickets)
                 return "suspended"
-            if _is_answer(plan.tools, results):
+            if _is_answer(tools, results):
                 return "returned"
         if run.cancel.cancelled:
             return "cancelled"
@@ -91,6 +96,9 @@ async def advance(
         turns += 1
         if run.listeners:
             run.emit(TurnStarted(*run.next(), turns))
+        offered = await offer.now()
+        if request is None or request.tools is not offered:
+            request = ModelRequest(messages, offered, plan.settings)
         reply = await _ask(plan.model, request, run)
         if reply is None:
             return "cancelled"

@@ -184,6 +184,7 @@ def _openat2(handle: int, path: str) -> int:
         ctypes.byref(how),
         ctypes.c_size_t(ctypes.sizeof(how)),
     )
+    code = errno.EAGAIN
     for _ in range(100):  # EAGAIN: something was renamed during the walk
         result = int(_LIBC.syscall(*arguments))
         if result >= 0:

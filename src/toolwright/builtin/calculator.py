@@ -14,11 +14,12 @@ import operator
 import re
 from collections.abc import Callable
 
-# tool
+from toolwright.define.tool import AnyTool, tool
+from toolwright.effects import Effects
 from toolwright.errors import MissingExtraError, ToolError
 
 try:
-    import simpleeval
+    import simpleeval  # type: ignore[import-untyped]
 except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
     raise MissingExtraError("toolwright.builtin.calculator", "builtin") from error
 
@@ -58,7 +59,8 @@ def _too_long() -> ToolError:
 def _power(base: Number, exponent: Number) -> Number:
     if isinstance(base, int) and isinstance(exponent, int) and exponent > 0:
         # |base| < 2 ** bit_length, so this bounds the result without computing it.
-        if abs(base) > 1 and (base.bit_length() - 1) * exponent > _MAX_BITS:
+        longest = (base.bit_length() - 1) * exponent if abs(base) > 1 else 0
+        if longest > _MAX_BITS:
             raise _too_long()
     return _checked(base**exponent)
 
@@ -106,6 +108,10 @@ def _round(number: Number, digits: int = 0) -> Number:
     return round(number, digits) if digits else round(number)
 
 
+def _absolute(number: Number) -> Number:
+    return abs(number)
+
+
 def _mean(*numbers: Number) -> Number:
     return sum(numbers) / len(numbers)
 
@@ -123,7 +129,7 @@ def _highest(*numbers: Number) -> Number:
 
 
 FUNCTIONS: dict[str, Callable[..., Number]] = {
-    "abs": abs,
+    "abs": _absolute,
     "acos": math.acos,
     "asin": math.asin,
     "atan": math.atan,
@@ -157,7 +163,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "sum": _sum,
     "tan": math.tan,
     "tanh": math.tanh,
-    "trunc": math.trunc,
+    "trunc": int,
     "xor": operator.xor,
 }
 """Every function an expression may use."""
@@ -214,14 +220,15 @@ def _make_evaluator() -> simpleeval.SimpleEval:
     evaluator = simpleeval.SimpleEval(
         operators=_OPERATORS, functions=FUNCTIONS, names=CONSTANTS, allowed_attrs={}
     )
-    evaluator.nodes = {node: evaluator.nodes[node] for node in _NODES}
+    known = dict(evaluator.nodes or {})
+    evaluator.nodes = {node: known[node] for node in _NODES}
     return evaluator
 
 
 _EVALUATOR = _make_evaluator()
 
 
-# @tool(effects=Effects(read_only=True, open_world=False))
+@tool(effects=Effects(read_only=True, open_world=False))
 def calculator(expression: str) -> str:
     """Calculate an arithmetic or math expression exactly.
 
@@ -239,6 +246,11 @@ def calculator(expression: str) -> str:
     if len(tree) != 1 or _depth(tree[0]) > MAX_DEPTH:
         raise ToolError(f"Nested deeper than {MAX_DEPTH} levels." if tree else _broken(expression))
     return _shown(_evaluate(source, tree[0]))
+
+
+def tools() -> tuple[AnyTool, ...]:
+    """The tools of this file."""
+    return (calculator,)
 
 
 def _evaluate(source: str, tree: ast.stmt) -> Number:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
 
+from toolwright.define.tool import AnyTool
 from toolwright.errors import SetupError
 
 BUILTINS: Mapping[str, str] = MappingProxyType(
@@ -20,7 +21,7 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
 """Name of each builtin, and the function that makes its tools."""
 
 
-def load(name: str, **options: object) -> tuple[object, ...]:
+def load(name: str, **options: object) -> tuple[AnyTool, ...]:
     """The tools of one builtin.
 
     Args:

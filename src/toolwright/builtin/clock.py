@@ -6,7 +6,8 @@ import difflib
 from datetime import datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-# tool
+from toolwright.define.tool import AnyTool, tool
+from toolwright.effects import Effects
 from toolwright.errors import ToolError
 
 _CITY_ZONES = {
@@ -56,7 +57,7 @@ _CITY_ZONES = {
 """Places people name that the IANA database has no zone for; only used in hints."""
 
 
-# @tool(effects=Effects(read_only=True, open_world=False))
+@tool(effects=Effects(read_only=True, open_world=False))
 def clock(timezone: str = "local") -> dict[str, str]:
     """Tell the current date, day of the week and time.
 
@@ -72,6 +73,11 @@ def clock(timezone: str = "local") -> dict[str, str]:
         "timezone": timezone.strip() if zone else now.tzname() or "local",
         "iso": now.isoformat(timespec="seconds"),
     }
+
+
+def tools() -> tuple[AnyTool, ...]:
+    """The tools of this file."""
+    return (clock,)
 
 
 def _zone(name: str) -> tzinfo | None:

@@ -17,8 +17,7 @@ from toolwright.builtin.window import (
     read_window,
 )
 from toolwright.content import Image, Text, sniff
-
-# tool
+from toolwright.define.tool import AnyTool, tool
 from toolwright.effects import Effects
 from toolwright.errors import ToolError
 from toolwright.messages import ToolOutput
@@ -41,7 +40,7 @@ class Files:
     def __init__(self, root: str | os.PathLike[str] = ".") -> None:
         self.root = Root(root)
 
-    # @tool(effects=_READS)
+    @tool(effects=_READS, max_output=None)
     def read(self, path: str, offset: int = 1, limit: int = MAX_LINES) -> ToolOutput:
         """Read a text file, or look at a picture. Also tells how many lines the file has.
 
@@ -61,7 +60,7 @@ class Files:
             _refuse_binary(name, head)
             return _text(name, size, read_window(file, offset, min(limit, MAX_LINES)))
 
-    # @tool(effects=_READS)
+    @tool(effects=_READS, max_output=None)
     def ls(self, path: str = ".", limit: int = 500) -> ToolOutput:
         """List the files in a folder; names of folders end with a slash, of links with "@".
 
@@ -90,11 +89,12 @@ class Files:
         details = {"path": where, "entries": len(names), "shown": len(shown)}
         return ToolOutput("\n".join([*shown, "", notice] if shown else [notice]), details=details)
 
-    # @tool(effects=_READS)
+    @tool(effects=_READS, max_output=None)
     def grep(
         self,
         pattern: str,
         path: str = ".",
+        *,
         glob: str = "",
         ignore_case: bool = False,
         literal: bool = False,
@@ -114,6 +114,12 @@ class Files:
         """
         query = Query(pattern, glob, ignore_case, literal, context, limit)
         return Search(self.root, query).run(clean(path))
+
+
+def tools(root: str | os.PathLike[str] = ".") -> tuple[AnyTool, ...]:
+    """The tools of this file, for what lies below a folder."""
+    files = Files(root)
+    return (files.read, files.ls, files.grep)
 
 
 def _refuse_binary(path: str, head: bytes) -> None:

@@ -11,21 +11,25 @@
     calculator               a builtin
     files:root=docs          a builtin with an option
     builtin                  all builtins
+    demo                     the same, with weather made up by a server on this machine
 """
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import difflib
 import inspect
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from toolwright.builtin.catalog import BUILTINS, load
 from toolwright.builtin.loading import files_of, load_file, load_module, shown
+from toolwright.builtin.weather_fixture import WeatherFixture
 from toolwright.call.toolset import Toolset
 from toolwright.define.base import BaseTool
 from toolwright.define.tool import AnyTool, Tool, tool
@@ -33,6 +37,10 @@ from toolwright.errors import DuplicateToolError, SetupError
 
 ALL = "builtin"
 """The target that stands for all builtins."""
+DEMO = "demo"
+"""The target that stands for all builtins with the fixture's weather, for machines offline."""
+LISTED = 12
+"""Most names listed where no near one is found."""
 
 _OPTION = re.compile(r"[A-Za-z_]\w*=")
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -53,7 +61,7 @@ def load_target(text: str) -> Toolset:
     base, name = _split(text)
     if not base.strip():
         raise SetupError("a target is a file, a folder, a module or a builtin; this one is empty")
-    if base == ALL or base in BUILTINS:
+    if base in (ALL, DEMO) or base in BUILTINS:
         return Toolset(_builtin(base, name))
     if Path(base).expanduser().is_dir():
         return Toolset(_from_folder(Path(base).expanduser(), name))
@@ -114,10 +122,11 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _builtin(base: str, name: str) -> Iterator[Any]:
-    if base == ALL:
+    if base in (ALL, DEMO):
         names = [name] if name else list(BUILTINS)
         for each in names:
-            yield from load(each)
+            made_up = base == DEMO and each == "weather"
+            yield from load(each, **({"base_url": _fixture_url()} if made_up else {}))
         return
     options = dict(part.split("=", 1) for part in name.split(",") if _OPTION.match(part))
     if name and not options:
@@ -131,10 +140,18 @@ def _builtin(base: str, name: str) -> Iterator[Any]:
         raise SetupError(f"the builtin {base} has no such option: {', '.join(options)}") from None
 
 
+@cache
+def _fixture_url() -> str:
+    """The address of a fixture that runs until the program ends."""
+    fixture = WeatherFixture()
+    atexit.register(fixture.__exit__, None, None, None)
+    return fixture.__enter__()
+
+
 def _pick(tools: Toolset, name: str, base: str) -> AnyTool:
     if name in tools:
         return tools[name]
-    raise SetupError(f"{base} has no tool {name!r}; {_choice(name, tools.names)}")
+    raise SetupError(f"{base} has no tool {name!r}; {did_you_mean(name, tools.names)}")
 
 
 # — files and modules —
@@ -147,7 +164,7 @@ def _module(base: str) -> types.ModuleType:
         if path.is_file():
             return load_file(path)
         siblings = [shown(other) for other in files_of(path.parent)] if path.parent.is_dir() else []
-        raise SetupError(f"there is no file {base!r}; {_choice(shown(path), siblings)}")
+        raise SetupError(f"there is no file {base!r}; {did_you_mean(shown(path), siblings)}")
     module = load_module(base) if _MODULE.fullmatch(base) else None
     if module is None:
         raise SetupError(_nothing(base))
@@ -201,12 +218,12 @@ def _attribute(module: types.ModuleType, name: str, base: str) -> object:
 
 def _no_attribute(module: types.ModuleType, value: object, part: str, base: str) -> str:
     if value is not module:
-        return f"{type(value).__name__} in {base} has no {part!r}; {_choice(part, dir(value))}"
+        return f"{type(value).__name__} in {base} has no {part!r}; {did_you_mean(part, dir(value))}"
     for item in _tools_in(module):
         if item.name == part:  # the tool's name is not the variable's
             variable = next(k for k, v in vars(module).items() if v is item)
             return f"{base} keeps the tool {part!r} as {variable!r}; say {base}:{variable}"
-    return f"{base} has no {part!r}; {_choice(part, _public(module))}"
+    return f"{base} has no {part!r}; {did_you_mean(part, _public(module))}"
 
 
 def _tools_in(module: types.ModuleType) -> list[AnyTool]:
@@ -307,15 +324,19 @@ def _bound(value: object) -> list[AnyTool]:
 
 
 def _nothing(base: str) -> str:
-    names = [ALL, *BUILTINS, *(shown(path) for path in files_of(Path()))]
-    return f"{base!r} is no file, no folder, no module and no builtin; {_choice(base, names)}"
+    names = [ALL, DEMO, *BUILTINS, *(shown(path) for path in files_of(Path()))]
+    return f"{base!r} is no file, no folder, no module and no builtin; {did_you_mean(base, names)}"
 
 
-def _choice(wrong: str, names: Iterable[str]) -> str:
-    """A hint at what could have been meant, or else at what there is."""
+def did_you_mean(wrong: str, names: Iterable[str]) -> str:
+    """A hint at what could have been meant, or else at what there is.
+
+    >>> did_you_mean("serch", ["search", "read"]), did_you_mean("x", ["search", "read"])
+    ("did you mean 'search'?", 'there is search, read')
+    """
     known: Sequence[str] = [name for name in names if not name.startswith("__")]
-    near = difflib.get_close_matches(wrong, known, 3, 0.5)
+    near = difflib.get_close_matches(wrong, known, 3)
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
-    more = " ..." if len(known) > 12 else ""
-    return f"there is {', '.join(known[:12])}{more}" if known else "there is nothing else there"
+    more = " ..." if len(known) > LISTED else ""
+    return f"there is {', '.join(known[:LISTED])}{more}" if known else "there is none"

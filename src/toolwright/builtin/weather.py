@@ -13,7 +13,8 @@ import re
 from typing import Literal
 from urllib.parse import urlsplit
 
-# tool
+from toolwright.define.tool import AnyTool, tool
+from toolwright.effects import Effects
 from toolwright.errors import MissingExtraError, ToolError
 
 try:
@@ -75,7 +76,7 @@ class Weather:
         self.geocoding_url = (geocoding_url or base_url or GEOCODING_URL).rstrip("/")
         self.timeout = timeout
 
-    # @tool(effects=Effects(read_only=True))
+    @tool(effects=Effects(read_only=True))
     async def weather(self, city: str, unit: Unit = "celsius") -> dict[str, str | float]:
         """Look up the current weather in a city: temperature, sky and wind.
 
@@ -87,8 +88,7 @@ class Weather:
             timeout=self.timeout, trust_env=not _is_loopback(self.base_url)
         ) as client:
             place = await self._find(client, city.strip())
-            report = await self._current(client, place, unit)
-        return report
+            return await self._current(client, place, unit)
 
     async def _find(self, client: httpx2.AsyncClient, city: str) -> dict[str, object]:
         places = await self._search(client, city) if city else []
@@ -141,6 +141,13 @@ class Weather:
         if "source" in forecast:  # the fixture says what it is
             report["source"] = str(forecast["source"])
         return report
+
+
+def tools(
+    base_url: str = "", geocoding_url: str = "", *, timeout: float = 10.0
+) -> tuple[AnyTool, ...]:
+    """The tools of this file, asking the service at these addresses; see `Weather`."""
+    return (Weather(base_url, geocoding_url, timeout=timeout).weather,)
 
 
 async def _get(client: httpx2.AsyncClient, url: str, params: dict[str, str]) -> dict[str, object]:

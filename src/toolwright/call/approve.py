@@ -10,13 +10,13 @@ import fnmatch
 import inspect
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from time import time
 from typing import Any, Literal
 
 from toolwright.approval import Decision, Ticket, digest_of, new_ticket
-from toolwright.call.step import Handler
+from toolwright.call.step import Recheck, settle
 from toolwright.call.validate import as_json, from_shown, prepare
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool, Needs, Prepared, Proceed, Step
@@ -132,32 +132,35 @@ class Rules:
         return next((rule for rule in self._rules if rule.matches(tool, arguments)), None)
 
 
-def approval(needs: Needs, rules: Rules | None, again: Handler) -> Step:
+def approval(needs: Needs, rules: Rules | None, guards: Sequence[Recheck]) -> Step:
     """The step that asks.
 
     Args:
         needs: The tool's own word: never, always, or if a predicate over the validated arguments
             says so. A predicate that fails counts as yes.
         rules: Those of the run.
-        again: The way from the input guards on, for arguments a person has edited.
+        guards: Look at arguments a person has edited; what they change is asked about anew.
     """
 
     async def approve(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-        reason = await _why(needs, rules, prepared)
-        if reason is None:
-            return await proceed(prepared)
-        shown = as_json(prepared)
-        digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
-        if context.approved != digest:
+        approved = ""
+        while True:
+            reason = await _why(needs, rules, prepared)
+            if reason is None:
+                return await proceed(prepared)
+            shown = as_json(prepared)
+            digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
+            if approved == digest:
+                break
             decision = await _decision(prepared, context.run, shown, digest, reason)
-            if decision.verdict == "edit":
-                edited = prepare(_edited(prepared.call, decision), prepared.tool)
-                context.approved = _digest(edited)
-                return await again(edited, context)
             if decision.verdict == "deny":
                 text = decision.reason or "no reason was given"
                 raise Denied(f"The call of {prepared.tool.name!r} was not approved: {text}")
-        context.approved = ""
+            if decision.verdict == "approve":
+                break
+            edited = prepare(_edited(prepared.call, decision), prepared.tool)
+            approved = _digest(edited)
+            prepared = await settle(edited, context, guards, guards) if guards else edited
         # What runs is made anew from what was shown: nobody else holds it, so nobody changes it.
         return await proceed(from_shown(prepared, shown))
 

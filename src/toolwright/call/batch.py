@@ -44,7 +44,7 @@ class Batch:
         self._width = width or len(calls)
         self._results: list[ToolMessage | None] = [None] * len(calls)
         self._waiting = list(range(len(calls) - 1, -1, -1))
-        self._tasks: dict[asyncio.Task[ToolMessage], int] = {}
+        self._tasks: dict[asyncio.Task[tuple[ToolMessage, BaseException | None]], int] = {}
         self._barrier = False
         self._done: asyncio.Future[None] | None = None
         self._fatal: BaseException | None = None
@@ -67,16 +67,13 @@ class Batch:
 
         Raises:
             SetupError: the program is wired up wrongly; after the other calls have ended.
-            BaseException: cancellation from outside, `KeyboardInterrupt`; likewise. Every call
-                has its end event and its result by then.
+            BaseException: cancellation from outside, `KeyboardInterrupt`, the exception of a guard
+                that ends the run; likewise. Every call has its end event and its result by then.
         """
         if len(self.calls) == 1 and not self._run.cancel.cancelled:
             self._waiting.clear()
-            try:
-                self._results[0] = await run_call(self.calls[0], self._tools, self._run)
-            except Suspend as suspended:
-                self._tickets[0] = suspended.ticket
-            return self.results
+            self._take(0, *await run_call(self.calls[0], self._tools, self._run))
+            return self._whole()
         self._done = asyncio.get_running_loop().create_future()
         self._start()
         try:
@@ -85,6 +82,16 @@ class Batch:
         except asyncio.CancelledError as error:
             await self._stop(error)
         self._skip_waiting()
+        return self._whole()
+
+    def _take(self, index: int, message: ToolMessage, fatal: BaseException | None) -> None:
+        if isinstance(fatal, Suspend):
+            self._tickets[index] = fatal.ticket
+            return
+        self._results[index] = message
+        self._fatal = self._fatal or fatal
+
+    def _whole(self) -> list[ToolMessage]:
         if self._fatal is not None:
             raise self._fatal
         return self.results
@@ -112,18 +119,18 @@ class Batch:
         except ToolwrightError:
             return False
 
-    def _ended(self, task: asyncio.Task[ToolMessage]) -> None:
+    def _ended(self, task: asyncio.Task[tuple[ToolMessage, BaseException | None]]) -> None:
         index = self._tasks.pop(task)
         self._barrier = False
         if task.cancelled():
             self._results[index] = interrupted(self.calls[index], self.calls[index].name)
-        elif isinstance(error := task.exception(), Suspend):
-            self._tickets[index] = error.ticket
-        elif error is not None:
+        elif (error := task.exception()) is not None:
             self._results[index] = interrupted(self.calls[index], self.calls[index].name)
             self._fatal = self._fatal or error
         else:
-            self._results[index] = task.result()
+            message, fatal = task.result()
+            stopped = isinstance(fatal, asyncio.CancelledError)  # by ourselves: see `_stop`
+            self._take(index, message, None if stopped else fatal)
         if self._waiting:
             self._start()
         if not self._tasks and self._done is not None and not self._done.done():

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from toolwright.call.lock import resource_keys
 from toolwright.call.validate import as_json
 from toolwright.context import ToolContext
-from toolwright.define.tool import Prepared, Proceed, Step
+from toolwright.define.tool import Place, Prepared, Proceed
 from toolwright.record import record
 
 Scope: TypeAlias = Literal["run", "process"] | Callable[[ToolContext[Any]], Hashable]
@@ -32,7 +32,7 @@ class _Kept:
 
 
 class Cache:
-    """Results of one or more tools.
+    """A `Step`: keeps the results of one or more tools.
 
     Share one cache between the tools that read a resource and those that write it: a call that
     writes a resource forgets every result that was read from it.
@@ -42,6 +42,8 @@ class Cache:
         size: Results kept; the least recently used go first.
         scope: Who shares them.
     """
+
+    place: Place = "cache"
 
     def __init__(self, ttl: float = 60.0, size: int = 1000, scope: Scope = "run") -> None:
         self.ttl = ttl
@@ -87,8 +89,10 @@ class Cache:
         for key in [key for key, kept in self._kept.items() if kept.resources & resources]:
             del self._kept[key]
 
-    async def run(self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-        """The step: give the kept result, wait for the one being made, or make it."""
+    async def __call__(
+        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+    ) -> object:
+        """Give the kept result, wait for the one being made, or make it."""
         resources = frozenset(resource_keys(prepared))
         if prepared.tool.effects.writes:
             try:
@@ -116,8 +120,3 @@ class Cache:
         finally:
             del self._running[key]
             running.set_result(None)
-
-
-def caching(cache: Cache) -> Step:
-    """The step of a cache."""
-    return cache.run

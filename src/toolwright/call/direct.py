@@ -13,7 +13,7 @@ from toolwright.call.toolset import Toolset
 from toolwright.call.validate import prepare, revalidate
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool, lend
-from toolwright.errors import CallError, InvalidArguments, ToolError
+from toolwright.errors import CallError, InvalidArguments, RunStopped, ToolError
 from toolwright.messages import ToolCall
 
 
@@ -31,6 +31,8 @@ class Direct:
         context = ToolContext(call, tool.name, run)
         try:
             return await handle(prepare(call, tool), context)
+        except RunStopped as stop:
+            raise stop.error from None
         except (ToolError, InvalidArguments) as error:
             handler = (
                 tool.handle_tool_error

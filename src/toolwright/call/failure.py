@@ -33,7 +33,7 @@ def failed(
     name = tool.name if tool else call.name
     if not isinstance(error, CallError):
         if isinstance(error, Exception):
-            error = _crash(error)
+            error = crashed(error)
         else:
             return interrupted(call, name, duration)
     details: Mapping[str, object] = error.details
@@ -61,7 +61,8 @@ def interrupted(call: ToolCall, name: str, duration: float = 0.0) -> ToolMessage
     return ToolMessage(text, call.id, name, "error", "cancelled", None, details, duration)
 
 
-def _crash(error: Exception) -> Crashed:
+def crashed(error: Exception) -> Crashed:
+    """What is told of an exception that nobody meant for the model."""
     crash = Crashed(f"{type(error).__name__}: {error}")
     crash.__cause__ = error
     return crash

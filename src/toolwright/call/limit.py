@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from toolwright.context import Run, ToolContext
-from toolwright.define.tool import Prepared, Proceed
+from toolwright.define.tool import Place, Prepared, Proceed
 from toolwright.errors import LimitReached
 from toolwright.messages import ToolCall, ToolMessage
 
@@ -56,6 +56,8 @@ class Budget:
         calls: How many may run.
     """
 
+    place: Place = "limit"
+
     def __init__(self, calls: int) -> None:
         self.calls = calls
 
@@ -80,6 +82,8 @@ class AtOnce:
         calls: How many may run at once.
     """
 
+    place: Place = "limit"
+
     def __init__(self, calls: int) -> None:
         self.calls = calls
 
@@ -101,6 +105,8 @@ class RateLimit:
         seconds: In how long a stretch.
         patience: Seconds a call may have to wait; a longer wait is refused at once.
     """
+
+    place: Place = "limit"
 
     def __init__(self, calls: int, seconds: float, patience: float = 30.0) -> None:
         self.calls = calls

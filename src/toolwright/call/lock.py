@@ -11,12 +11,13 @@ import asyncio
 import re
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolwright.call.step import Handler
+from toolwright.call.step import Recheck
 from toolwright.context import ToolContext
 from toolwright.define.tool import Prepared, Proceed, Step
+from toolwright.errors import Refused
 
 _NAME = re.compile(r"\{(\w+)\}")
 
@@ -140,12 +141,11 @@ def _fill(key: str, arguments: Mapping[str, object]) -> str:
     return _NAME.sub(lambda found: str(arguments.get(found[1], found[0])), key)
 
 
-def locking(recheck: Handler) -> Step:
+def locking(guards: Sequence[Recheck]) -> Step:
     """The step that takes the tool's resources.
 
     Args:
-        recheck: Used instead of going on after a wait: the way through the input guards once more,
-            since what they looked at may have changed meanwhile.
+        guards: Look again after a wait, since what they looked at may have changed meanwhile.
     """
 
     async def lock(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
@@ -153,8 +153,27 @@ def locking(recheck: Handler) -> Step:
         held = locks()
         waited = await held.acquire(keys, write)
         try:
-            return await (recheck(prepared, context) if waited else proceed(prepared))
+            if waited:
+                await _recheck(prepared, context, guards)
+            return await proceed(prepared)
         finally:
             held.release(keys, write)
 
     return lock
+
+
+async def _recheck(
+    prepared: Prepared, context: ToolContext[Any], guards: Sequence[Recheck]
+) -> None:
+    """Show the call to its guards once more.
+
+    Raises:
+        Refused: one of them says no now, or wants other arguments than those approved.
+    """
+    for check in guards:
+        seen = await check(prepared, context)
+        if seen.arguments != prepared.arguments:
+            raise Refused(
+                f"The call of {prepared.tool.name!r} was refused: its checks asked for other "
+                "arguments after it had waited for its resource. Call it again."
+            )

@@ -14,7 +14,7 @@ from toolwright.call.step import Handler
 from toolwright.call.validate import prepare
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool
-from toolwright.errors import Disabled, SetupError, Suspend
+from toolwright.errors import Disabled, RunStopped, SetupError, Suspend
 from toolwright.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
 from toolwright.messages import ToolCall, ToolMessage
 from toolwright.record import record
@@ -40,15 +40,16 @@ class Finds(Protocol):
     def find(self) -> Callable[[str], Entry]: ...
 
 
-async def run_call(call: ToolCall, tools: Finds, run: Run[Any]) -> ToolMessage:
+async def run_call(
+    call: ToolCall, tools: Finds, run: Run[Any]
+) -> tuple[ToolMessage, BaseException | None]:
     """Run one call.
 
     Returns:
-        Its result, failed or not. Whatever can go wrong inside a call is in it.
-
-    Raises:
-        SetupError: the program is wired up wrongly; nothing the model could mend.
-        BaseException: cancellation from outside, `KeyboardInterrupt`: after the end event.
+        Its result, failed or not: whatever can go wrong inside a call is in it. And what must be
+        raised once every call of the turn has its result, if anything: cancellation from outside,
+        `KeyboardInterrupt`, a `SetupError`, the exception of a guard that ends the run. With a
+        `Suspend` the call has no result yet.
     """
     started = perf_counter()
     if run.listeners:
@@ -71,21 +72,25 @@ async def run_call(call: ToolCall, tools: Finds, run: Run[Any]) -> ToolMessage:
         message = render(prepared, value, perf_counter() - started)
     except BaseException as error:
         message = failed(call, tool, error, perf_counter() - started)
-        if isinstance(error, SetupError) or not isinstance(error, Exception):
-            fatal = error
+        fatal = _fatal(error)
     if context is not None:
         context.end()
     if isinstance(fatal, Suspend):
         if run.listeners:
             run.emit(ToolSuspended(*run.next(), call.id, fatal.ticket))
-        raise fatal
+        return message, fatal
     if message.failed or run.failures:
         note(run, call, message)
     if run.listeners:
         run.emit(ToolFinished(*run.next(), call.id, message))
-    if fatal is not None:
-        raise fatal
-    return message
+    return message, fatal
+
+
+def _fatal(error: BaseException) -> BaseException | None:
+    """What ends the run because of it: nothing, for all that the model can mend."""
+    if isinstance(error, RunStopped):
+        return error.error
+    return error if isinstance(error, SetupError) or not isinstance(error, Exception) else None
 
 
 async def _check_enabled(tool: AnyTool, context: ToolContext[Any]) -> None:

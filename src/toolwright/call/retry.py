@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolwright.context import ToolContext
-from toolwright.define.tool import Prepared, Proceed
+from toolwright.define.tool import Place, Prepared, Proceed
 from toolwright.errors import Crashed, MissingExtraError, SetupError, TimedOut
 
 try:
@@ -28,6 +28,8 @@ class Retry:
     Raises:
         MissingExtraError: when imported without the extra ``retry``.
     """
+
+    place: Place = "retry"
 
     def __init__(self, attempts: int = 3, wait: float = 0.1, longest_wait: float = 5.0) -> None:
         if attempts < 1:

@@ -7,9 +7,16 @@ from typing import Any, TypeAlias
 
 from toolwright.context import ToolContext
 from toolwright.define.tool import Prepared, Step
+from toolwright.errors import Refused
 
 Handler: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[object]]
 Revalidate: TypeAlias = Callable[[Prepared], Prepared]
+Recheck: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[Prepared]]
+"""A step with a method `recheck` of this form looks at what steps inside it have changed. It gives
+the call back as it is, or a changed one."""
+
+ROUNDS = 5
+"""How often steps may answer each other's changes with changes."""
 
 
 def compose(steps: Sequence[Step], last: Handler, revalidate: Revalidate) -> Handler:
@@ -18,21 +25,63 @@ def compose(steps: Sequence[Step], last: Handler, revalidate: Revalidate) -> Han
     Args:
         steps: Outermost first.
         last: Runs the body.
-        revalidate: Checks arguments again after a step has changed them.
+        revalidate: Checks arguments again after a step has changed them; then the guards further
+            out look at them again.
     """
     handler = last
-    for step in reversed(steps):
-        handler = _around(step, handler, revalidate)
+    for index in range(len(steps) - 1, -1, -1):
+        handler = _around(steps[: index + 1], handler, revalidate)
     return handler
 
 
-def _around(step: Step, inner: Handler, revalidate: Revalidate) -> Handler:
+def _around(steps: Sequence[Step], inner: Handler, revalidate: Revalidate) -> Handler:
+    step, outer, everyone = steps[-1], rechecks(steps[:-1]), rechecks(steps)
+
     async def handler(prepared: Prepared, context: ToolContext[Any]) -> object:
         async def proceed(passed: Prepared) -> object:
             if passed.arguments is not prepared.arguments:
                 passed = revalidate(passed)
+                if outer:
+                    passed = await settle(passed, context, outer, everyone)
             return await inner(passed, context)
 
         return await step(prepared, context, proceed)
 
     return handler
+
+
+def rechecks(steps: Sequence[Step]) -> tuple[Recheck, ...]:
+    """How the guards among the steps look again, outermost first."""
+    found = [getattr(step, "recheck", None) for step in steps]
+    return tuple(check for check in found if check is not None)
+
+
+async def settle(
+    prepared: Prepared,
+    context: ToolContext[Any],
+    checks: Sequence[Recheck],
+    everyone: Sequence[Recheck],
+) -> Prepared:
+    """Show changed arguments to the guards further out, until none of them changes more.
+
+    Args:
+        prepared: With valid arguments.
+        context: The running call.
+        checks: Those who have not seen the arguments.
+        everyone: Those who must see what they make of them.
+
+    Raises:
+        Refused: a guard says no, or they never agree.
+    """
+    for _ in range(ROUNDS):
+        changed = False
+        for check in checks:
+            passed = await check(prepared, context)
+            changed = changed or passed is not prepared
+            prepared = passed
+        if not changed:
+            return prepared
+        checks = everyone
+    raise Refused(
+        f"The call of {prepared.tool.name!r} was refused: its checks keep changing the arguments."
+    )

@@ -5,24 +5,36 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast, get_args
 
 from toolwright.call.approve import Rules, approval
 from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
+from toolwright.call.lock import locking
 from toolwright.call.pipeline import Entry
-from toolwright.call.step import Handler, compose
+from toolwright.call.step import Handler, compose, rechecks
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import revalidate
-from toolwright.context import Run, ToolContext
+from toolwright.context import Run
 from toolwright.define.names import wire_names
-from toolwright.define.tool import AnyTool, Prepared, Step, Tool, tool
+from toolwright.define.tool import AnyTool, Place, Step, Tool, tool
 from toolwright.errors import DefinitionError, DuplicateToolError, SetupError, UnknownTool
 from toolwright.messages import ToolCall, ToolMessage
 
-Toolish = AnyTool | Callable[..., Any]
+
+class HasTool(Protocol):
+    """An object that describes a tool, such as a `BaseTool`."""
+
+    @property
+    def tool(self) -> AnyTool:
+        """The tool it describes."""
+        ...
+
+
+Toolish = AnyTool | HasTool | Callable[..., Any]
+PLACES = get_args(Place)
 LISTED = 20
 """Names listed for a model that asked for an unknown tool."""
 
@@ -78,7 +90,7 @@ class Toolset:
             self._add(item)
 
     def _add(self, item: Toolish) -> None:
-        made = item if isinstance(item, Tool) else tool(item)
+        made = as_tool(item)
         if made.unbound:
             raise DefinitionError(
                 f"{made.name}: it is a method without its instance; give the bound one, "
@@ -94,14 +106,18 @@ class Toolset:
 
     def _compose(self, made: AnyTool) -> Handler:
         """Everything around a tool's body, put together once."""
-        inner = self._invoke
+        steps = (*self.steps, *made.steps)
+        outer = [step for step in steps if not hasattr(step, "place")]
+        inner = sorted(
+            (step for step in steps if hasattr(step, "place")),
+            key=lambda step: PLACES.index(getattr(step, "place", "")),
+        )
+        guards = rechecks(outer)
+        if made.effects.resources:
+            inner.insert(0, locking(guards))
         if self.rules is not None or made.approval is not False:
-
-            def again(prepared: Prepared, context: ToolContext[Any]) -> Awaitable[object]:
-                return inner(prepared, context)
-
-            inner = compose([approval(made.approval, self.rules, again)], inner, revalidate)
-        return compose((*self.steps, *made.steps), inner, revalidate)
+            inner.insert(0, approval(made.approval, self.rules, guards))
+        return compose(outer, compose(inner, self._invoke, revalidate), revalidate)
 
     # — as a collection —
 
@@ -159,7 +175,8 @@ class Toolset:
 
     # — choosing —
 
-    def _like(self, tools: Iterable[Toolish]) -> Toolset:
+    def with_tools(self, tools: Iterable[Toolish]) -> Toolset:
+        """Other tools under the same steps, rules and limits."""
         return Toolset(
             tools,
             steps=self.steps,
@@ -183,7 +200,7 @@ class Toolset:
 
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
         """Those tools for which `wanted` is true."""
-        return self._like(item for item in self if wanted(item))
+        return self.with_tools(item for item in self if wanted(item))
 
     def rename(self, names: Mapping[str, str]) -> Toolset:
         """The same tools, some under other names.
@@ -193,7 +210,7 @@ class Toolset:
         """
         if unknown := [name for name in names if name not in self]:
             raise SetupError(f"cannot rename {', '.join(unknown)}: not in {self!r}")
-        return self._like(
+        return self.with_tools(
             dataclasses.replace(item, name=names.get(item.name, item.name)) for item in self
         )
 
@@ -202,7 +219,7 @@ class Toolset:
         return self.rename({name: prefix + name for name in self.names})
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
-        return self._like([*self, *other])
+        return self.with_tools([*self, *other])
 
     # — running —
 
@@ -231,6 +248,16 @@ class Toolset:
     def batch(self, calls: Sequence[ToolCall], run: Run[Any]) -> Batch:
         """The calls of one turn, not yet running: for callers that outlive a cancellation."""
         return Batch(calls, self, run, self._width)
+
+
+def as_tool(item: Toolish) -> AnyTool:
+    """`item` as a tool: itself, the one it describes, or one made of a function."""
+    if isinstance(item, Tool):
+        return item
+    described = getattr(item, "tool", None)
+    if isinstance(described, Tool):
+        return described
+    return tool(cast("Callable[..., Any]", item))
 
 
 def _owner(item: AnyTool) -> str:

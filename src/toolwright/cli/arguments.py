@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from toolwright.builtin.targets import did_you_mean
 from toolwright.cli.exits import UsageProblem
-from toolwright.cli.text import did_you_mean
 from toolwright.define.tool import AnyTool
 
 Schema = Mapping[str, Any]

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from toolwright.builtin.targets import load_target
+from toolwright.builtin.targets import did_you_mean, load_target
 from toolwright.call.toolset import Toolset
 from toolwright.cli.arguments import read_arguments
 from toolwright.cli.exits import FAILED, INTERRUPTED, UsageProblem
 from toolwright.cli.interrupt import BY_HAND, run_interruptible
 from toolwright.cli.progress import view
 from toolwright.cli.terminal import DIM, RED, answer, note, stdout_kept_clean
-from toolwright.cli.text import compact, did_you_mean, duration, pretty
+from toolwright.cli.text import compact, duration, pretty
 from toolwright.context import CancelToken, Run
 from toolwright.define.tool import AnyTool
 from toolwright.events import Event, ToolFinished, event_dict

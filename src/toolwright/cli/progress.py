@@ -99,8 +99,16 @@ def outcome(message: ToolMessage) -> str:
     """How a call ended, on one line."""
     took = duration(message.duration)
     if message.failed:
-        return f"{took}  {message.kind}: {fit(one_line(message.text), 160)}"
+        return f"{took}  {message.kind}: {fit(one_line(_reason(message)), 160)}"
     return f"{took}  {count(len(message.text), 'character')}"
+
+
+def _reason(message: ToolMessage) -> str:
+    """Why a call failed, in words for people rather than for the model."""
+    errors, error = message.details.get("errors"), message.details.get("error")
+    if isinstance(errors, tuple) and errors:
+        return "; ".join(map(str, errors))
+    return str(error) if error else message.text
 
 
 def far(event: Progress) -> str:
@@ -121,7 +129,7 @@ class _Row:
 
     def line(self, width: int) -> Text:
         if self.message is None:
-            rest = f"  {duration(monotonic() - self.began)}  {self.far}".rstrip()
+            rest = f"  {_since(self.began)}  {self.far}".rstrip()
             return _line((_spin(), "cyan"), signature(self.call, width * 2 // 3), rest, width)
         mark = ("✗", "red") if self.message.failed else ("✓", "green")
         shown = signature(self.call, width * (1 if self.message.failed else 2) // 3)
@@ -134,6 +142,12 @@ def _line(mark: tuple[str, str], main: str, rest: str, width: int) -> Text:
     line.append(main)
     line.append(fit(rest, max(width - 2 - Text(main).cell_len, 0)), "dim")
     return line
+
+
+def _since(began: float) -> str:
+    """Seconds, in steps an eye can follow."""
+    seconds = monotonic() - began
+    return f"{seconds:.1f} s" if seconds < 59.95 else duration(seconds)
 
 
 def _spin() -> str:
@@ -197,7 +211,6 @@ class LiveView:
         width = self._console.width
         lines = [row.line(width) for row in list(self._rows.values())]
         if self._asked is not None:
-            waited = duration(monotonic() - self._asked)
-            said = one_line(self._said)
-            lines.append(_line((_spin(), "cyan"), f"{self._model}  {waited}", f"  {said}", width))
+            rest = f"  {_since(self._asked)}  {one_line(self._said)}"
+            lines.append(_line((_spin(), "cyan"), self._model, rest, width))
         return Group(*lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from time import perf_counter
 from typing import Annotated, Any
 
 import typer
@@ -13,13 +14,13 @@ from toolwright.builtin.targets import load_object, load_targets
 from toolwright.call.toolset import Toolset
 from toolwright.cli.exits import FAILED, INTERRUPTED, UsageProblem
 from toolwright.cli.interrupt import BY_HAND, run_interruptible
-from toolwright.cli.progress import Blind, view
+from toolwright.cli.progress import Blind, View, view
 from toolwright.cli.terminal import DIM, YELLOW, answer, note, stdout_kept_clean
-from toolwright.cli.text import compact, count
-from toolwright.context import CancelToken
+from toolwright.cli.text import compact, count, duration
+from toolwright.context import CancelToken, Listener
 from toolwright.errors import SetupError
 from toolwright.events import Event, event_dict
-from toolwright.messages import ToolMessage
+from toolwright.messages import AssistantMessage, ToolMessage
 from toolwright.model import Model
 from toolwright.providers.connect import connect
 
@@ -64,13 +65,14 @@ def command(
     text = sys.stdin.read() if prompt == "-" else prompt
     if not text.strip():
         raise UsageProblem("the prompt is empty")
+    began = perf_counter()
     with stdout_kept_clean():
         agent = Agent(
             _model(model), _tools(targets or []), instructions=instructions, max_turns=max_turns
         )
         result, token = _run(agent, text, timeout, as_json)
     if not as_json:
-        note(_summary(result), DIM)
+        note(_summary(result, perf_counter() - began), DIM)
         if result.output:
             answer(result.output)
     _end(result, token, max_turns)
@@ -100,11 +102,11 @@ def _run(
 ) -> tuple[RunResult, CancelToken]:
     """The result, and the token that may have been cancelled."""
     tokens: list[CancelToken] = []
-    if as_json:
-        watcher, listener = Blind(), _write_json
-    else:
+    watcher: View = Blind()
+    listener: Listener = _write_json
+    if not as_json:
         note(_introduction(agent), DIM)
-        watcher = listener = view(agent.model.name)
+        listener = watcher = view(agent.model.name)
 
     async def run(token: CancelToken) -> RunResult:
         tokens.append(token)
@@ -127,9 +129,10 @@ def _introduction(agent: Agent) -> str:
     return f"model: {name}"
 
 
-def _summary(result: RunResult) -> str:
+def _summary(result: RunResult, seconds: float) -> str:
     calls = sum(isinstance(message, ToolMessage) for message in result.messages)
-    parts = [count(calls, "call"), count(result.usage.requests, "request")]
+    turns = sum(isinstance(message, AssistantMessage) for message in result.messages)
+    parts = [count(calls, "call"), count(turns, "turn"), duration(seconds)]
     if result.usage.total_tokens:
         parts.append(count(result.usage.total_tokens, "token"))
     return ", ".join(parts)

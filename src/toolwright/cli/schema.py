@@ -6,15 +6,16 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from toolwright.builtin.targets import load_target
+from toolwright.builtin.targets import did_you_mean, load_target
 from toolwright.cli.exits import UsageProblem
 from toolwright.cli.terminal import YELLOW, answer, note, stdout_kept_clean
-from toolwright.cli.text import did_you_mean, pretty
+from toolwright.cli.text import pretty
 from toolwright.define.definition import Form, definition
 from toolwright.define.names import POLICIES, wire_names
 from toolwright.define.tool import AnyTool
 
-FORMS: dict[str, Form] = {form: form for form in get_args(Form)} | {"openai": "openai-chat"}
+_FORMS: tuple[Form, ...] = get_args(Form)
+FORMS: dict[str, Form] = {**{form: form for form in _FORMS}, "openai": "openai-chat"}
 """What ``--provider`` takes."""
 
 
@@ -29,6 +30,9 @@ def command(
     ] = "openai",
     strict: Annotated[
         bool, typer.Option("--strict", help="Ask the provider to enforce the schema.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, which is what it prints anyway.")
     ] = False,
 ) -> None:
     """Show tools as a provider is told of them, as JSON.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import TextIO
 
@@ -51,6 +51,12 @@ def styled(text: str, style: str, stream: TextIO) -> str:
 def answer(text: str) -> None:
     """Write what was asked for to stdout."""
     print(escaped(text) if sys.stdout.isatty() else text, flush=True)
+
+
+def layout(lines: Iterable[str]) -> None:
+    """Write lines of our own to stdout, styled; what they quote is escaped already."""
+    for line in lines:
+        print(line, flush=True)
 
 
 def note(text: str, style: str = "") -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolwright.messages import ToolCall
@@ -67,13 +66,17 @@ def fit(text: str, width: int) -> str:
     """
     if cells(text) <= width:
         return text
-    kept, used = [], 0
-    for char in text:
+    return _beginning(text, width - 1) + "…" if width > 0 else ""
+
+
+def _beginning(text: str, width: int) -> str:
+    """As much of `text` as `width` cells hold."""
+    used = 0
+    for index, char in enumerate(text):
         used += _cell(char)
-        if used > width - 1:
-            break
-        kept.append(char)
-    return "".join(kept) + "…" if width > 0 else ""
+        if used > width:
+            return text[:index]
+    return text
 
 
 def padded(text: str, width: int) -> str:
@@ -82,13 +85,13 @@ def padded(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """`text` as lines of at most `width` cells; wide characters may part anywhere, words may not.
+    """`text` as lines of at most `width` cells, parted at spaces, after commas and wide characters.
 
-    >>> wrapped("one two three", 8), wrapped("今天天气很好", 6)
-    (['one two', 'three'], ['今天天', '气很好'])
+    >>> wrapped("one two three", 8), wrapped("今天天气很好。", 6)
+    (['one two', 'three'], ['今天天', '气很', '好。'])
     """
     lines, line = [], ""
-    for piece in _pieces(text):
+    for piece in _pieces(text, width):
         if cells(line + piece.rstrip()) <= width or not line:
             line += piece
         else:
@@ -97,13 +100,19 @@ def wrapped(text: str, width: int) -> list[str]:
     return [*lines, line.rstrip()]
 
 
-_WIDE = "\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef"
-_PIECE = re.compile(rf"[{_WIDE}]\s*|[^\s{_WIDE}]+\s*|\s+")
+_WIDE = "\u2e80-\u2fff\u3041-\u9fff\uac00-\ud7af\uff10-\uff9f"
+_CLOSING = "\"',.;:!?)\\]}\u3001\u3002\u300b\u300d\u300f\u3011\uff01\uff09\uff0c\uff1a\uff1b\uff1f"
+_PIECE = re.compile(rf"[{_WIDE}][{_CLOSING}]*\s*|[^\s,{_WIDE}]*,*\s*")
 
 
-def _pieces(text: str) -> Iterable[str]:
-    """Words with the space after them; each wide character for itself."""
-    return _PIECE.findall(text)
+def _pieces(text: str, width: int) -> Iterator[str]:
+    """What stays on one line: a word, or a wide character, with what closes it."""
+    for piece in _PIECE.findall(text):
+        while cells(piece.rstrip()) > width:
+            head = _beginning(piece, width) or piece[0]
+            yield head
+            piece = piece[len(head) :]
+        yield piece
 
 
 # — records, worded —
@@ -171,18 +180,3 @@ def count(number: int, noun: str) -> str:
     ('1 call', '2,000 calls')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-# — did you mean —
-
-
-def did_you_mean(wrong: str, known: Sequence[str]) -> str:
-    """A hint at what could have been meant, or else at what there is.
-
-    >>> did_you_mean("serch", ["search", "read"]), did_you_mean("x", ["search", "read"])
-    ("did you mean 'search'?", 'there is search, read')
-    """
-    near = difflib.get_close_matches(wrong, known, 3, 0.5)
-    if near:
-        return f"did you mean {' or '.join(map(repr, near))}?"
-    return f"there is {', '.join(known)}" if known else "there is none"

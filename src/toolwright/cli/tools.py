@@ -9,12 +9,19 @@ from typing import Annotated, Any
 import typer
 
 from toolwright.builtin.targets import ALL, load_target
-from toolwright.cli.terminal import BOLD, CYAN, DIM, answer, stdout_kept_clean, styled, width_of
-from toolwright.cli.text import cells, escaped, one_line, padded, pretty, wrapped
+from toolwright.cli.terminal import (
+    BOLD,
+    CYAN,
+    DIM,
+    answer,
+    layout,
+    stdout_kept_clean,
+    styled,
+    width_of,
+)
+from toolwright.cli.text import cells, compact, one_line, padded, pretty, wrapped
 from toolwright.define.tool import AnyTool
 
-NARROW = 60
-"""Below this many cells a description goes under its tool instead of beside it."""
 _ENUM = 40
 
 
@@ -31,8 +38,7 @@ def command(
     if as_json:
         answer(pretty([described(item) for item in tools]))
     else:
-        for line in table(tools, width_of(sys.stdout)):
-            answer(line)
+        layout(table(tools, width_of(sys.stdout)))
 
 
 def described(tool: AnyTool) -> dict[str, object]:
@@ -123,4 +129,4 @@ def _choices(schema: object) -> str:
     default = schema.get("default")
     if default is None or isinstance(default, list | dict) or len(str(default)) > _ENUM:
         return ""
-    return f"={escaped(str(default))}"
+    return f"={one_line(compact(default))}"

@@ -31,6 +31,7 @@ from toolwright.define.dialect_normal import (
     Node,
     Schema,
     children,
+    escape_references,
     json_copy,
     map_children,
     name_of,
@@ -79,7 +80,7 @@ def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
     if target not in DIALECTS:
         raise DefinitionError(f"no target {target!r}; there are {', '.join(DIALECTS)}")
     if target in _VERBATIM:
-        return _verbatim(schema, target)
+        return _verbatim(schema)
     dialect = DIALECTS[target]
     normal, astray = normalise(schema)
     run = Run(dialect, normal.get("$defs", {}))
@@ -103,11 +104,8 @@ def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
     return Compiled(result, dialect.fallback is not None, tuple(run.losses), keys)
 
 
-def _verbatim(schema: Mapping[str, object], target: Target) -> Compiled:
-    result = json_copy(schema)
-    if target == "mcp":
-        result = _object_type(result)
-    return Compiled(result, False, (), {})
+def _verbatim(schema: Mapping[str, object]) -> Compiled:
+    return Compiled(_object_type(escape_references(json_copy(schema))), False, (), {})
 
 
 def _object_type(node: Node) -> Node:
@@ -263,6 +261,8 @@ def _rename(node: Node, keys: Mapping[str, str], dialect: Dialect) -> Node:
 def _named(schema: Schema, name: str, dialect: Dialect) -> Schema:
     if isinstance(schema, bool) or ("title" in schema and schema["title"] == name):
         return schema
+    if dialect.any_of == "alone" and "anyOf" in schema:
+        return {**schema, "anyOf": [_named(branch, name, dialect) for branch in schema["anyOf"]]}
     if dialect.takes("title") and "title" not in schema and "$ref" not in schema:
         return {"title": name, **schema}
     return note(schema, "name", name) if "$ref" not in schema else schema

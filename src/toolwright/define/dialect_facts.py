@@ -31,7 +31,7 @@ Target: TypeAlias = Literal[
 
 @record
 class Loss:
-    """One thing a provider's form of a schema does not say as the original did.
+    """One thing a provider's form of a schema does not say, or not so that it comes back.
 
     Args:
         path: JSON Pointer into the original schema, such as ``#/properties/city``.

@@ -275,18 +275,7 @@ def one_object(branches: Sequence[Node]) -> Node | None:
     """
     if any(types_of(branch) not in (None, frozenset({"object"})) for branch in branches):
         return None
-    kinds: dict[str, list[Schema]] = {}
-    for branch in branches:
-        for name, schema in branch.get("properties", {}).items():
-            known = kinds.setdefault(name, [])
-            if not any(same(schema, other) for other in known):
-                known.append(schema)
-    result: Node = {
-        "type": "object",
-        "properties": {
-            name: found[0] if len(found) == 1 else {"anyOf": found} for name, found in kinds.items()
-        },
-    }
+    result: Node = {"type": "object", "properties": _one_of_each(branches)}
     first, *others = branches
     needed = [
         name
@@ -298,6 +287,17 @@ def one_object(branches: Sequence[Node]) -> Node | None:
     if all(branch.get("additionalProperties") is False for branch in branches):
         result["additionalProperties"] = False
     return result
+
+
+def _one_of_each(branches: Sequence[Node]) -> Node:
+    """The properties of all `branches`; different ones of one name become a union."""
+    kinds: dict[str, list[Schema]] = {}
+    for branch in branches:
+        for name, schema in branch.get("properties", {}).items():
+            kinds[name] = _join_lists(kinds.get(name, []), [schema])
+    return {
+        name: found[0] if len(found) == 1 else {"anyOf": found} for name, found in kinds.items()
+    }
 
 
 def admits_null(

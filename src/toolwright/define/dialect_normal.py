@@ -8,9 +8,10 @@ Every older spelling is gone afterwards (``definitions``, tuple-valued ``items``
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from toolwright.define.dialect_facts import MAX_DEPTH, Loss, words
 from toolwright.errors import DefinitionError
@@ -32,6 +33,18 @@ ANNOTATIONS = words(
 _IDENTIFIERS = words("$schema $id id $anchor $comment $vocabulary $defs definitions")
 _OLD_DRAFTS = ("draft-03", "draft-04", "draft-06", "draft-07")
 _OLD_KEYWORDS = frozenset({"additionalItems", "dependencies"})
+
+
+def escape_references(node: Node) -> Node:
+    """`node` with each ``$ref`` a proper URI reference; pydantic writes class names as they are."""
+    result = map_children(
+        node, lambda child, _: escape_references(child) if isinstance(child, dict) else child
+    )
+    if isinstance(result.get("$ref"), str):
+        result["$ref"] = quote(result["$ref"], safe="#/$%:?&=+,;@!*'()~.-_")
+    if isinstance(result.get("definitions"), dict):
+        result["definitions"] = escape_references({"$defs": result["definitions"]})["$defs"]
+    return result
 
 
 def json_copy(value: object, path: str = "#", depth: int = 0) -> Any:
@@ -142,8 +155,8 @@ def _raw_children(node: Node) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def _free(ref: str, taken: set[str]) -> str:
-    base = unquote(ref.rsplit("/", 1)[-1]).replace("~1", "/").replace("~0", "~")
-    base = "Root" if base in ("#", "") else base
+    """A name for what `ref` points to that needs no escaping in a reference (RFC 3986)."""
+    base = re.sub(r"[^A-Za-z0-9_.-]+", "_", unquote(ref.rsplit("/", 1)[-1])).strip("_") or "Def"
     name, n = base, 1
     while name in taken:
         n += 1
@@ -211,12 +224,12 @@ _BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
 def ref_to(name: str) -> str:
     """The reference to definition `name`."""
-    return "#/$defs/" + name.replace("~", "~0").replace("/", "~1")
+    return f"#/$defs/{name}"
 
 
 def name_of(ref: str) -> str:
     """The definition a normalised reference names."""
-    return ref.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
+    return ref.removeprefix("#/$defs/")
 
 
 def pointer(path: str, *keys: str) -> str:

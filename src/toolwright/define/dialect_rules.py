@@ -15,7 +15,6 @@ from typing import Any
 from toolwright.define.dialect_merge import (
     admits_null,
     conjoin,
-    constants,
     nullable,
     same,
     types_of,
@@ -49,6 +48,7 @@ def _other_enum(node: Node, place: Place, run: Run) -> Node:
         return rest
     if rest.get("type") == "integer" and max(values) - min(values) == len({*values}) - 1:
         bounded = conjoin(rest, {"minimum": min(values), "maximum": max(values)})
+        run.lose(place, "enum", "said as minimum and maximum, which admit the same integers")
         return bounded if isinstance(bounded, dict) else rest
     if rest.get("type") == "null":
         return rest
@@ -70,7 +70,7 @@ def own_type(node: Node, place: Place, run: Run) -> Node:
         if any(sign in node for sign in signs):
             run.lose(place, "type", f"{run.dialect.provider} wants a type; taken for {kind}")
             return {**node, "type": kind}
-    run.refuse(place, "type", f"{run.dialect.provider} wants a type, and any value fits here")
+    run.refuse(place, "any value", f"{run.dialect.provider} wants a type, and every one fits here")
     return node
 
 
@@ -100,8 +100,7 @@ def arrays(node: Node, place: Place, run: Run) -> Node:
         node = {**rest, "maxItems": min(len(prefix), node.get("maxItems", len(prefix)))}
     if "prefixItems" in node:
         node = _tuple(node, place, run)
-    is_array = "array" in (types_of(node) or ()) and "enum" not in node and "const" not in node
-    if run.dialect.explicit and is_array and node.get("items", True) is True:
+    if run.dialect.explicit and "array" in _declared(node) and node.get("items", True) is True:
         node = {**node, "items": {}}
     return node
 
@@ -149,8 +148,7 @@ def texts(node: Node, place: Place, run: Run) -> Node:
 
 def objects(node: Node, place: Place, run: Run) -> Node:
     """Objects as the provider wants them: properties listed, closed, all required."""
-    is_object = "object" in (types_of(node) or ()) and constants(node) is None
-    if not is_object:
+    if "object" not in _declared(node):
         return node
     if run.dialect.closed:
         node = _close(node, place, run)
@@ -159,6 +157,11 @@ def objects(node: Node, place: Place, run: Run) -> Node:
     if run.dialect.keywords is not None:
         node = _known_required(node, place, run)
     return node
+
+
+def _declared(node: Node) -> list[str]:
+    kinds = node.get("type", [])
+    return [kinds] if isinstance(kinds, str) else kinds
 
 
 def _close(node: Node, place: Place, run: Run) -> Node:
@@ -198,7 +201,8 @@ def keywords(node: Node, place: Place, run: Run) -> Node:
     if run.dialect.keywords is None:
         return node
     for keyword in [key for key in node if key not in run.dialect.keywords]:
-        if keyword == "default" and node[keyword] is None:
+        # null is how strict mode leaves a property unset
+        if run.dialect.all_required and keyword == "default" and node[keyword] is None:
             node = {key: value for key, value in node.items() if key != keyword}
         else:
             node = run.drop(node, keyword, place)

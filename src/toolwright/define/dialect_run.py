@@ -13,7 +13,13 @@ _LONGEST_NOTE = 400
 _UNTOLD = frozenset({"title", "discriminator", "$ref", "nullable"})
 """Dropped keywords that would tell a model nothing."""
 
-_CLOSING = frozenset({"additionalProperties", "unevaluatedProperties", "unevaluatedItems"})
+_SAID_ALREADY = [
+    ("additionalProperties", False),
+    ("additionalProperties", True),
+    ("unevaluatedProperties", False),
+    ("default", None),
+]
+"""Dropped keywords whose value tells no more than the list of properties does."""
 
 
 @record
@@ -68,7 +74,7 @@ class Run:
 
     def drop(self, node: Node, keyword: str, place: Place) -> Node:
         """`node` without `keyword`, told in the description and reported."""
-        untold = keyword in _UNTOLD or (keyword in _CLOSING and isinstance(node[keyword], bool))
+        untold = keyword in _UNTOLD or (keyword, node[keyword]) in _SAID_ALREADY
         told = "" if untold else "; it is in the description"
         why = f"{self.dialect.provider} does not take {keyword}{told}"
         if keyword in self.dialect.refused:

@@ -207,8 +207,7 @@ def beside(node: Node, place: Place, run: Run) -> tuple[Node, Place] | None:
         moved = {key: value for key, value in rest.items() if key not in ANNOTATIONS}
     else:
         for keyword in [key for key in rest if key in ANNOTATIONS and key != "description"]:
-            default_null = keyword == "default" and node[keyword] is None
-            node = without(node, keyword) if default_null else run.drop(node, keyword, place)
+            node = run.drop(node, keyword, place)
         moved = without(node, "anyOf", "$defs")
     if not moved:
         return (node, place) if len(node) <= len(rest) else None

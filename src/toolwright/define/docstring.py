@@ -59,7 +59,7 @@ def parse_docstring(text: str | None, style: Style = "auto") -> Docstring:
     ... ''').params
     mappingproxy({'city': 'Name of the city.'})
     """
-    if not text:
+    if not text or text.isspace():
         return Docstring("")
     text = cleandoc(text)
     if style == "auto":

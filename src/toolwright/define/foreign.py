@@ -14,10 +14,12 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, NoReturn
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
+from toolwright.define.explain import invalid_arguments
 from toolwright.define.mismatch import Mismatches
 from toolwright.define.phrase import short
+from toolwright.define.schema import Arguments, Extra, Values
 from toolwright.define.subschemas import (
     IN_PLACE,
     Schema,
@@ -42,9 +44,10 @@ class JsonSchemaValidator:
 
     Attributes:
         schema: The schema as plain data of its own; later changes to the original do nothing.
+        has_defaults: Whether `with_defaults` ever adds anything.
     """
 
-    __slots__ = ("_has_defaults", "_mismatches", "_validator", "schema")
+    __slots__ = ("_mismatches", "_validator", "has_defaults", "schema")
 
     def __init__(
         self,
@@ -55,7 +58,7 @@ class JsonSchemaValidator:
         self.schema = schema
         self._validator = validator
         self._mismatches = Mismatches(schema, validator, documents)
-        self._has_defaults = isinstance(schema, Mapping) and any(
+        self.has_defaults = isinstance(schema, Mapping) and any(
             "default" in each for each in all_subschemas(schema)
         )
 
@@ -80,7 +83,7 @@ class JsonSchemaValidator:
         A default that is not of its own schema's type is left out: a server would refuse it.
         The value given is not changed.
         """
-        if not self._has_defaults or not isinstance(self.schema, Mapping):
+        if not self.has_defaults or not isinstance(self.schema, Mapping):
             return value
         filled = _filled(value, self.schema, self.schema, ())
         return filled if isinstance(filled, dict) else value
@@ -126,6 +129,46 @@ def compile_json_schema(
     except (ValueError, jsonschema_rs.ReferencingError) as error:
         _does_not_compile(error)
     return JsonSchemaValidator(plain, validator, others)
+
+
+def arguments_of_schema(name: str, schema: Mapping[str, object], extra: Extra) -> Arguments:
+    """A tool's arguments, advertised and validated by a JSON Schema.
+
+    Args:
+        name: The tool's, for messages.
+        schema: Of an object.
+        extra: "forbid" closes the schema's root, so that what is refused is also advertised.
+
+    Raises:
+        DefinitionError: the schema does not compile, or is none of an object.
+    """
+    check_tool_schema(schema, name)
+    try:
+        compiled = compile_json_schema(closed(schema) if extra == "forbid" else schema)
+    except DefinitionError as error:
+        raise DefinitionError(f"Tool {name!r}: {error}") from error
+
+    def validate(text: str | bytes) -> Values:
+        try:
+            value = from_json(text, allow_inf_nan=False)
+        except TypeError:  # half a surrogate pair: what pydantic-core calls text can be encoded
+            raise ValueError(name) from None
+        if type(value) is not dict or not compiled.is_valid(value):
+            raise ValueError(name)
+        return value
+
+    def check(value: Values) -> Values:
+        if not compiled.is_valid(value):
+            raise invalid_arguments(name, compiled.errors(value))
+        return value
+
+    def fill(values: Values) -> None:
+        values.update(compiled.with_defaults(values))
+
+    advertised = compiled.schema if isinstance(compiled.schema, Mapping) else {}
+    fills = fill if compiled.has_defaults else None
+    # Some value of a schema nearly always has no type, and asking costs more than looking.
+    return Arguments(advertised, validate, check, True, fills)
 
 
 def check_tool_schema(schema: object, tool: str = "") -> None:

@@ -54,11 +54,19 @@ class Prepared:
 
     call: ToolCall
     tool: Tool[..., Any]
-    arguments: dict[str, object]
+    arguments: dict[str, Any]
     changes: tuple[str, ...] = ()
+
+    def change(self, **arguments: Any) -> Prepared:
+        """The call with some arguments changed; they are validated again before it goes on."""
+        return Prepared(self.call, self.tool, {**self.arguments, **arguments}, self.changes)
 
 
 Proceed: TypeAlias = Callable[[Prepared], Awaitable[object]]
+
+
+Place: TypeAlias = Literal["limit", "cache", "retry"]
+"""Where a step stands that must come after approval, from the outside in."""
 
 
 class Step(Protocol):
@@ -66,6 +74,9 @@ class Step(Protocol):
 
     It runs after validation. It may look, change and pass on (``await proceed(prepared)``), answer
     by itself, or raise a `CallError`. What it returns is the tool's value.
+
+    It runs before approval. One with an attribute `place` (see `Place`) runs after it, in the
+    order of the places.
     """
 
     def __call__(

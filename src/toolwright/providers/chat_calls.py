@@ -115,7 +115,7 @@ class _OpenCall:
 
     def take(self, text: str) -> str:
         """Keep a piece of the arguments; return it unless it comes after their end."""
-        if self.more or (self.pieces and text.lstrip().startswith("{") and self.complete):
+        if self.more or (self.pieces and text.lstrip()[:1] == "{" and self.complete):
             self.more.append(text)
             return ""
         text = self._pairs.feed(text)
@@ -145,6 +145,9 @@ class CallTracker:
 
     def feed(self, entry: Json) -> list[CallDelta]:
         """Take one element of ``delta.tool_calls``; give what it says that is new."""
+        more = self._more_arguments(entry)
+        if more is not None:
+            return [more]
         function = as_dict(entry.get("function")) or as_dict(entry.get("custom"))
         piece = _Piece(entry.get("index"), entry.get("id"), function)
         extra = extra_of(entry)
@@ -165,6 +168,19 @@ class CallTracker:
         if delta is not None:
             deltas.append(delta)
         return deltas
+
+    def _more_arguments(self, entry: Json) -> CallDelta | None:
+        """The one case by the book that comes often: arguments at a known index, nothing else."""
+        index, function = entry.get("index"), entry.get("function")
+        if type(index) is not int or type(function) is not dict or entry.get("id"):
+            return None
+        call, text = self._by_index.get(index), function.get("arguments")
+        if call is None or call.more or type(text) is not str or function.get("name"):
+            return None
+        if not text or text.lstrip()[:1] == "{" or not entry.keys() <= _KNOWN_KEYS:
+            return None
+        self._open = call
+        return CallDelta(call.number, arguments=call.take(text))
 
     def finish(self) -> list[CallDelta]:
         """What could not be said earlier: arguments sent as objects, and what came too much."""

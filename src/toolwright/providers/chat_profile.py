@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
+from toolwright.define.definition import Form
 from toolwright.record import record
 
 
@@ -15,7 +16,7 @@ class ChatProfile:
 
     Args:
         max_tokens_key: The body's key for the longest reply.
-        strict: Whether a tool may say ``strict``.
+        target: Which dialect of JSON Schema it takes, and whether tools may be strict.
         parallel: Whether ``parallel_tool_calls`` may be said.
         media: Whether user messages may hold pictures, sounds and files.
         result_name: Whether a result must name its tool.
@@ -27,7 +28,7 @@ class ChatProfile:
     """
 
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    strict: bool = True
+    target: Form = "compatible"
     parallel: bool = True
     media: bool = True
     result_name: bool = False
@@ -37,7 +38,7 @@ class ChatProfile:
     tools_with_calls: bool = False
 
 
-OPENAI = ChatProfile(max_tokens_key="max_completion_tokens")
+OPENAI = ChatProfile("max_completion_tokens", "openai-chat")
 """OpenAI's own service, and Azure's."""
 
 COMPATIBLE = ChatProfile()
@@ -93,7 +94,13 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "mistral": Preset(
             "https://api.mistral.ai/v1",
             ("MISTRAL_API_KEY",),
-            ChatProfile(result_name=True, short_ids=True, stream_usage=False, reasoning="never"),
+            ChatProfile(
+                target="mistral",
+                result_name=True,
+                short_ids=True,
+                stream_usage=False,
+                reasoning="never",
+            ),
         ),
         "together": Preset("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
         "fireworks": Preset("https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from toolwright.errors import ModelError
@@ -45,6 +45,9 @@ REASONS: Mapping[str, FinishReason] = MappingProxyType(
     }
 )
 """Every reason seen on this wire; any other is an error, none at all a cut-off reply."""
+
+
+_SILENT = frozenset({"role", "tool_calls"})
 
 
 class StreamDecoder:
@@ -134,13 +137,19 @@ class StreamDecoder:
 
     def _open_chunk(self, data: Json) -> Json:
         """Read what stands beside the message; return the first choice."""
-        raise_error(data)
+        if "error" in data or data.get("object") == "error":
+            raise_error(data)
         self._model = as_text(data.get("model")) or self._model
-        choices = [as_dict(choice) for choice in as_list(data.get("choices"))]
-        choice = next((one for one in choices if not one.get("index")), {})
-        groq = as_dict(data.get("x_groq"))
-        for holder in (groq, choice, data):
-            self._usage = as_dict(holder.get("usage")) or self._usage
+        choice: Json = {}
+        for one in as_list(data.get("choices")):
+            if isinstance(one, dict) and not one.get("index"):
+                choice = one
+                break
+        usage = data.get("usage") or choice.get("usage")
+        if "x_groq" in data:
+            usage = usage or as_dict(data["x_groq"]).get("usage")
+        if usage:
+            self._usage = as_dict(usage)
         reason = as_text(choice.get("finish_reason"))
         if reason and REASONS.get(self._reason, "stop") in ("stop", "tool_calls"):
             self._reason = reason
@@ -148,13 +157,15 @@ class StreamDecoder:
 
     def _message(self, message: Json) -> list[Delta]:
         """What is said and thought in a message or delta."""
+        if message.keys() <= _SILENT:
+            return []
         thought, said = _parts(message.get("content"))
-        thought = self._thought.feed(self._reasoning(message) or thought)
+        thought = self._reasoning(message) or thought
         refusal = as_text(message.get("refusal"))
         self._refused = self._refused or bool(refusal)
-        said = self._text.feed(said + refusal)
         for detail in as_list(message.get("reasoning_details")):
             self._add_detail(as_dict(detail))
+        thought, said = self._thought.feed(thought), self._text.feed(said + refusal)
         deltas: list[Delta] = [ReasoningDelta(thought)] if thought else []
         if said:
             deltas.append(TextDelta(said))
@@ -194,14 +205,14 @@ class StreamDecoder:
         return extra
 
 
-def _call_entries(message: Json) -> Iterator[Json]:
+def _call_entries(message: Json) -> list[Json]:
     """The calls in a message or delta, the one of the old ``function_call`` style included."""
-    for entry in as_list(message.get("tool_calls")):
-        if isinstance(entry, dict) and entry:
-            yield entry
-    old = as_dict(message.get("function_call"))
+    entries = message.get("tool_calls")
+    calls = [one for one in as_list(entries) if isinstance(one, dict) and one] if entries else []
+    old = message.get("function_call")
     if old:
-        yield {"index": 0, "function": old}
+        calls.append({"index": 0, "function": old})
+    return calls
 
 
 def _parts(content: object) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from toolwright.agent.agent import lend_connect
 from toolwright.errors import SetupError
 from toolwright.model import Model
 from toolwright.providers.chat_profile import PRESETS, Preset
@@ -58,7 +59,9 @@ def connect(model: str | Model, **options: Any) -> Model:
     vendor = vendor.strip().lower()
     if vendor not in VENDORS and vendor not in PRESETS:
         raise SetupError(_unknown(model, vendor, name))
-    if vendor in _NAMELESS and not name:
+    if vendor in _NAMELESS:
+        if name:
+            raise SetupError(f"{vendor!r} is a single model; write {vendor!r}, not {model!r}")
         return _load(VENDORS[vendor])(**options)
     if not name:
         raise SetupError(f"{model!r} names no model; write {vendor}:<model>")
@@ -102,3 +105,6 @@ def _unknown(model: str, vendor: str, name: str) -> str:
         return f"no vendor {vendor!r}; did you mean {meant!r}?"
     hint = "" if ":" in model else f"write vendor:model, such as openai:{model}; "
     return f"no vendor {vendor!r}; {hint}there are {', '.join(known)}"
+
+
+lend_connect(connect)

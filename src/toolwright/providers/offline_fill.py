@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from toolwright.model import ToolDefinition
 from toolwright.providers import offline_table as table
@@ -27,6 +26,7 @@ _SWITCHED = re.compile(
     r"\b(?:turn|switch|power)(?:ed|ing)?\b[^.;]{0,40}?\b(?:(?P<on>on)|off)\b|(?P<kai>打开|开启)|关(?:闭|掉|上)"
 )
 _NEVER_GUESSED = frozenset(("path", "url", "email", "date", "time", "expression", "glob"))
+_LISTED = re.compile(r"\s*(?:[,，、;；]|\band\b|和)\s*")
 _JOIN = re.compile(
     r"(?:[\s,，、;；&/]|\b(?:and|or|plus|then|also|versus|vs)\b|和|与|跟|及|以及|还有|或者|或|对比)*",
     re.I,
@@ -189,13 +189,9 @@ class _Filling:
 
     def _lists(self) -> None:
         for slot in self._open():
-            if slot.type != "array":
-                continue
-            items = self._items(slot)
+            items = self._items(slot) if slot.type == "array" else []
             if items and self.checker.fits(slot, items):
                 self._take(slot, items)
-            elif slot.required and self.checker.fits(slot, []) and not slot.schema.get("items"):
-                continue
 
     def _items(self, slot: Slot) -> list[object]:
         """All values of the prompt that suit the array's items."""
@@ -204,16 +200,18 @@ class _Filling:
             said = ideas(self.text)
             return [choice for choice in item.choices if _mention(choice, self.text, said)]
         found = [p for v in self._free() if (p := pair(item, v, self.text, self.checker, True))]
-        labelled_ones = any(candidate.bonus > 0 for candidate in found)
-        if not slot.required and not labelled_ones:
+        if not slot.required and not any(candidate.bonus > 0 for candidate in found):
             return []
+        if not found and item.type in ("string", ""):
+            return self._listed_words()
         best = max((candidate.base for candidate in found), default=0.0)
         chosen = [candidate for candidate in found if candidate.base >= best - 0.6]
         self.spans.extend((p.value.start, p.value.end) for p in chosen)
-        if chosen or not slot.required or item.type not in ("string", ""):
-            return [candidate.argument for candidate in chosen]
+        return [candidate.argument for candidate in chosen]
+
+    def _listed_words(self) -> list[object]:
         words = rest(self.text, self.spans, self._said())
-        return [part for part in re.split(r"\s*(?:[,，、;；]|\band\b|和)\s*", words) if part]
+        return [part for part in _LISTED.split(words) if part]
 
     def _texts(self) -> None:
         """Free text for what no value filled: first what is labelled, then what remains."""
@@ -378,8 +376,3 @@ def _nested(taken: dict[tuple[str, ...], object]) -> dict[str, object]:
             here = inner
         here[path[-1]] = value
     return arguments
-
-
-def names_of(slots: Sequence[Slot]) -> list[str]:
-    """The slots' names, as the author spelt them."""
-    return [slot.name for slot in slots]

@@ -205,4 +205,4 @@ class Scorer:
                 total += max(_VALUE_BONUS.get(value.kind, 0.2) for value in suiting)
             elif slot.required and slot.role not in ("text", "") and not slot.choices:
                 unfilled += 1
-        return total - min(0.5 * unfilled, 1.0)
+        return total - min(0.8 * unfilled, 1.6)

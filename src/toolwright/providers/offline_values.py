@@ -169,10 +169,14 @@ def _numbers(text: str) -> list[Value]:
         number = float(digits) if set(digits) & set(".e") else int(digits)
         if number not in (float("inf"), float("-inf")):
             found.append(Value("number", number, match.start(), match.end()))
-    for match in _COUNT.finditer(text):
-        found.append(Value("number", _COUNTS[match[0].lower()], match.start(), match.end()))
-    for match in _HAN_COUNT.finditer(text):
-        found.append(Value("number", _HAN_COUNTS[match[1]], match.start(), match.end()))
+    found += [
+        Value("number", _COUNTS[match[0].lower()], match.start(), match.end())
+        for match in _COUNT.finditer(text)
+    ]
+    found += [
+        Value("number", _HAN_COUNTS[match[1]], match.start(), match.end())
+        for match in _HAN_COUNT.finditer(text)
+    ]
     return found
 
 

@@ -22,8 +22,11 @@ the top of ``chat_calls.py`` and in ``chat_profile.py``.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 from toolwright.agent.assemble import assemble, settle
+from toolwright.call.toolset import Toolset
+from toolwright.define.definition import definition
 from toolwright.define.names import wire_names
 from toolwright.errors import ModelError, SetupError
 from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage
@@ -58,16 +61,22 @@ def encode_tools(
     """The body's ``tools``.
 
     Args:
-        tools: What the model may call, such as a `Toolset`.
+        tools: What the model may call. A `Toolset` is encoded once; then the same dicts come
+            again, so copy them before you change them.
         strict: Whether the server shall hold arguments to the schema; None: it decides.
         profile: What the server takes.
 
     Returns:
-        One dict a tool, in order. A name that the wire does not take is sent under an alias.
+        One dict a tool, in order. A name that the wire does not take is sent under an alias,
+        a schema as far as the server understands it (`toolwright.define.definition`).
     """
-    tools = list(tools)
-    names = tool_names(tools)
-    return [_tool(tool, names[tool.name], strict if profile.strict else None) for tool in tools]
+    if not isinstance(tools, Toolset):
+        return _encode_tools(list(tools), strict, profile)
+    kept = _TOOLSETS.setdefault(tools, {})
+    wires = kept.get((strict, profile))
+    if wires is None:
+        wires = kept[strict, profile] = _encode_tools(list(tools), strict, profile)
+    return list(wires)
 
 
 def encode(
@@ -242,14 +251,25 @@ def tool_names(tools: Sequence[ToolDefinition]) -> dict[str, str]:
     return wire_names([tool.name for tool in tools])
 
 
-def _tool(tool: ToolDefinition, alias: str, strict: bool | None) -> Json:
-    function: Json = {"name": alias}
-    if tool.description:
-        function["description"] = tool.description
-    function["parameters"] = dict(tool.parameters)
-    if strict is not None:
-        function["strict"] = strict
-    return {"type": "function", "function": function}
+_TOOLSETS: WeakKeyDictionary[Toolset, dict[tuple[bool | None, ChatProfile], list[Json]]]
+_TOOLSETS = WeakKeyDictionary()
+
+
+def _encode_tools(
+    tools: Sequence[ToolDefinition], strict: bool | None, profile: ChatProfile
+) -> list[Json]:
+    names = tool_names(tools)
+    return [
+        definition(
+            names[tool.name],
+            tool.description,
+            tool.parameters,
+            profile.target,
+            strict=strict,
+            extras=tool.extras,
+        ).body
+        for tool in tools
+    ]
 
 
 def _tool_choice(choice: str, tools: Sequence[ToolDefinition]) -> object:

@@ -8,11 +8,11 @@ import math
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, TypeAlias, TypedDict, Unpack
+from weakref import WeakKeyDictionary, finalize
 
 from toolwright.errors import MissingExtraError, ModelError, SetupError
 from toolwright.messages import AssistantMessage
@@ -30,6 +30,25 @@ _PATH = "/chat/completions"
 _OWN_HOSTS = ("api.openai.com", ".openai.azure.com", ".api.openai.com")
 
 
+_Clients: TypeAlias = WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI]
+
+
+class ChatOptions(TypedDict, total=False):
+    """How `OpenAIChat` deals with its server.
+
+    Attributes:
+        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: the
+            SDK's ten minutes.
+        max_retries: How often a failed request is sent again; 2 if nothing is said.
+        profile: What the server takes; nothing: what OpenAI takes if it is OpenAI's, else what
+            most imitators take.
+    """
+
+    timeout: float | None
+    max_retries: int
+    profile: ChatProfile | None
+
+
 class OpenAIChat:
     """A model that answers over Chat Completions: OpenAI's, or any server's that imitates it.
 
@@ -41,17 +60,13 @@ class OpenAIChat:
         model: The model's name on the server.
         base_url: Where the server is, ``/v1`` included; None: OpenAI's.
         api_key: None: from the environment; a server given by `base_url` may need none.
-        client: An `openai.AsyncOpenAI` (or Azure's) of your own; the three above and below are
-            then its business.
-        timeout: Seconds for one request, or to wait for its next bytes; None: the SDK's ten
-            minutes.
-        max_retries: How often a failed request is sent again.
+        client: An `openai.AsyncOpenAI` (or Azure's) of your own, which then knows address, key,
+            timeout and retries by itself.
         stream: Whether to ask for the answer as a stream.
-        profile: What the server takes; None: what OpenAI takes if it is OpenAI's, else what
-            most imitators take.
+        options: See `ChatOptions`.
 
     Raises:
-        SetupError: if the client is no `AsyncOpenAI`, or there is no key.
+        SetupError: if the client is no `AsyncOpenAI`, there is no key, or an option is unknown.
     """
 
     def __init__(
@@ -61,30 +76,32 @@ class OpenAIChat:
         base_url: str | None = None,
         api_key: str | None = None,
         client: openai.AsyncOpenAI | None = None,
-        timeout: float | None = None,
-        max_retries: int = 2,
         stream: bool = True,
-        profile: ChatProfile | None = None,
+        **options: Unpack[ChatOptions],
     ) -> None:
+        if unknown := options.keys() - ChatOptions.__annotations__.keys():
+            known = ", ".join(ChatOptions.__annotations__)
+            raise SetupError(f"OpenAIChat: no option {', '.join(unknown)}; there are {known}")
         self.name = model
         self._stream = stream
         self._given = _checked(client)
         base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
         if api_key is None and base_url is not None and not os.environ.get("OPENAI_API_KEY"):
             api_key = "none"
+        timeout = options.get("timeout")
         self._options: dict[str, Any] = {
             "base_url": base_url,
             "api_key": api_key,
-            "max_retries": max_retries,
+            "max_retries": options.get("max_retries", openai.DEFAULT_MAX_RETRIES),
             "timeout": openai.NOT_GIVEN if timeout is None else timeout,
         }
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI]
-        self._clients = WeakKeyDictionary()
+        self._clients = _Clients()
+        finalize(self, _hang_up, self._clients).atexit = False
         self._first: openai.AsyncOpenAI | None
         self._first = self._given or self._new_client()
         host = self._first.base_url.host
         own = any(host == end or host.endswith(end) for end in _OWN_HOSTS)
-        self.profile = profile or (OPENAI if own else COMPATIBLE)
+        self.profile = options.get("profile") or (OPENAI if own else COMPATIBLE)
         self._bodies = BodyCache(model, self.profile, stream)
 
     def __repr__(self) -> str:
@@ -161,6 +178,23 @@ class OpenAIChat:
             raise SetupError(
                 f"OpenAIChat({self.name!r}): no API key; set OPENAI_API_KEY or pass api_key="
             ) from error
+
+
+def _hang_up(clients: _Clients) -> None:
+    """Close the clients of a model that is gone, each on its own loop while that runs."""
+    for loop, client in list(clients.items()):
+        with suppress(RuntimeError):  # the loop has closed meanwhile
+            if loop.is_running():
+                loop.call_soon_threadsafe(_close_soon, client)
+
+
+def _close_soon(client: openai.AsyncOpenAI) -> None:
+    task = asyncio.ensure_future(client.close())
+    _closing.add(task)
+    task.add_done_callback(_closing.discard)
+
+
+_closing: set[asyncio.Future[None]] = set()
 
 
 def _checked(client: object) -> openai.AsyncOpenAI | None:

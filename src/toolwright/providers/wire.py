@@ -102,6 +102,8 @@ class TextPieces:
         """`text` with its pairs joined; the first half of one at the end waits for the other."""
         if self._half:
             text, self._half = self._half + text, ""
+        elif text.isascii() and "\0" not in text:
+            return text
         if "\ud800" <= text[-1:] <= "\udbff":
             text, self._half = text[:-1], text[-1]
         if not self._keep_lone:
@@ -144,7 +146,7 @@ def arguments_text(arguments: str | Mapping[str, object]) -> str:
     '{"malformed_arguments":"{\\\\"city\\\\": \\\\"Par"}'
     """
     if not isinstance(arguments, str):
-        return dumps(dict(arguments))
+        arguments = dumps(dict(arguments))
     if not arguments or arguments.isspace():
         return "{}"
     try:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from toolwright.agent.bind import Binds
 from toolwright.errors import ModelError
 from toolwright.messages import AssistantMessage, ToolCall
 from toolwright.model import Delta, Finish, ModelRequest, TextDelta
@@ -27,7 +28,7 @@ def call(name: str, arguments: Mapping[str, object] | str = "", id: str = "") ->
     return ToolCall(id, name, arguments)
 
 
-class Scripted:
+class Scripted(Binds):
     """A `Model` that plays a list of replies, one per request.
 
     Args:

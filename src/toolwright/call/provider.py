@@ -1,0 +1,75 @@
+"""Where tools come from when they are not known beforehand."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from toolwright.call.toolset import Toolish, Toolset
+from toolwright.context import Run
+from toolwright.define.tool import Tool
+from toolwright.errors import SetupError
+
+Provided: TypeAlias = Iterable[Toolish] | Awaitable[Iterable[Toolish]]
+
+
+@runtime_checkable
+class ToolProvider(Protocol):
+    """Anything with `get_tools`, sync or async, which may take the `Run` to choose by it.
+
+    An agent asks its providers once, when a run begins.
+    """
+
+    @property
+    def get_tools(self) -> Callable[..., Provided]:
+        """Give the tools of a run."""
+        ...
+
+
+Source: TypeAlias = Toolish | ToolProvider
+
+
+def fixed(sources: Toolset | Iterable[Source]) -> tuple[Toolset, tuple[Source, ...]]:
+    """The tools that are known now, as a set, and all sources in order if some ask at run time."""
+    if isinstance(sources, Toolset):
+        return sources, ()
+    items = tuple(sources)
+    known: list[Any] = [item for item in items if not is_provider(item)]
+    return Toolset(known), items if any(map(is_provider, items)) else ()
+
+
+def is_provider(item: object) -> bool:
+    """Whether it yields tools rather than being one."""
+    return not isinstance(item, Tool) and callable(getattr(item, "get_tools", None))
+
+
+async def gather(sources: Iterable[Source], like: Toolset, run: Run[Any]) -> Toolset:
+    """The tools of one run, in the order of their sources.
+
+    Args:
+        sources: Tools and providers.
+        like: A set whose steps, rules and limits hold for all of them.
+        run: What providers may choose by.
+
+    Raises:
+        DuplicateToolError: naming both owners, if two sources bring one name.
+        SetupError: if a provider gives something else than tools.
+    """
+    tools: list[Any] = []
+    for source in sources:
+        if isinstance(source, ToolProvider) and is_provider(source):
+            tools += await _ask(source, run)
+        else:
+            tools.append(source)
+    return like.with_tools(tools)
+
+
+async def _ask(provider: ToolProvider, run: Run[Any]) -> list[Toolish]:
+    get = provider.get_tools
+    takes_run = bool(inspect.signature(get).parameters)
+    given = get(run) if takes_run else get()
+    tools = await given if inspect.isawaitable(given) else given
+    if not isinstance(tools, Iterable):
+        raise SetupError(f"{type(provider).__name__}.get_tools gave {tools!r}; give tools")
+    return list(tools)

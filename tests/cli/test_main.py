@@ -1,0 +1,116 @@
+"""The way in and out: help, suggestions, exit codes, a missing package, speed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commandline import environment, toolwright
+from tests.shared import ROOT
+from toolwright.cli.main import COMMANDS
+
+
+def test_help_lists_every_command_and_the_exit_codes(tmp_path: Path) -> None:
+    ended = toolwright("--help", cwd=tmp_path)
+    assert ended.code == 0
+    for name, (_, summary) in COMMANDS.items():
+        assert re.search(rf"(?m)^  {name} +{re.escape(summary)}$", ended.out)
+    assert "Exit codes: 0 done, 1 the tool or the model failed, 2 wrong usage" in ended.out
+
+
+def test_no_words_at_all_show_the_help(tmp_path: Path) -> None:
+    ended = toolwright(cwd=tmp_path)
+    assert (ended.code, ended.out) == (2, "")
+    assert "Commands:" in ended.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_begins_with_its_line_in_the_list(name: str, tmp_path: Path) -> None:
+    ended = toolwright(name, "--help", cwd=tmp_path)
+    assert ended.code == 0
+    assert COMMANDS[name][1].rstrip(".") in ended.out
+    assert "Exit codes" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("cal",), "No such command 'cal'. Did you mean 'call'?"),
+        (("tools", "--jsn"), "No such option: --jsn (Possible options: --json)"),
+        (("schema",), "Missing argument 'TARGET'"),
+        (("run", "hi", "--max-turns", "0"), "'--max-turns'"),
+    ],
+)
+def test_wrong_usage_is_two_and_says_what_was_meant(
+    words: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    ended = toolwright(*words, cwd=tmp_path)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+def test_a_bad_target_is_three_in_one_line(tmp_path: Path) -> None:
+    ended = toolwright("tools", "calculatr", cwd=tmp_path)
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err == (
+        "toolwright: 'calculatr' is no file, no folder, no module and no builtin; "
+        "did you mean 'calculator'?\n"
+    )
+
+
+def test_the_version_is_printed_alone(tmp_path: Path) -> None:
+    ended = toolwright("--version", cwd=tmp_path)
+    assert ended.code == 0
+    assert re.fullmatch(r"toolwright \d+\.\d+\.\d+\S*\n", ended.out)
+
+
+def test_without_its_extra_the_command_says_how_to_install_it(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['typer'] = None; from toolwright.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "tools"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == (
+        "toolwright: the command line needs an extra: pip install 'toolwright[cli]'\n"
+    )
+
+
+def test_only_the_command_that_was_asked_for_is_imported(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom toolwright.cli.main import main\n"
+        "try: main(WORDS)\n"
+        "except SystemExit: pass\n"
+        "print([m for m in sys.modules if m.startswith(('toolwright.cli.', 'rich.live', 'openai'))])"
+    )
+    seen = {}
+    for words in (["--help"], ["tools", "--help"]):
+        run = [sys.executable, "-c", code.replace("WORDS", repr(words))]
+        done = subprocess.run(run, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+        seen[words[0]] = done.stdout.splitlines()[-1]
+    assert not any(f"toolwright.cli.{name}'" in seen["--help"] for name in COMMANDS)
+    assert "toolwright.cli.tools'" in seen["tools"]
+    assert "rich.live" not in seen["tools"]
+    assert "openai" not in seen["tools"]
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    shell = f"{sys.executable} -m toolwright schema calculator | head -c 1"
+    done = subprocess.run(
+        ["sh", "-c", shell], cwd=tmp_path, env=environment(), capture_output=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (b"[", b"")
+
+
+def test_the_guide_names_every_command_and_every_exit_code() -> None:
+    guide = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    assert [name for name in COMMANDS if f"## {name}" not in guide] == []
+    assert [code for code in (0, 1, 2, 3, 130) if f"| {code} |" not in guide] == []

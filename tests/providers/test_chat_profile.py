@@ -1,0 +1,56 @@
+"""What is known of each server."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.providers.judge import check_body
+from toolwright.define.names import POLICIES
+from toolwright.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from toolwright.model import ModelRequest, Settings
+from toolwright.providers import openai_chat
+from toolwright.providers.chat_profile import PRESETS
+
+TURN = [
+    UserMessage("北京?"),
+    AssistantMessage(tool_calls=(ToolCall("call_with_quite_a_long_id", "weather", '{"a": 1}'),)),
+    ToolMessage("晴", "call_with_quite_a_long_id", "weather"),
+]
+
+
+def test_a_server_without_a_key_is_on_this_machine_and_any_other_is_encrypted() -> None:
+    for name, preset in PRESETS.items():
+        place = urlsplit(preset.base_url)
+        if preset.keys:
+            assert place.scheme == "https", name
+        else:
+            assert place.hostname == "127.0.0.1", name
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_profile_builds_requests_that_the_sdks_types_allow(name: str) -> None:
+    profile = PRESETS[name].profile
+    assert profile.target in POLICIES
+    settings = Settings(temperature=0.5, max_tokens=9)
+    body = openai_chat.encode(ModelRequest(TURN, (), settings), "m", stream=True, profile=profile)
+    if name == "litellm":
+        assert body["tools"] == []
+    check_body(body)
+
+
+def test_mistral_gets_ids_of_nine_letters_and_results_with_names() -> None:
+    profile = PRESETS["mistral"].profile
+    _, assistant, result = openai_chat.encode_messages(TURN, profile=profile)
+    [call] = assistant["tool_calls"]  # type: ignore[misc]
+    assert call["id"] == result["tool_call_id"]
+    assert len(call["id"]) == 9
+    assert call["id"].isalnum()
+    assert result["name"] == "weather"
+
+
+def test_deepseek_gets_reasoning_with_every_call_even_if_there_is_none() -> None:
+    profile = PRESETS["deepseek"].profile
+    assert openai_chat.encode_messages(TURN, profile=profile)[1]["reasoning_content"] == ""
+    assert "reasoning_content" not in openai_chat.encode_messages(TURN)[1]

@@ -1,0 +1,44 @@
+"""Every example runs as it stands, offline, and says what it promises."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.shared import ROOT
+
+EXAMPLES = ROOT / "examples"
+SAYS = {
+    "approval.py": ["suspended - transfer", "answered - 50.00 EUR to Ada"],
+    "class_tool.py": ["你好, Ada!", "cash: 12.5", "An amount of 0 cannot be booked"],
+    "middleware.py": ["ok - results for cats", "ok - no results", "limit_reached"],
+    "runtime_only.py": [
+        "1: ok: 110.00 USD",
+        "2: ok: 55.00 USD",
+        "3: invalid_arguments",
+        "4: unknown_tool",
+    ],
+    "streaming.py": ["tool_call", "progress", "tool_result", "run_finished", "counted to 5"],
+}
+
+
+def test_every_example_is_listed_with_what_it_says():
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAYS)
+
+
+@pytest.mark.parametrize("name", sorted(SAYS))
+def test_an_example_runs_offline_and_says_what_it_promises(name, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLES / name)],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )
+    assert done.returncode == 0, done.stderr
+    for text in SAYS[name]:
+        assert text in done.stdout, done.stdout
