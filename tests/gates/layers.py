@@ -84,6 +84,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "wiretools",
         "turns",
         "growing",
+        "http",
         "chat_profile",
         "chat_calls",
         "chat_stream",

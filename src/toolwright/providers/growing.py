@@ -68,6 +68,9 @@ class Transcripts(Generic[G]):
     def __init__(self) -> None:
         self._known: list[_Known[G]] = []
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def of(self, messages: Sequence[Message], key: object, new: Callable[[], G]) -> G:
         """What the wire makes of `messages`.
 

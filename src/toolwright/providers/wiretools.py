@@ -56,10 +56,6 @@ class WireTools:
                 self.keys[tool.name] = made.keys
         self._own = {alias: name for name, alias in self.names.items()}
 
-    def same_names(self, other: WireTools) -> bool:
-        """Whether past calls look the same on the wire with `other`."""
-        return self.names == other.names and self.keys == other.keys
-
     def alias(self, name: str) -> str:
         """What a tool is called on the wire; one that is not there any more gets a legal name."""
         alias = self.names.get(name)
