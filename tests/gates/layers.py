@@ -98,6 +98,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "anthropic",
         "anthropic_body",
         "anthropic_model",
+        "bedrock_block",
         "bedrock_stream",
         "bedrock_encode",
         "bedrock",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from toolwright.errors import ModelError
 from toolwright.messages import Usage
 from toolwright.providers.layout import Kind
-from toolwright.providers.wire import Json, TextPieces, as_count, as_dict, dumps, plain
+from toolwright.providers.wire import Json, TextPieces, as_count, as_dict, parsed_input
 
 
 class Block:
@@ -51,7 +50,7 @@ class Block:
             case "thinking":
                 return {**self.wire, "thinking": text}
             case _ if text:
-                return {**self.wire, "input": parsed(text)}
+                return {**self.wire, "input": parsed_input(text)}
         return self.wire
 
 
@@ -67,22 +66,6 @@ def grow(wire: Json, delta: Json) -> None:
             wire[key] = [*before, *value]
         elif value is not None:
             wire[key] = value
-
-
-def parsed(text: str) -> object:
-    """The input of a block that goes back: an object, whatever was sent."""
-    try:
-        value = plain(text)
-    except ModelError:
-        return {}
-    return as_dict(value)
-
-
-def input_text(value: object) -> str:
-    """The arguments of a call that came whole; none at all are an empty object."""
-    if isinstance(value, str):
-        return value if value.strip() else "{}"
-    return "{}" if value is None else dumps(value)
 
 
 def usage_of(usage: Json) -> Usage:

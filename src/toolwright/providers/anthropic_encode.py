@@ -18,15 +18,12 @@ from toolwright.model import Settings
 from toolwright.providers.anthropic_stream import PAUSE, WIRE
 from toolwright.providers.claude import longest_reply, takes_temperature
 from toolwright.providers.layout import arrange
-from toolwright.providers.media import NO_OUTPUT, inline, is_blank, note, readable
+from toolwright.providers.media import BELOW, NO_OUTPUT, inline, is_blank, note, readable
 from toolwright.providers.ownership import same_model
 from toolwright.providers.turns import Answer, TurnEncoder
 from toolwright.providers.wire import Json, arguments_object, as_dict, as_list, as_text, clean_text
 from toolwright.providers.wiretools import WireTools
 from toolwright.record import record
-
-BELOW = "(the result follows)"
-"""Stands before pictures and files of a result without words."""
 
 MAX_IMAGE = 5 * 1024 * 1024
 """The most base64 characters of one picture that the API takes."""

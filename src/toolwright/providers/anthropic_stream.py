@@ -16,9 +16,17 @@ from types import MappingProxyType
 from toolwright.errors import ModelError
 from toolwright.messages import FinishReason, Usage
 from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
-from toolwright.providers.anthropic_block import Block, grow, input_text, usage_of
+from toolwright.providers.anthropic_block import Block, grow, usage_of
 from toolwright.providers.layout import layout_of
-from toolwright.providers.wire import Json, TextPieces, as_dict, as_list, as_text, plain
+from toolwright.providers.wire import (
+    Json,
+    TextPieces,
+    as_dict,
+    as_list,
+    as_text,
+    input_text,
+    plain,
+)
 from toolwright.providers.wiretools import WireTools
 from toolwright.record import NOTHING
 

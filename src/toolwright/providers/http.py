@@ -38,7 +38,7 @@ class PerLoop(Generic[C]):
         self._given = given
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, C] = WeakKeyDictionary()
         finalize(self, _hang_up, self._clients).atexit = False
-        self.first = given or make()
+        self.first: C = given or make()
         """The one that is made at once, so that what is wrong with its options shows."""
         self._fresh: C | None = self.first
 

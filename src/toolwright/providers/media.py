@@ -13,6 +13,9 @@ from toolwright.providers.wire import clean_text
 NO_OUTPUT = "(no tool output)"
 """Stands for an empty result: models make one up where they see nothing."""
 
+BELOW = "(the result follows)"
+"""Stands before pictures and files of a result without words."""
+
 NO_TEXT = "(no text)"
 """Stands for an empty prompt, which some providers refuse."""
 

@@ -87,7 +87,7 @@ class OpenAIChat:
             "timeout": openai.NOT_GIVEN if timeout is None else timeout,
         }
         new: Callable[[], openai.AsyncOpenAI] = partial(_new_client, model, given)
-        self._clients = PerLoop(new, _checked(client))
+        self._clients: PerLoop[openai.AsyncOpenAI] = PerLoop(new, _checked(client))
         host = self._clients.first.base_url.host
         own = any(host == end or host.endswith(end) for end in _OWN_HOSTS)
         self.profile = options.get("profile") or (OPENAI if own else COMPATIBLE)

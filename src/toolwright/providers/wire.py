@@ -171,6 +171,25 @@ def arguments_object(arguments: str | Mapping[str, object]) -> Json:
     return value
 
 
+def parsed_input(text: str) -> Json:
+    """The input of a block that goes back unchanged: an object, whatever was sent."""
+    try:
+        return as_dict(plain(text))
+    except ModelError:
+        return {}
+
+
+def input_text(value: object) -> str:
+    """The arguments of a call that came whole, as text; none at all are an empty object.
+
+    >>> input_text({"city": "東京"}), input_text(None)
+    ('{"city":"東京"}', '{}')
+    """
+    if isinstance(value, str):
+        return value if value.strip() else "{}"
+    return "{}" if value is None else dumps(value)
+
+
 def _parsed(text: str) -> object:
     """The JSON value of `text`.
 
