@@ -149,7 +149,7 @@ def test_progress_after_the_end_is_dropped() -> None:
     context = _context(seen)
     context.end()
     context.progress("too late")
-    context.flush()
+    context.end()
     assert seen == []
 
 
@@ -176,7 +176,6 @@ def test_progress_from_a_thread_is_emitted_in_the_loop_it_belongs_to() -> None:
 
     async def body() -> None:
         context = ToolContext(ToolCall("c1", "add"), "add", Run(None, listeners=(listener,)))
-        context.bind(asyncio.get_running_loop())
         await asyncio.to_thread(context.progress, "from a thread")
         await asyncio.sleep(0)
         context.end()

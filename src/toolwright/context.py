@@ -6,9 +6,11 @@ import asyncio
 import logging
 import secrets
 import threading
+from asyncio.events import _get_running_loop
 from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import suppress
 from time import perf_counter, time
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from toolwright.approval import Approver, Decision
 from toolwright.errors import Cancelled
@@ -20,10 +22,13 @@ C = TypeVar("C")
 Listener = Callable[[Event], None]
 
 log = logging.getLogger("toolwright")
+log.addHandler(logging.NullHandler())  # silent until the program configures logging
 
 
 class CancelToken:
-    """A wish to stop, given once, seen by everyone who holds the token; thread-safe.
+    """A wish to stop, given once, seen by everyone who holds the token.
+
+    Any thread may give it, and so may a signal handler: nothing here waits for a lock.
 
     >>> token = CancelToken()
     >>> token.cancel("enough")
@@ -31,41 +36,43 @@ class CancelToken:
     (True, 'enough')
     """
 
-    __slots__ = ("_callbacks", "_lock", "cancelled", "reason")
+    __slots__ = ("_callbacks", "_once", "cancelled", "reason")
 
     def __init__(self) -> None:
         self.cancelled = False
         self.reason = ""
         self._callbacks: dict[object, Callable[[], object]] = {}
-        self._lock = threading.Lock()
+        self._once = threading.Lock()  # whoever gets it was the first; it is never given back
 
     def cancel(self, reason: str = "") -> None:
         """Ask everything that watches this token to stop; later wishes change nothing."""
-        with self._lock:
-            if self.cancelled:
-                return
-            self.cancelled, self.reason = True, reason
-            callbacks, self._callbacks = list(self._callbacks.values()), {}
-        for callback in callbacks:
-            callback()
+        if not self._once.acquire(blocking=False):
+            return
+        self.reason = reason
+        self.cancelled = True
+        for key in list(self._callbacks):
+            self._call(key)
 
-    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+    def watch(self, callback: Callable[[], object]) -> Callable[[], object]:
         """Call `callback` at the cancel, in the cancelling thread; at once if it was before.
 
         Returns:
             A function that takes the callback back.
         """
         key = object()
-        with self._lock:
-            if not self.cancelled:
-                self._callbacks[key] = callback
-                return lambda: self._forget(key)
-        callback()
-        return lambda: None
+        self._callbacks[key] = callback
+        if self.cancelled:
+            self._call(key)
+        return lambda: self._callbacks.pop(key, None)
 
-    def _forget(self, key: object) -> None:
-        with self._lock:
-            self._callbacks.pop(key, None)
+    def _call(self, key: object) -> None:
+        """Call back, unless another thread has; one watcher cannot keep it from the next."""
+        callback = self._callbacks.pop(key, None)
+        if callback is not None:
+            try:
+                callback()
+            except Exception:
+                log.exception("a watcher of a cancel token failed; the others are called")
 
     def check(self) -> None:
         """Raise `Cancelled` if the wish was given: for long loops in sync bodies."""
@@ -154,6 +161,64 @@ class Run(Generic[C]):
 PROGRESS_INTERVAL = 0.05
 """Seconds between two progress events of one call; snapshots in between replace each other."""
 
+_Snapshot = tuple[str, float | None, float | None]
+
+
+class _Reporter:
+    """Shows how far one call is: the first snapshot at once, then the latest in each interval.
+
+    Whatever thread a snapshot comes from, its event is emitted in the loop, where events have one
+    order.
+    """
+
+    __slots__ = ("_call_id", "_called", "_last", "_loop", "_run", "_said", "_shown", "_timer")
+
+    def __init__(self, run: Run[Any], call_id: str, loop: asyncio.AbstractEventLoop | None) -> None:
+        self._run = run
+        self._call_id = call_id
+        self._loop = loop
+        self._said: _Snapshot | None = None
+        self._shown: _Snapshot | None = None
+        self._last = 0.0
+        self._called = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def say(self, message: str, done: float | None, total: float | None) -> None:
+        self._said = (message, done, total)
+        if self._loop is None or self._loop is _get_running_loop():
+            self._show()
+        elif not self._called:
+            self._called = True
+            with suppress(RuntimeError):  # the loop has closed: nobody watches any more
+                self._loop.call_soon_threadsafe(self._show)
+
+    def _show(self) -> None:
+        """Show the latest snapshot now, or when the one before has been seen for long enough."""
+        self._called = False  # before the snapshot is read: one that comes now calls again
+        if self._timer is not None:
+            return
+        wait = self._last + PROGRESS_INTERVAL - perf_counter()
+        if wait <= 0:
+            self._emit()
+        elif self._loop is not None:
+            self._timer = self._loop.call_later(wait, self._emit)
+
+    def _emit(self) -> None:
+        self._timer = None
+        said = self._said
+        if said is not None and said is not self._shown:
+            self._shown = said
+            self._last = perf_counter()
+            self._run.emit(Progress(*self._run.next(), self._call_id, *said))
+
+    def end(self) -> None:
+        """Emit what was held back; drop whatever comes later."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._emit()
+        self._shown = self._said
+        self._called = True
+
 
 class ToolContext(Generic[C]):
     """What a running tool may see. Ask for it by annotating a parameter, at any position.
@@ -163,28 +228,20 @@ class ToolContext(Generic[C]):
         tool_name: Name of the tool.
         run: What the calls of this run share.
         deadline: `time.perf_counter` value at which the call is stopped; None if never.
+        ended: Whether the call has its result already, because it was stopped.
     """
 
-    __slots__ = (
-        "_ended",
-        "_last",
-        "_loop",
-        "_pending",
-        "call",
-        "deadline",
-        "run",
-        "tool_name",
-    )
+    __slots__ = ("_loop", "_reporter", "call", "deadline", "ended", "run", "tool_name")
 
     def __init__(self, call: ToolCall, tool_name: str, run: Run[C]) -> None:
         self.call = call
         self.tool_name = tool_name
         self.run = run
         self.deadline: float | None = None
-        self._ended = False
-        self._last = 0.0
-        self._pending: tuple[str, float | None, float | None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.ended = False
+        # Asked for only if somebody listens: it costs a system call in Python 3.11.
+        self._loop = _get_running_loop() if run.listeners else None
+        self._reporter: _Reporter | None = None
 
     @property
     def tool_call_id(self) -> str:
@@ -231,42 +288,18 @@ class ToolContext(Generic[C]):
             done: Amount done.
             total: Amount in all, in the unit of `done`.
         """
-        if not self.run.listeners or self._ended:
+        if not self.run.listeners or self.ended:
             return
-        self._pending = (message, done, total)
-        if self._loop is None or _runs_here(self._loop):
-            self._flush_soon()
-        else:
-            self._loop.call_soon_threadsafe(self._flush_soon)
-
-    def _flush_soon(self) -> None:
-        if perf_counter() - self._last >= PROGRESS_INTERVAL:
-            self.flush()
-
-    def flush(self) -> None:
-        """Emit the latest snapshot that was held back."""
-        pending, self._pending = self._pending, None
-        if pending is not None and not self._ended:
-            self._last = perf_counter()
-            self.run.emit(Progress(*self.run.next(), self.call.id, *pending))
-
-    def end(self) -> None:
-        """Emit what was held back; drop whatever comes later."""
-        if self._pending is not None:
-            self.flush()
-        self._ended = True
+        if self._reporter is None:
+            self._reporter = _Reporter(self.run, self.call.id, self._loop)
+        self._reporter.say(message, done, total)
 
     def set_deadline(self, seconds: float) -> None:
         """Say when the call will be stopped, counted from now."""
         self.deadline = perf_counter() + seconds
 
-    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Say in which loop events are emitted, before the body moves to a thread."""
-        self._loop = loop
-
-
-def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False
+    def end(self) -> None:
+        """Emit progress that was held back; drop whatever comes later."""
+        self.ended = True
+        if self._reporter is not None:
+            self._reporter.end()

@@ -62,6 +62,18 @@ class ToolwrightError(Exception):
     """Root of every exception this library raises."""
 
 
+def describe(error: BaseException) -> str:
+    """An exception's type and text, whatever its own ``__str__`` does.
+
+    >>> describe(ValueError("no such city"))
+    'ValueError: no such city'
+    """
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__} (its text cannot be read)"
+
+
 # — for the developer —
 
 

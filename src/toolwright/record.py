@@ -32,7 +32,7 @@ def record(cls: type[T]) -> type[T]:
     >>> Point(1)
     Point(x=1, y=0)
     """
-    frozen: Any = dataclasses.dataclass(frozen=True, slots=True)(cls)
+    frozen: Any = dataclasses.dataclass(frozen=True, slots=True, init=False)(cls)
     if any("__slots__" not in vars(base) for base in frozen.__mro__[1:-1]):
         raise TypeError(f"{cls.__name__}: a record cannot inherit from a class without slots")
     fields = dataclasses.fields(frozen)
@@ -41,7 +41,6 @@ def record(cls: type[T]) -> type[T]:
         layout["__orig_bases__"] = frozen.__orig_bases__
     twin = type(cls.__name__, frozen.__bases__, layout)
     frozen.__new__ = _constructor(frozen, fields, twin)
-    del frozen.__init__
     frozen.__reduce__ = _reduce
     return frozen  # type: ignore[no-any-return]
 

@@ -158,7 +158,7 @@ def test_a_package_brings_the_tools_of_its_modules_with_their_relative_imports(
         ("tools.py:serch", "tools.py has no 'serch'; did you mean 'search'?"),
         ("tools.py:read_page", "keeps the tool 'read_page' as 'page'; say tools.py:page"),
         ("tools.py:counter.upp", "Counter in tools.py has no 'upp'; did you mean 'up'?"),
-        ("tools.py:Counter", "tools.py:Counter is a class; name an object of it, or a function"),
+        ("tools.py:Counter", "tools.py:Counter is a class; name an object of the class instead"),
         ("tools.py:__doc__", "tools.py:__doc__ is 'NoneType', which is no tool and holds none"),
         ("plain.py:_hidde", "plain.py has no '_hidde'"),
         ("tool", "is no file, no folder, no module and no builtin; did you mean 'tools.py'"),

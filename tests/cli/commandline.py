@@ -10,6 +10,7 @@ import select
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -137,10 +138,14 @@ class Ended:
     err: str
 
 
+_BYTECODE = tempfile.TemporaryDirectory(prefix="toolwright-bytecode-")
+_UNWANTED = ("NO_COLOR", "CI", "COLUMNS", "TOOLWRIGHT_MODEL", "PYTHONDONTWRITEBYTECODE")
+
+
 def environment(**changes: str) -> dict[str, str]:
-    """This process's environment without what changes the look of things."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "CI", "COLUMNS")}
-    return {**kept, "TERM": "xterm-256color", **changes}
+    """This process's environment without what changes the look of things; quick to start in."""
+    kept = {key: value for key, value in os.environ.items() if key not in _UNWANTED}
+    return {**kept, "TERM": "xterm-256color", "PYTHONPYCACHEPREFIX": _BYTECODE.name, **changes}
 
 
 def toolwright(

@@ -1,12 +1,16 @@
-"""A folder with a user's files."""
+"""A folder with a user's files, and the command in this process, for what needs no other."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.commandline import write_tools
+from tests.cli.commandline import Ended, write_tools
+from toolwright.cli.main import main
+
+Here = Callable[..., Ended]
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +19,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("user")
     write_tools(made)
     return made
+
+
+@pytest.fixture
+def here(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Here:
+    """Run the command in this process, in that folder."""
+    monkeypatch.chdir(folder)
+
+    def run(*words: str) -> Ended:
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        out, err = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), out, err)
+
+    return run

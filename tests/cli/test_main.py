@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,27 +11,28 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commandline import environment, toolwright
+from tests.cli.conftest import Here
 from tests.shared import ROOT
-from toolwright.cli.main import COMMANDS
+from toolwright.cli.main import COMMANDS, main
 
 
-def test_help_lists_every_command_and_the_exit_codes(tmp_path: Path) -> None:
-    ended = toolwright("--help", cwd=tmp_path)
+def test_help_lists_every_command_and_the_exit_codes(here: Here) -> None:
+    ended = here("--help")
     assert ended.code == 0
     for name, (_, summary) in COMMANDS.items():
         assert re.search(rf"(?m)^  {name} +{re.escape(summary)}$", ended.out)
     assert "Exit codes: 0 done, 1 the tool or the model failed, 2 wrong usage" in ended.out
 
 
-def test_no_words_at_all_show_the_help(tmp_path: Path) -> None:
-    ended = toolwright(cwd=tmp_path)
+def test_no_words_at_all_show_the_help(here: Here) -> None:
+    ended = here()
     assert (ended.code, ended.out) == (2, "")
     assert "Commands:" in ended.err
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_of_a_command_begins_with_its_line_in_the_list(name: str, tmp_path: Path) -> None:
-    ended = toolwright(name, "--help", cwd=tmp_path)
+def test_the_help_of_a_command_begins_with_its_line_in_the_list(name: str, here: Here) -> None:
+    ended = here(name, "--help")
     assert ended.code == 0
     assert COMMANDS[name][1].rstrip(".") in ended.out
     assert "Exit codes" in ended.out
@@ -46,9 +48,9 @@ def test_the_help_of_a_command_begins_with_its_line_in_the_list(name: str, tmp_p
     ],
 )
 def test_wrong_usage_is_two_and_says_what_was_meant(
-    words: tuple[str, ...], said: str, tmp_path: Path
+    words: tuple[str, ...], said: str, here: Here
 ) -> None:
-    ended = toolwright(*words, cwd=tmp_path)
+    ended = here(*words)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
 
@@ -62,8 +64,8 @@ def test_a_bad_target_is_three_in_one_line(tmp_path: Path) -> None:
     )
 
 
-def test_the_version_is_printed_alone(tmp_path: Path) -> None:
-    ended = toolwright("--version", cwd=tmp_path)
+def test_the_version_is_printed_alone(here: Here) -> None:
+    ended = here("--version")
     assert ended.code == 0
     assert re.fullmatch(r"toolwright \d+\.\d+\.\d+\S*\n", ended.out)
 
@@ -114,3 +116,38 @@ def test_the_guide_names_every_command_and_every_exit_code() -> None:
     guide = (ROOT / "docs" / "cli.md").read_text("utf-8")
     assert [name for name in COMMANDS if f"## {name}" not in guide] == []
     assert [code for code in (0, 1, 2, 3, 130) if f"| {code} |" not in guide] == []
+
+
+def _examples(guide: str) -> list[tuple[str, str]]:
+    """Commands of the guide's console blocks, each with what it prints."""
+    found: list[tuple[str, str]] = []
+    for block in re.findall(r"(?ms)^```console\n(.*?)^```", guide):
+        for part in re.split(r"(?m)^\$ ", block)[1:]:
+            command, _, printed = part.partition("\n")
+            found.append((command, printed))
+    return found
+
+
+EXAMPLES = _examples((ROOT / "docs" / "cli.md").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(("command", "printed"), EXAMPLES, ids=[c for c, _ in EXAMPLES])
+def test_every_example_of_the_guide_prints_what_it_says(
+    command: str,
+    printed: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    guide = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    [tools] = re.findall(r"(?ms)^```python\n(.*?)^```", guide)
+    (tmp_path / "tools.py").write_text(tools, "utf-8")
+    (tmp_path / "missing_import.py").write_text("import nosuchpackage\n")
+    monkeypatch.chdir(tmp_path)
+    _, *words = shlex.split(command)
+    with pytest.raises(SystemExit):
+        main(words)
+    out, err = capfd.readouterr()
+    pattern = re.escape(printed).replace(re.escape("..."), "(?s:.*?)")
+    both = (out + err, err + out)  # two streams: their order on a screen is not kept here
+    assert any(re.fullmatch(pattern, text) for text in both), both

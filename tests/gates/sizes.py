@@ -18,6 +18,7 @@ NESTING = 4
 FRONT_DOORS: dict[str, str] = {
     "toolwright.agent.agent:Agent.__init__": "what an agent is made of, each by name",
     "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
+    "toolwright.cli.run:command": "the options of a command",
     "toolwright.context:Run.__init__": "what a run is given, each by name",
 }
 

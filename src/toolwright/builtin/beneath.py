@@ -17,6 +17,7 @@ import os
 import re
 import stat
 import sys
+import weakref
 from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -91,15 +92,7 @@ class Root:
             raise SetupError(f"The root {str(path)!r} is not a folder.")
         if os.open in os.supports_dir_fd:
             self._handle = os.open(self.path, _READ | getattr(os, "O_DIRECTORY", 0))
-
-    def close(self) -> None:
-        """Let the folder go."""
-        handle, self._handle = self._handle, -1
-        if handle >= 0:
-            os.close(handle)
-
-    def __del__(self) -> None:
-        self.close()
+            weakref.finalize(self, os.close, self._handle)
 
     def open_file(self, path: str) -> int:
         """Open a regular file for reading; the caller closes the descriptor.

@@ -39,6 +39,8 @@ ALL = "builtin"
 """The target that stands for all builtins."""
 DEMO = "demo"
 """The target that stands for all builtins with the fixture's weather, for machines offline."""
+_CLEAR = 0.15
+"""A name that is this much less alike than the nearest one is not meant."""
 LISTED = 12
 """Most names listed where no near one is found."""
 
@@ -295,10 +297,9 @@ def _collect(value: object, where: str) -> list[AnyTool]:
             return [_renamed(item, key, where) for key, item in value.items()]
         case list() | tuple() | set() | frozenset():
             return [item for each in value for item in _collect(each, where)]
-        case Tool():
-            raise SetupError(f"{where} is a method; name an object of its class instead")
-        case type():
-            raise SetupError(f"{where} is a class; name an object of it, or a function")
+    if isinstance(value, Tool | type):
+        what = "a method" if isinstance(value, Tool) else "a class"
+        raise SetupError(f"{where} is {what}; name an object of the class instead")
     if bound := _bound(value):
         return bound
     if callable(value):
@@ -337,6 +338,8 @@ def did_you_mean(wrong: str, names: Iterable[str]) -> str:
     known: Sequence[str] = [name for name in names if not name.startswith("__")]
     near = difflib.get_close_matches(wrong, known, 3)
     if near:
+        likeness = [difflib.SequenceMatcher(None, wrong, name).ratio() for name in near]
+        near = [n for n, ratio in zip(near, likeness, strict=True) if ratio > likeness[0] - _CLEAR]
         return f"did you mean {' or '.join(map(repr, near))}?"
     more = " ..." if len(known) > LISTED else ""
     return f"there is {', '.join(known[:LISTED])}{more}" if known else "there is none"

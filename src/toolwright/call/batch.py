@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolwright.approval import Ticket
-from toolwright.call.failure import interrupted
+from toolwright.call.failure import failed, interrupted
 from toolwright.call.pipeline import Finds, run_call
-from toolwright.call.stop import GRACE
+from toolwright.call.stop import GIVE_UP, GRACE, not_started
 from toolwright.context import Run
 from toolwright.errors import Suspend, ToolwrightError
 from toolwright.events import ToolFinished, ToolStarted
 from toolwright.messages import ToolCall, ToolMessage
+
+Fatal = BaseException | None
 
 
 class Batch:
@@ -21,7 +23,8 @@ class Batch:
 
     Each call gets a task and they all run at once, up to `width` of them; a call of a
     `sequential` tool waits for those before it and holds back those after it. Tasks are counted
-    down by their done-callbacks, so the cost of a call does not grow with the batch.
+    down by their done-callbacks, so the cost of a call does not grow with the batch. A single call
+    needs no task of its own.
 
     Args:
         calls: In the model's order.
@@ -44,10 +47,10 @@ class Batch:
         self._width = width or len(calls)
         self._results: list[ToolMessage | None] = [None] * len(calls)
         self._waiting = list(range(len(calls) - 1, -1, -1))
-        self._tasks: dict[asyncio.Task[tuple[ToolMessage, BaseException | None]], int] = {}
+        self._tasks: dict[asyncio.Task[Fatal], int] = {}
         self._barrier = False
         self._done: asyncio.Future[None] | None = None
-        self._fatal: BaseException | None = None
+        self._fatal: Fatal = None
         self._tickets: dict[int, Ticket] = {}
 
     @property
@@ -72,29 +75,31 @@ class Batch:
         """
         if len(self.calls) == 1 and not self._run.cancel.cancelled:
             self._waiting.clear()
-            self._take(0, *await run_call(self.calls[0], self._tools, self._run))
-            return self._whole()
+            self._fatal = await self._answer(0)
+        else:
+            await self._run_together()
+        if self._fatal is not None:
+            raise self._fatal
+        return self.results
+
+    async def _answer(self, index: int) -> Fatal:
+        self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
+        if isinstance(fatal, Suspend):
+            self._tickets[index] = fatal.ticket
+            return None
+        return fatal
+
+    async def _run_together(self) -> None:
         self._done = asyncio.get_running_loop().create_future()
         self._start()
         try:
             if self._tasks:
                 await self._done
         except asyncio.CancelledError as error:
-            await self._stop(error)
-        self._skip_waiting()
-        return self._whole()
-
-    def _take(self, index: int, message: ToolMessage, fatal: BaseException | None) -> None:
-        if isinstance(fatal, Suspend):
-            self._tickets[index] = fatal.ticket
-            return
-        self._results[index] = message
-        self._fatal = self._fatal or fatal
-
-    def _whole(self) -> list[ToolMessage]:
-        if self._fatal is not None:
-            raise self._fatal
-        return self.results
+            self._fatal = error
+            await self._stop()
+        while self._waiting:
+            self._skip(self._waiting.pop())
 
     def _start(self) -> None:
         """Start what may start now."""
@@ -103,13 +108,12 @@ class Batch:
             if self._run.cancel.cancelled or self._fatal is not None:
                 return
             index = self._waiting[-1]
-            call = self.calls[index]
-            if self._is_sequential(call):
+            if self._is_sequential(self.calls[index]):
                 if self._tasks:
                     return
                 self._barrier = True
             self._waiting.pop()
-            task = loop.create_task(run_call(call, self._tools, self._run))
+            task = loop.create_task(self._answer(index))
             self._tasks[task] = index
             task.add_done_callback(self._ended)
 
@@ -119,44 +123,42 @@ class Batch:
         except ToolwrightError:
             return False
 
-    def _ended(self, task: asyncio.Task[tuple[ToolMessage, BaseException | None]]) -> None:
+    def _ended(self, task: asyncio.Task[Fatal]) -> None:
         index = self._tasks.pop(task)
         self._barrier = False
-        if task.cancelled():
-            self._results[index] = interrupted(self.calls[index], self.calls[index].name)
-        elif (error := task.exception()) is not None:
-            self._results[index] = interrupted(self.calls[index], self.calls[index].name)
-            self._fatal = self._fatal or error
-        else:
-            message, fatal = task.result()
-            stopped = isinstance(fatal, asyncio.CancelledError)  # by ourselves: see `_stop`
-            self._take(index, message, None if stopped else fatal)
+        if self._results[index] is None:  # it was cancelled before its first step
+            self._skip(index)
+        fatal = None if task.cancelled() else task.exception() or task.result()
+        if fatal is not None and not isinstance(fatal, asyncio.CancelledError):
+            self._fatal = self._fatal or fatal
+            if not isinstance(fatal, Exception):  # the program shall end: nobody is waited for
+                self._give_up()
         if self._waiting:
             self._start()
         if not self._tasks and self._done is not None and not self._done.done():
             self._done.set_result(None)
 
-    async def _stop(self, error: BaseException) -> None:
-        """Cancel what runs, and give it the time to clean up."""
-        self._fatal = error
-        for task in list(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(list(self._tasks), timeout=2 * GRACE)
+    def _give_up(self) -> None:
+        for task in self._tasks:
+            task.cancel(GIVE_UP)
 
-    def _skip_waiting(self) -> None:
-        """Answer the calls that never started."""
-        while self._waiting:
-            index = self._waiting.pop()
-            call = self.calls[index]
-            message = _not_started(call, self._run.cancel.reason)
-            self._results[index] = message
-            if self._run.listeners:
-                self._run.emit(ToolStarted(*self._run.next(), call.id, call))
-                self._run.emit(ToolFinished(*self._run.next(), call.id, message))
+    async def _stop(self) -> None:
+        """Cancel what runs, and wait until it has cleaned up, however often we are cancelled."""
+        loop = asyncio.get_running_loop()
+        self._give_up()
+        end = loop.time() + 2 * GRACE
+        while self._tasks and (left := end - loop.time()) > 0:
+            try:
+                await asyncio.wait(list(self._tasks), timeout=left)
+            except asyncio.CancelledError as again:
+                self._fatal = again
 
-
-def _not_started(call: ToolCall, reason: str) -> ToolMessage:
-    why = f": {reason}" if reason else ""
-    text = f"The call of {call.name!r} was not started, because its run was cancelled{why}."
-    return ToolMessage(text, call.id, call.name, "error", "cancelled")
+    def _skip(self, index: int) -> None:
+        """Answer a call that never started."""
+        call, run = self.calls[index], self._run
+        if run.listeners:
+            run.emit(ToolStarted(*run.next(), call.id, call))
+        message = failed(call, None, not_started(call.name, run.cancel.reason), 0.0)
+        self._results[index] = message
+        if run.listeners:
+            run.emit(ToolFinished(*run.next(), call.id, message))

@@ -9,14 +9,18 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextvars
+import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from toolwright.call.stop import GIVE_UP, GRACE
 from toolwright.errors import SetupError
 
 T = TypeVar("T")
+
+log = logging.getLogger("toolwright")
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
@@ -57,8 +61,8 @@ def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     try:
         return done.result()
     except KeyboardInterrupt:
-        loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
-        concurrent.futures.wait([done], timeout=5.0)
+        loop.call_soon_threadsafe(lambda: [task.cancel(GIVE_UP) for task in tasks])
+        concurrent.futures.wait([done], timeout=5 * GRACE)
         raise
 
 
@@ -74,8 +78,19 @@ def _running_loop() -> asyncio.AbstractEventLoop:
     with _lock:
         if _loop is None or _loop.is_closed():
             _loop = asyncio.new_event_loop()
-            threading.Thread(target=_loop.run_forever, name="toolwright-loop", daemon=True).start()
+            threading.Thread(
+                target=_serve, args=(_loop,), name="toolwright-loop", daemon=True
+            ).start()
         return _loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop, whatever a task in it raises: `KeyboardInterrupt` and its like end loops."""
+    while not loop.is_closed():
+        try:
+            loop.run_forever()
+        except (KeyboardInterrupt, SystemExit) as error:
+            log.warning("a task on toolwright's own event loop raised this", exc_info=error)
 
 
 def _forget_after_fork() -> None:

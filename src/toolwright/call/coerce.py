@@ -101,9 +101,20 @@ class _Run:
             within: Identities of the schemas passed for this same value: a reference that
                 leads back to one of them adds nothing.
         """
-        if not isinstance(schema, Mapping) or id(schema) in within:
+        if not isinstance(schema, (dict, Mapping)) or id(schema) in within:
             return value
-        within = (*within, id(schema))
+        if not _COMPOSED.isdisjoint(schema):
+            value = self._composed(value, schema, path, (*within, id(schema)))
+        if not _TYPED.isdisjoint(schema):
+            value = self._typed(value, schema, path)
+        if isinstance(value, dict):
+            return self._object(value, schema, path)
+        return self._array(value, schema, path) if isinstance(value, list) else value
+
+    def _composed(
+        self, value: object, schema: Schema, path: Path, within: tuple[int, ...]
+    ) -> object:
+        """The value as the schemas that a schema is composed of want it."""
         if "$ref" in schema:
             value = self.at(value, resolve(schema["$ref"], self.root), path, within)
         for part in _schemas(schema, "allOf"):
@@ -111,23 +122,24 @@ class _Run:
         for keyword in ("anyOf", "oneOf"):
             if branches := _schemas(schema, keyword):
                 value = self._union(value, branches, path, within)
-        if schema.keys() & _TYPED:
-            value = self._typed(value, schema, path)
-        if isinstance(value, dict):
-            return self._object(value, schema, path)
-        return self._array(value, schema, path) if isinstance(value, list) else value
+        return value
 
     def _union(
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
     ) -> object:
         """Follow the one branch that takes the value; else the one change some branch allows."""
+        branches = [each for each in branches if id(self._target(each)) not in within]
         taking = [branch for branch in branches if accepts(value, branch, self.root)]
+        if not taking:
+            return self._changed_for(value, branches, path, within)
         if len(taking) > 1 and isinstance(value, dict):
             taking = [branch for branch in taking if self._fits(value, branch)]
-        if len(taking) == 1:
-            return self.at(value, taking[0], path, within)
-        if taking or any(accepts(value, branch, self.root) for branch in branches):
-            return value
+        return self.at(value, taking[0], path, within) if len(taking) == 1 else value
+
+    def _changed_for(
+        self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
+    ) -> object:
+        """The value as some branch would change it, if there is only one such reading."""
         tried: list[tuple[object, list[Coercion]]] = []
         for branch in branches:
             attempt = _Run(self.root)
@@ -142,10 +154,7 @@ class _Run:
 
     def _fits(self, value: dict[str, object], branch: object) -> bool:
         """Whether an object has what a branch requires, and the branch's fixed values."""
-        for _ in range(8):
-            if not isinstance(branch, Mapping) or "$ref" not in branch:
-                break
-            branch = resolve(branch["$ref"], self.root)
+        branch = self._target(branch)
         if not isinstance(branch, Mapping):
             return True
         required, properties = branch.get("required"), branch.get("properties")
@@ -156,6 +165,14 @@ class _Run:
             for name, each in properties.items()
             if name in value and isinstance(each, Mapping)
         )
+
+    def _target(self, branch: object) -> object:
+        """What a branch that is a reference stands for."""
+        for _ in range(8):
+            if not isinstance(branch, Mapping) or "$ref" not in branch:
+                break
+            branch = resolve(branch["$ref"], self.root)
+        return branch
 
     def _typed(self, value: object, schema: Schema, path: Path) -> object:
         wanted = schema.get("type")
@@ -175,14 +192,16 @@ class _Run:
 
     def _object(self, value: dict[str, object], schema: Schema, path: Path) -> dict[str, object]:
         properties = schema.get("properties")
-        properties = properties if isinstance(properties, Mapping) else {}
+        properties = properties if isinstance(properties, (dict, Mapping)) else {}
         others = schema.get("additionalProperties")
-        if not properties and not isinstance(others, Mapping):
+        if not properties and not isinstance(others, (dict, Mapping)):
             return value
         required = schema.get("required")
         changed = value
         for name, item in value.items():
             each = properties.get(name, others)
+            if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), _NOTHING):
+                continue  # most values are of the very type advertised
             if item is None and name in properties and not accepts(None, each, self.root):
                 if isinstance(required, list) and name in required:
                     continue
@@ -221,7 +240,9 @@ class _Run:
 
 # — one value —
 
+_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
 _TYPED = frozenset({"type", "enum", "const"})
+_SCALARS: Mapping[type, object] = {str: "string", int: "integer", bool: "boolean"}
 _NOTHING = object()
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,307})", re.A)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,307})(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?", re.A)

@@ -7,10 +7,8 @@ from typing import Any
 
 from toolwright.call.bridge import run_sync
 from toolwright.call.failure import failed
-from toolwright.call.invoke import invoke
-from toolwright.call.step import compose
-from toolwright.call.toolset import Toolset
-from toolwright.call.validate import prepare, revalidate
+from toolwright.call.toolset import Toolset, handler_of
+from toolwright.call.validate import prepare
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool, lend
 from toolwright.errors import CallError, InvalidArguments, RunStopped, ToolError
@@ -27,7 +25,7 @@ class Direct:
             [message] = await Toolset([tool]).run([call], run)
             return message
         call = ToolCall("", tool.name, _arguments(tool, value))
-        handle = compose(tool.steps, invoke, revalidate)
+        handle = handler_of(tool)
         context = ToolContext(call, tool.name, run)
         try:
             return await handle(prepare(call, tool), context)

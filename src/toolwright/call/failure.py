@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections.abc import Mapping
 
 from toolwright.call.render import clean, shorten
 from toolwright.define.tool import AnyTool, ErrorHandler
-from toolwright.errors import CallError, Crashed, InvalidArguments, MalformedArguments, ToolError
+from toolwright.errors import (
+    CallError,
+    Crashed,
+    InvalidArguments,
+    MalformedArguments,
+    ToolError,
+    describe,
+)
 from toolwright.messages import ToolCall, ToolMessage
 
 MASKED = (
@@ -15,6 +23,8 @@ MASKED = (
     "try another way or say that it did not work."
 )
 TEXT_LIMIT = 10_000
+
+log = logging.getLogger("toolwright")
 
 
 def failed(
@@ -37,18 +47,19 @@ def failed(
         else:
             return interrupted(call, name, duration)
     details: Mapping[str, object] = error.details
-    text = error.text
+    text = str(error.text)
     handler = _handler(tool, error)
     if handler is not True:
         details = {**details, "error": text}
         text = _handled(handler, error, name)
-    if isinstance(error, Crashed) and error.__cause__ is not None:
-        cause = error.__cause__
+    cause = error.__cause__
+    if isinstance(cause, Exception):
         details = {
             **details,
             "exception": type(cause).__name__,
             "traceback": "".join(traceback.format_exception(cause)),
         }
+        log.warning("%r failed: %s", name, error.kind, exc_info=cause)
     if len(text) > TEXT_LIMIT:
         text = shorten(text, TEXT_LIMIT)
     return ToolMessage(clean(text), call.id, name, "error", error.kind, None, details, duration)
@@ -63,7 +74,7 @@ def interrupted(call: ToolCall, name: str, duration: float = 0.0) -> ToolMessage
 
 def crashed(error: Exception) -> Crashed:
     """What is told of an exception that nobody meant for the model."""
-    crash = Crashed(f"{type(error).__name__}: {error}")
+    crash = Crashed(describe(error))
     crash.__cause__ = error
     return crash
 

@@ -5,16 +5,26 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import aclosing, closing
 from typing import Any
 
-from toolwright.call.stop import Stop, run_coroutine
+from toolwright.call.stop import Stop, cancelled_itself, not_started, run_coroutine
 from toolwright.call.threads import ThreadPool, shared_pool
 from toolwright.context import ToolContext
 from toolwright.define.inject import inject
 from toolwright.define.signature import MISSING, VAR_POSITIONAL, Parameter
 from toolwright.define.tool import AnyTool, Prepared
-from toolwright.errors import Cancelled, Crashed, InvalidOutput, LimitReached, TimedOut, ToolError
+from toolwright.errors import (
+    Cancelled,
+    Crashed,
+    InvalidOutput,
+    LimitReached,
+    SetupError,
+    TimedOut,
+    ToolError,
+    describe,
+)
 from toolwright.messages import ToolMessage, ToolOutput
 
 
@@ -26,17 +36,19 @@ async def invoke(
     Raises:
         ToolError: the author's own.
         Crashed: the body raised anything else; `__cause__` is that exception.
-        TimedOut, Cancelled: it was stopped.
+        TimedOut, Cancelled: it was stopped, or never started because the run was cancelled.
         InvalidOutput: its result breaks the output schema.
-        InjectionError: the program gave no value for a parameter.
+        SetupError: the program gave no value for a parameter, or the body made a mistake of the
+            kind no model can mend.
     """
     tool = prepared.tool
-    values: dict[str, Any] = prepared.arguments
+    if context.run.cancel.cancelled:
+        raise not_started(tool.name, context.run.cancel.reason)
+    values: Mapping[str, Any] = prepared.arguments
     if tool.injected:
-        values = {**values}
         if tool.timeout is not None:
             context.set_deadline(tool.timeout)
-        inject(tool.injected, values, context)
+        values = inject(tool.injected, values, context)
     args: tuple[Any, ...] = ()
     if tool.positional:
         args, values = arrange(tool.positional, values)
@@ -47,21 +59,17 @@ async def invoke(
             value = await _run_other(
                 tool, functools.partial(tool.function, *args, **values), context, pool
             )
-    except (ToolError, TimedOut, Cancelled, LimitReached):
+    except (ToolError, TimedOut, Cancelled, LimitReached, SetupError):
         raise
-    except asyncio.CancelledError:
-        if _cancelled_from_outside():
-            raise
-        raise Cancelled(f"{tool.name!r} cancelled itself before it had a result.") from None
     except Exception as error:
-        raise Crashed(f"{type(error).__name__}: {error}") from error
+        raise Crashed(describe(error)) from error
     if tool.output is not None:
         _check_output(tool, value)
     return value
 
 
 def arrange(
-    positional: tuple[Parameter, ...], values: dict[str, Any]
+    positional: tuple[Parameter, ...], values: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Split validated values into positional and keyword arguments.
 
@@ -104,20 +112,25 @@ async def _run_in_thread(
     pool: ThreadPool | None,
 ) -> object:
     threads = pool or shared_pool()
-    context.bind(asyncio.get_running_loop())
-    job = threads.submit(body)
+    cancel = context.run.cancel
+
+    def start() -> object:
+        if cancel.cancelled:  # while it waited for a thread
+            raise not_started(tool.name, cancel.reason)
+        return body()
 
     def halt() -> None:
         threads.abandon(job)
         if not job.future.done():
             job.future.set_exception(stop.error(running=job.started))
 
-    stop = Stop(context, tool.timeout, halt)
-    if tool.timeout is not None:
-        context.set_deadline(tool.timeout)
+    job = threads.submit(start)
+    stop = Stop(context, tool.timeout, job.future.get_loop(), halt)
     try:
         return await job.future
     except asyncio.CancelledError:
+        if not job.future.cancelled():  # it is the body's
+            raise cancelled_itself(tool.name) from None
         threads.abandon(job)
         raise
     finally:
@@ -128,30 +141,32 @@ async def _await(value: Awaitable[object]) -> object:
     return await value
 
 
-async def _collect(items: AsyncIterable[object], context: ToolContext[Any]) -> object:
+async def _collect(items: AsyncGenerator[object, None], context: ToolContext[Any]) -> object:
     """Gather what an async generator yields; each item is progress."""
     collected = []
-    async for item in items:
-        collected.append(item)
-        context.progress(str(item), done=len(collected))
+    async with aclosing(items):
+        async for item in items:
+            collected.append(item)
+            context.progress(str(item), done=len(collected))
     return _joined(collected)
 
 
-def _collect_sync(body: Callable[[], Iterable[object]], context: ToolContext[Any]) -> object:
+def _collect_sync(
+    body: Callable[[], Generator[object, None, None]], context: ToolContext[Any]
+) -> object:
+    """The same in a thread; a call that was given up ends at the generator's next item."""
     collected = []
-    for item in body():
-        collected.append(item)
-        context.progress(str(item), done=len(collected))
+    with closing(body()) as items:
+        for item in items:
+            if context.ended:
+                break
+            collected.append(item)
+            context.progress(str(item), done=len(collected))
     return _joined(collected)
 
 
 def _joined(items: list[object]) -> object:
     return "".join(map(str, items)) if all(isinstance(i, str) for i in items) else items
-
-
-def _cancelled_from_outside() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _check_output(tool: AnyTool, value: object) -> None:

@@ -43,8 +43,9 @@ def note(run: Run[Any], call: ToolCall, message: ToolMessage) -> None:
 
 
 def _key(call: ToolCall) -> tuple[str, str]:
+    """What makes two calls the same; whatever a wire has put in the place of arguments."""
     arguments = call.arguments
-    return call.name, arguments if isinstance(arguments, str) else repr(sorted(arguments.items()))
+    return call.name, arguments if isinstance(arguments, str) else repr(arguments)
 
 
 class Budget:

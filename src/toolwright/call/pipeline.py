@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Protocol
@@ -14,7 +13,7 @@ from toolwright.call.step import Handler
 from toolwright.call.validate import prepare
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool
-from toolwright.errors import Disabled, RunStopped, SetupError, Suspend
+from toolwright.errors import RunStopped, SetupError, Suspend
 from toolwright.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
 from toolwright.messages import ToolCall, ToolMessage
 from toolwright.record import record
@@ -43,12 +42,12 @@ class Finds(Protocol):
 async def run_call(
     call: ToolCall, tools: Finds, run: Run[Any]
 ) -> tuple[ToolMessage, BaseException | None]:
-    """Run one call.
+    """Run one call, whatever happens.
 
     Returns:
-        Its result, failed or not: whatever can go wrong inside a call is in it. And what must be
-        raised once every call of the turn has its result, if anything: cancellation from outside,
-        `KeyboardInterrupt`, a `SetupError`, the exception of a guard that ends the run. With a
+        Its result, failed or not; and what must be raised once every call of the turn has its
+        result: a mistake of the program (`SetupError`), a cancellation from outside,
+        `KeyboardInterrupt` and its like, the exception of a guard that ends the run. With a
         `Suspend` the call has no result yet.
     """
     started = perf_counter()
@@ -66,8 +65,6 @@ async def run_call(
         if prepared.changes and run.listeners:
             run.emit(Coerced(*run.next(), call.id, prepared.changes))
         context = ToolContext(call, tool.name, run)
-        if tool.enabled is not True:
-            await _check_enabled(tool, context)
         value = await entry.handle(prepared, context)
         message = render(prepared, value, perf_counter() - started)
     except BaseException as error:
@@ -91,12 +88,3 @@ def _fatal(error: BaseException) -> BaseException | None:
     if isinstance(error, RunStopped):
         return error.error
     return error if isinstance(error, SetupError) or not isinstance(error, Exception) else None
-
-
-async def _check_enabled(tool: AnyTool, context: ToolContext[Any]) -> None:
-    enabled = tool.enabled
-    if callable(enabled):
-        answer = enabled(context)
-        enabled = await answer if inspect.isawaitable(answer) else bool(answer)
-    if not enabled:
-        raise Disabled(f"The tool {tool.name!r} is not available now.")

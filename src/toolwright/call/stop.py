@@ -1,25 +1,43 @@
-"""Stopping a body that waits: at its deadline, or when the run is cancelled.
+"""Stopping a body that waits: at its deadline, when the run is cancelled, or with its whole turn.
 
-Both arrive as a strike. A strike says why before it cancels the task, so that the cancellation it
-causes is told from one that comes from outside: ours becomes a result, the other propagates.
+A body runs in the task of whoever awaits it, driven here step by step instead of by a bare
+`await`. So nothing is watched until it waits for the first time, and a body that will not stop can
+be left behind.
+
+Deadline and cancel token arrive as a strike. A strike says why before it cancels the task, and
+the task's count of cancellations (`Task.cancelling`) tells whether somebody else has cancelled it
+too: ours becomes a result, the other propagates. Strikes are taken back afterwards, so
+`asyncio.timeout` and `TaskGroup` inside and outside of bodies keep counting rightly.
+
+A body that was struck has `GRACE` seconds to clean up. Then it moves to a task of its own and its
+call is answered without it. What it waits for cannot hold it either: other tasks, which may ignore
+their cancellation, are waited for beside it (`_Watch.beside`), never by the task itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import logging
 import threading
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import Any, Literal, cast
+from contextlib import suppress
+from typing import Any, Literal, TypeGuard, cast
 
+from toolwright.call.step import Handler
 from toolwright.context import ToolContext
-from toolwright.errors import Cancelled, TimedOut
+from toolwright.define.tool import Prepared
+from toolwright.errors import CallError, Cancelled, TimedOut
 
 GRACE = 1.0
 """Seconds a body may take to clean up after it was told to stop."""
 
+GIVE_UP = "toolwright: end within the time of grace"
+"""Message for `Task.cancel` that also gives a body which resists only `GRACE` seconds."""
+
 Reason = Literal["", "timeout", "cancelled"]
+
+log = logging.getLogger("toolwright")
 
 
 class Deadlines:
@@ -74,36 +92,47 @@ class Stop:
     Args:
         context: The call.
         timeout: Seconds it may take; None for ever.
+        loop: Where it runs.
         halt: Called once, in the loop, when it must stop.
+
+    Attributes:
+        reason: Why it must stop; empty if it need not.
     """
 
-    __slots__ = ("_forget", "_halt", "_loop", "_timed", "context", "reason", "timeout")
+    __slots__ = ("_closed", "_forget", "_halt", "_loop", "_timeout", "context", "reason")
 
     def __init__(
-        self, context: ToolContext[Any], timeout: float | None, halt: Callable[[], object]
+        self,
+        context: ToolContext[Any],
+        timeout: float | None,
+        loop: asyncio.AbstractEventLoop,
+        halt: Callable[[], object],
     ) -> None:
         self.reason: Reason = ""
         self.context = context
-        self.timeout = timeout
+        self._timeout = timeout
+        self._loop = loop
         self._halt = halt
-        self._loop = asyncio.get_running_loop()
-        self._timed = timeout is not None
+        self._closed = False
         if timeout is not None:
-            deadlines(self._loop).add(self, timeout, self._loop)
+            context.set_deadline(timeout)
+            deadlines(loop).add(self, timeout, loop)
         self._forget = context.run.cancel.watch(self._cancelled)
 
     def _cancelled(self) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has closed: nothing is left to stop
+        with suppress(RuntimeError):  # the loop has closed: there is nothing left to stop
             self._loop.call_soon_threadsafe(self.strike, "cancelled")
 
     def strike(self, reason: Reason) -> None:
-        if not self.reason:
+        """Say why, and halt; only the first strike counts, and none after the end."""
+        if not (self.reason or self._closed):
             self.reason = reason
             self._halt()
 
     def close(self) -> None:
         """Stop watching."""
-        if self._timed:
+        self._closed = True
+        if self._timeout is not None:
             deadlines(self._loop).remove(self)
         self._forget()
 
@@ -119,16 +148,32 @@ class Stop:
             else "Its work was stopped; what it had already done stays done."
         )
         details = {"may_still_be_running": running}
+        name = self.context.tool_name
         if self.reason == "timeout":
-            text = f"{self.context.tool_name!r} did not finish within {self.timeout:g} seconds."
+            text = f"{name!r} did not finish within {self._timeout:g} seconds."
             return TimedOut(f"{text} {still}", details)
         why = self.context.run.cancel.reason
-        text = f"{self.context.tool_name!r} was cancelled{': ' + why if why else ''}."
-        return Cancelled(f"{text} {still}", details)
+        return Cancelled(f"{name!r} was cancelled{': ' + why if why else ''}. {still}", details)
 
 
-_abandoned: set[asyncio.Task[object]] = set()
-"""Bodies that resisted being stopped; kept here so that they are not collected in mid-work."""
+def cancelled_itself(name: str) -> Cancelled:
+    """What the model is told of a body that nobody but itself has cancelled."""
+    return Cancelled(f"{name!r} cancelled itself before it had a result.")
+
+
+def not_started(name: str, reason: str) -> Cancelled:
+    """What the model is told of a call that came after the cancel.
+
+    Args:
+        name: Of the tool.
+        reason: Why the run was cancelled; may be empty.
+    """
+    why = f": {reason}" if reason else ""
+    text = f"{name!r} was not started, because its run was cancelled{why}."
+    return Cancelled(text, {"may_still_be_running": False})
+
+
+# — coroutines —
 
 
 def run_coroutine(
@@ -136,11 +181,22 @@ def run_coroutine(
 ) -> Awaitable[object]:
     """Await a body under its deadline and the run's cancel token.
 
-    The body runs in the caller's task. Nothing is watched until it waits for the first time, so a
-    body that never waits pays for nothing. One that goes on after it was told to stop, and after
-    `GRACE` seconds to clean up, moves to a task of its own and is waited for no longer.
+    Raises:
+        TimedOut, Cancelled: it was stopped, or it cancelled itself.
+        asyncio.CancelledError: somebody else cancelled the task, whatever the body made of it.
+        BaseException: what the body raised otherwise.
     """
     return _drive(body, context, timeout)
+
+
+def watched(handler: Handler) -> Handler:
+    """A handler whose steps, too, are stopped by the run's cancel token."""
+
+    async def watching(prepared: Prepared, context: ToolContext[Any]) -> object:
+        inner = cast("Coroutine[Any, Any, object]", handler(prepared, context))
+        return await run_coroutine(inner, context, None)
+
+    return watching
 
 
 @types.coroutine
@@ -151,75 +207,159 @@ def _drive(
         waiting = body.send(None)
     except StopIteration as ended:
         return ended.value
-    task = cast("asyncio.Task[object]", asyncio.current_task())
-    struck_before = task.cancelling()
-    stop = Stop(context, timeout, task.cancel)
-    if timeout is not None:
-        context.set_deadline(timeout)
-    grace: asyncio.TimerHandle | None = None
+    except asyncio.CancelledError:  # before the first wait nobody but the body can have raised it
+        raise cancelled_itself(context.tool_name) from None
+    watch = _Watch(context, timeout)
     try:
         while True:
+            watch.count_own()
             try:
-                yield waiting
+                if type(waiting) is asyncio.Future:
+                    yield waiting
+                else:
+                    yield from watch.beside(waiting)
             except BaseException as error:
-                if stop.reason and grace is not None:
-                    _abandon(body, error)
-                    raise stop.error(running=True) from None
-                if stop.reason:
-                    grace = asyncio.get_running_loop().call_later(GRACE, task.cancel)
+                if watch.is_over(error):
+                    raise watch.leave(body, error) from None
                 waiting = body.throw(error)
             else:
                 waiting = body.send(None)
     except StopIteration as ended:
-        if stop.reason:
-            raise stop.error(running=False) from None
+        watch.judge(None)
         return ended.value
-    except asyncio.CancelledError:
-        if stop.reason and _only_ours(task, struck_before, grace):
-            raise stop.error(running=False) from None
+    except (asyncio.CancelledError, Exception) as error:
+        watch.judge(error)
         raise
     finally:
-        stop.close()
-        if grace is not None:
-            grace.cancel()
-        _settle(task, stop, struck_before)
+        watch.close()
 
 
-def _only_ours(task: asyncio.Task[object], before: int, grace: asyncio.TimerHandle | None) -> bool:
-    """Whether nobody else has asked this task to stop: each of our strikes counts one."""
-    return task.cancelling() <= before + 1 + (grace is not None and _fired(grace))
+class _Watch:
+    """The task in which a body waits, and who has asked it to stop.
+
+    Of the cancellations the task counts, those since the body began are ours (strikes), the body's
+    own (it cancelled the task it runs in), or foreign.
+    """
+
+    __slots__ = ("_before", "_grace", "_loop", "_ours", "_over", "_own", "_stop", "_task")
+
+    def __init__(self, context: ToolContext[Any], timeout: float | None) -> None:
+        self._task = task = cast("asyncio.Task[object]", asyncio.current_task())
+        self._loop = task.get_loop()
+        self._before = task.cancelling() - _is_marked(task)
+        self._ours = self._own = 0
+        self._grace: asyncio.TimerHandle | None = None
+        self._over = False
+        self._stop = Stop(context, timeout, self._loop, self._strike)
+
+    def count_own(self) -> None:
+        """Note whether the step the body just took has cancelled its own task."""
+        self._own += _is_marked(self._task)
+
+    def beside(self, waiting: Any) -> Generator[Any, Any, None]:
+        """Wait for what is no plain future, and may ignore that it is cancelled.
+
+        As the task would: a cancellation is passed on to what is waited for, and reaches the body
+        only if that is refused. But when the time of grace is over the wait ends.
+        """
+        if not _is_future_of(waiting, self._loop):
+            yield waiting
+            return
+        waiting._asyncio_future_blocking = False  # as a task does that takes a future on
+        while not waiting.done():
+            turn: asyncio.Future[None] = self._loop.create_future()
+            waiting.add_done_callback(lambda _, turn=turn: turn.done() or turn.set_result(None))
+            try:
+                yield from turn
+            except asyncio.CancelledError as error:
+                if self.is_over(error) or not waiting.cancel(*error.args[:1]):
+                    raise
+
+    def is_over(self, error: BaseException) -> bool:
+        """Take in what the task was sent; whether the body has had its time of grace."""
+        if isinstance(error, asyncio.CancelledError):
+            task = cast("asyncio.Task[object]", asyncio.current_task())
+            if task is not self._task:  # an outer body was left behind, and this one in it
+                self._task, self._before, self._ours, self._own = task, task.cancelling(), 0, 0
+            if GIVE_UP in error.args:
+                self._give_grace()
+        return self._over
+
+    def leave(self, body: Coroutine[Any, Any, object], error: BaseException) -> BaseException:
+        """Let the body go on in a task of its own; what its call ends with."""
+        task = self._loop.create_task(_go_on(body, error))
+        _left_behind.add(task)
+        task.add_done_callback(_forget)
+        return self._stop.error(running=True) if self._stop.reason else error
+
+    def judge(self, error: BaseException | None) -> None:
+        """Take our strikes back, and raise what they, or others, mean for the outcome.
+
+        Args:
+            error: What came out of the body; None if it returned.
+        """
+        for _ in range(self._ours + self._own):
+            if self._task.cancelling() > self._before:
+                self._task.uncancel()
+        if self._task.cancelling() > self._before:
+            if not isinstance(error, asyncio.CancelledError):
+                raise asyncio.CancelledError from error
+        elif self._stop.reason and not isinstance(error, CallError):
+            cause = None if isinstance(error, asyncio.CancelledError) else error
+            raise self._stop.error(running=False) from cause
+        elif isinstance(error, asyncio.CancelledError):
+            raise cancelled_itself(self._stop.context.tool_name) from None
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop.close()
+        if self._grace is not None:
+            self._grace.cancel()
+
+    def _strike(self) -> None:
+        self._ours += 1
+        self._task.cancel()
+        self._give_grace()
+
+    def _give_grace(self) -> None:
+        if self._grace is None:
+            self._grace = self._loop.call_later(GRACE, self._end_grace)
+
+    def _end_grace(self) -> None:
+        self._grace = None
+        if self._stop.reason or self._task.cancelling() > self._before + self._own:
+            self._over = True
+            self._ours += 1
+            self._task.cancel()
 
 
-def _fired(handle: asyncio.TimerHandle) -> bool:
-    return handle.when() <= asyncio.get_running_loop().time()
+def _is_marked(task: asyncio.Task[object]) -> bool:
+    """Whether a task that is running was cancelled in this very step: nobody but itself could."""
+    return bool(getattr(task, "_must_cancel", False))
 
 
-def _settle(task: asyncio.Task[object], stop: Stop, before: int) -> None:
-    """Take our own strikes back, so that the task is not seen as cancelled from outside."""
-    if stop.reason:
-        while task.cancelling() > before:
-            task.uncancel()
+def _is_future_of(waiting: object, loop: asyncio.AbstractEventLoop) -> TypeGuard[Any]:
+    return isinstance(waiting, asyncio.Future) and waiting.get_loop() is loop
 
 
-def _abandon(body: Coroutine[Any, Any, object], error: BaseException) -> None:
-    task = asyncio.get_running_loop().create_task(_resist(body, error))
-    _abandoned.add(task)
-    task.add_done_callback(_abandoned.discard)
-    task.add_done_callback(_look)
+_left_behind: set[asyncio.Task[object]] = set()
+"""Bodies that resisted being stopped; kept here so that they are not collected in mid-work."""
 
 
-def _look(task: asyncio.Task[object]) -> None:
-    """Fetch an abandoned body's exception: its call was answered long ago."""
-    if not task.cancelled():
-        task.exception()
+def _forget(task: asyncio.Task[object]) -> None:
+    _left_behind.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.warning("a body failed after its call was given up", exc_info=error)
 
 
-async def _resist(body: Coroutine[Any, Any, object], error: BaseException) -> object:
-    return await _go_on(body, error)
+async def _go_on(body: Coroutine[Any, Any, object], error: BaseException) -> object:
+    return await _drive_on(body, error)
 
 
 @types.coroutine
-def _go_on(body: Coroutine[Any, Any, object], error: BaseException) -> Generator[Any, Any, object]:
+def _drive_on(
+    body: Coroutine[Any, Any, object], error: BaseException
+) -> Generator[Any, Any, object]:
     try:
         waiting = body.throw(error)
         while True:

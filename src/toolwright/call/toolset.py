@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast, get_args
+from typing import Any, cast, get_args
 
 from toolwright.call.approve import Rules, approval
 from toolwright.call.batch import Batch
@@ -14,26 +14,18 @@ from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
 from toolwright.call.lock import locking
 from toolwright.call.pipeline import Entry
-from toolwright.call.step import Handler, compose, rechecks
+from toolwright.call.step import Handler, check_enabled, compose, rechecks
+from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import revalidate
 from toolwright.context import Run
+from toolwright.define.base import HoldsTool, as_tool
 from toolwright.define.names import wire_names
-from toolwright.define.tool import AnyTool, Place, Step, Tool, tool
+from toolwright.define.tool import AnyTool, Place, Step
 from toolwright.errors import DefinitionError, DuplicateToolError, SetupError, UnknownTool
 from toolwright.messages import ToolCall, ToolMessage
 
-
-class HasTool(Protocol):
-    """An object that describes a tool, such as a `BaseTool`."""
-
-    @property
-    def tool(self) -> AnyTool:
-        """The tool it describes."""
-        ...
-
-
-Toolish = AnyTool | HasTool | Callable[..., Any]
+Toolish = AnyTool | HoldsTool | Callable[..., Any]
 PLACES = get_args(Place)
 LISTED = 20
 """Names listed for a model that asked for an unknown tool."""
@@ -46,7 +38,7 @@ class Toolset:
     reply and gives back their results.
 
     Args:
-        tools: Tools, or plain functions that become tools.
+        tools: Tools, objects with a `tool`, or plain functions that become tools.
         steps: Steps around every call, outermost first; a tool's own steps come inside them.
         rules: Which calls are refused, asked about or let through.
         parallel: Whether calls of one turn may overlap.
@@ -102,22 +94,8 @@ class Toolset:
                 f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; "
                 "give one of them another name, @tool('name'), or use with_prefix"
             )
-        self._entries[made.name] = Entry(made, self._compose(made))
-
-    def _compose(self, made: AnyTool) -> Handler:
-        """Everything around a tool's body, put together once."""
-        steps = (*self.steps, *made.steps)
-        outer = [step for step in steps if not hasattr(step, "place")]
-        inner = sorted(
-            (step for step in steps if hasattr(step, "place")),
-            key=lambda step: PLACES.index(getattr(step, "place", "")),
-        )
-        guards = rechecks(outer)
-        if made.effects.resources:
-            inner.insert(0, locking(guards))
-        if self.rules is not None or made.approval is not False:
-            inner.insert(0, approval(made.approval, self.rules, guards))
-        return compose(outer, compose(inner, self._invoke, revalidate), revalidate)
+        handle = handler_of(made, self.steps, self.rules, self._invoke)
+        self._entries[made.name] = Entry(made, handle)
 
     # — as a collection —
 
@@ -250,14 +228,38 @@ class Toolset:
         return Batch(calls, self, run, self._width)
 
 
-def as_tool(item: Toolish) -> AnyTool:
-    """`item` as a tool: itself, the one it describes, or one made of a function."""
-    if isinstance(item, Tool):
-        return item
-    described = getattr(item, "tool", None)
-    if isinstance(described, Tool):
-        return described
-    return tool(cast("Callable[..., Any]", item))
+def handler_of(
+    made: AnyTool,
+    steps: Sequence[Step] = (),
+    rules: Rules | None = None,
+    last: Handler = invoke,
+) -> Handler:
+    """Everything around a tool's body and the body itself, put together once.
+
+    From the outside in: is it enabled, steps and guards, approval, locks, limits, cache, retries.
+
+    Args:
+        made: The tool.
+        steps: Outside those of the tool, outermost first.
+        rules: Which calls are refused, asked about or let through.
+        last: Runs the body.
+    """
+    given = (*steps, *made.steps)
+    outer = [step for step in given if not hasattr(step, "place")]
+    inner = sorted(
+        (step for step in given if hasattr(step, "place")),
+        key=lambda step: PLACES.index(getattr(step, "place", "")),
+    )
+    guards = rechecks(outer)
+    if made.enabled is not True:
+        outer.insert(0, check_enabled)
+    if made.effects.resources:
+        inner.insert(0, locking(guards))
+    if rules is not None or made.approval is not False:
+        inner.insert(0, approval(made.approval, rules, guards))
+    if not (outer or inner):
+        return last
+    return watched(compose(outer, compose(inner, last, revalidate), revalidate))
 
 
 def _owner(item: AnyTool) -> str:

@@ -184,12 +184,12 @@ class Tour:
 
 
 _NEXT = """
-toolwright run "weather in Paris and Tokyo" -t demo   # the tools of this tour
-toolwright run "what is 15% of 80?" -t calculator     # ... -m openai:gpt-5, with a key
+toolwright run "weather in Paris and Tokyo" -t demo   # as in this tour
+toolwright run "what is 15% of 80?" -t calculator     # with a key: -m openai:...
 toolwright tools                                      # what is built in
 toolwright call clock timezone=Asia/Shanghai          # one tool, no model
 toolwright schema weather -p anthropic                # what a provider is told
-toolwright call tools.py:search query=猫 limit=3       # your own file of functions
+toolwright call tools.py:search query=猫 limit=3      # functions of your own
 """
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import version
 from typing import NoReturn
 
 from toolwright.cli import exits
@@ -95,6 +94,8 @@ def _loaded(module: str) -> Callable[..., None]:
 def _version(asked: bool) -> None:
     """Print the version and end."""
     if asked:
+        from importlib.metadata import version  # slow, and needed here alone
+
         answer(f"toolwright {version('toolwright')}")
         sys.exit(exits.OK)
 

@@ -30,6 +30,7 @@ OFFLINE = "offline"
 
 def command(
     prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What to ask; - for stdin.")],
+    *,
     targets: Annotated[
         list[str] | None,
         typer.Option("--tools", "-t", metavar="TARGET", help="Tools; may be repeated."),

@@ -48,15 +48,24 @@ def styled(text: str, style: str, stream: TextIO) -> str:
     return f"\x1b[{style}m{text}\x1b[0m"
 
 
+_answers: list[TextIO] = []
+"""The real stdout, while `stdout_kept_clean` has put stderr in its place."""
+
+
+def _stdout() -> TextIO:
+    return _answers[-1] if _answers else sys.stdout
+
+
 def answer(text: str) -> None:
     """Write what was asked for to stdout."""
-    print(escaped(text) if sys.stdout.isatty() else text, flush=True)
+    out = _stdout()
+    print(escaped(text) if out.isatty() else text, file=out, flush=True)
 
 
 def layout(lines: Iterable[str]) -> None:
     """Write lines of our own to stdout, styled; what they quote is escaped already."""
     for line in lines:
-        print(line, flush=True)
+        print(line, file=_stdout(), flush=True)
 
 
 def note(text: str, style: str = "") -> None:
@@ -69,5 +78,9 @@ def note(text: str, style: str = "") -> None:
 @contextmanager
 def stdout_kept_clean() -> Iterator[None]:
     """Send what tools print to stderr, so that stdout holds the answer alone."""
-    with redirect_stdout(sys.stderr):
-        yield
+    _answers.append(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _answers.pop()

@@ -5,15 +5,22 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, cast, get_origin
+from typing import Any, ClassVar, Protocol, cast, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from toolwright.context import Run
-from toolwright.define.tool import AnyTool, Tool, ToolOptions
+from toolwright.define.tool import AnyTool, Tool, ToolOptions, tool
 from toolwright.errors import DefinitionError, SchemaAnnotationError
+
+
+class HoldsTool(Protocol):
+    """Whatever has a tool: a `BaseTool`, or an object of another library's kind."""
+
+    @property
+    def tool(self) -> AnyTool: ...
 
 
 class BaseTool:
@@ -57,7 +64,7 @@ class BaseTool:
     def __init__(self, **fields: Any) -> None:
         known = dict(_fields(type(self)))
         for name, value in fields.items():
-            if name not in known and name not in ToolOptions.__annotations__:
+            if name not in (*known, *ToolOptions.__annotations__, "args_schema"):
                 raise DefinitionError(
                     f"{type(self).__name__} has no field {name!r}; it has "
                     f"{', '.join(sorted(known))}"
@@ -83,7 +90,7 @@ class BaseTool:
         options = {
             name: getattr(self, name) for name in ToolOptions.__annotations__ if hasattr(self, name)
         }
-        body = self._arun if hasattr(self, "_arun") else self._run
+        body = self._body()
         description = getattr(self, "description", None) or inspect.getdoc(type(self))
         if description == inspect.getdoc(BaseTool):
             description = None
@@ -95,6 +102,10 @@ class BaseTool:
             **cast("ToolOptions", options),
         )
 
+    def _body(self) -> Callable[..., Any]:
+        """What runs."""
+        return self._arun if hasattr(self, "_arun") else self._run
+
     def invoke(self, value: object = "", run: Run[Any] | None = None) -> Any:
         """Run it as the model would; see `Tool.invoke`."""
         return self.tool.invoke(value, run)
@@ -105,6 +116,18 @@ class BaseTool:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({getattr(self, 'name', '')})"
+
+
+def as_tool(item: object) -> AnyTool:
+    """The tool that `item` is, holds as its attribute `tool`, or as a function can become.
+
+    Raises:
+        DefinitionError: if it is none of these.
+    """
+    if isinstance(item, Tool):
+        return item
+    held = getattr(item, "tool", None)
+    return held if isinstance(held, Tool) else tool(cast("Callable[..., Any]", item))
 
 
 def _fields(cls: type) -> Iterator[tuple[str, object]]:

@@ -235,8 +235,16 @@ def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object
     return schemas
 
 
+_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+
+
 def _children(schemas: Sequence[object], part: str | int, root: Schema) -> tuple[object, ...]:
     """The schemas one step down."""
+    only = schemas[0] if len(schemas) == 1 else None
+    if isinstance(only, (dict, Mapping)) and _COMPOSED.isdisjoint(only):
+        properties = only.get("properties")
+        if isinstance(properties, (dict, Mapping)) and part in properties:
+            return (properties[part],)
     children: list[object] = []
     for schema in alternatives(schemas, root):
         if isinstance(part, int):

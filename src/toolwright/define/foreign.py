@@ -1,42 +1,29 @@
 """Tools whose parameters are given as JSON Schema: compile once, judge values, fill in defaults.
 
 The validator is jsonschema-rs: complete, linear in its regular expressions, and without a
-network when told so. What it is given comes from other people's servers, so what it costs is
-bounded here before it is compiled: size, depth, and how many alternatives one value can be
-tried against once references are followed, which is where small schemas hide endless work.
+network when told so. What it is given comes from other people's servers: `bounds` says what it
+may cost.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, NoReturn
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
+from toolwright.define.bounds import check_work, plain_schema
 from toolwright.define.explain import invalid_arguments
 from toolwright.define.mismatch import Mismatches
 from toolwright.define.phrase import short
 from toolwright.define.schema import Arguments, Extra, Values
-from toolwright.define.subschemas import (
-    IN_PLACE,
-    Schema,
-    accepts,
-    all_subschemas,
-    resolve,
-    subschemas,
-)
+from toolwright.define.subschemas import Schema, accepts, all_subschemas, resolve
 from toolwright.errors import DefinitionError, FieldError
 
 if TYPE_CHECKING:
     import jsonschema_rs
-
-MAX_DEPTH = 64  # objects and arrays within each other in the schema's text
-MAX_SIZE = 1_000_000  # bytes of the schema's text
-MAX_ALTERNATIVES = 1000  # branches of all unions
-MAX_WORK = 100_000  # schemas one value can meet, references followed
 
 
 class JsonSchemaValidator:
@@ -47,7 +34,7 @@ class JsonSchemaValidator:
         has_defaults: Whether `with_defaults` ever adds anything.
     """
 
-    __slots__ = ("_mismatches", "_validator", "has_defaults", "schema")
+    __slots__ = ("_flat_defaults", "_mismatches", "_validator", "has_defaults", "schema")
 
     def __init__(
         self,
@@ -61,9 +48,10 @@ class JsonSchemaValidator:
         self.has_defaults = isinstance(schema, Mapping) and any(
             "default" in each for each in all_subschemas(schema)
         )
+        self._flat_defaults = _flat_defaults(schema) if self.has_defaults else None
 
     def is_valid(self, value: object) -> bool:
-        """Whether the schema takes the value, which must be JSON: what is not is never valid."""
+        """Whether the schema takes the value, which must be JSON data."""
         try:
             return self._validator.is_valid(value)
         except ValueError:  # not JSON, half a surrogate pair, nested beyond reason
@@ -85,6 +73,9 @@ class JsonSchemaValidator:
         """
         if not self.has_defaults or not isinstance(self.schema, Mapping):
             return value
+        if self._flat_defaults is not None:
+            absent = {k: v for k, v in self._flat_defaults.items() if k not in value}
+            return {**value, **absent} if absent else value
         filled = _filled(value, self.schema, self.schema, ())
         return filled if isinstance(filled, dict) else value
 
@@ -110,9 +101,9 @@ def compile_json_schema(
     # Imported here: it costs 12 ms, and programs of typed functions alone never need it.
     import jsonschema_rs
 
-    plain = _plain(schema)
-    others = {uri: _plain(each) for uri, each in (documents or {}).items()}
-    _check_work(plain)
+    plain = plain_schema(schema)
+    others = {uri: plain_schema(each) for uri, each in (documents or {}).items()}
+    check_work(plain)
     registry = jsonschema_rs.Registry(list(others.items())) if others else None
     dialect = _dialect(plain, others)
     compiler = (
@@ -163,7 +154,9 @@ def arguments_of_schema(name: str, schema: Mapping[str, object], extra: Extra) -
         return value
 
     def fill(values: Values) -> None:
-        values.update(compiled.with_defaults(values))
+        filled = compiled.with_defaults(values)
+        if filled is not values:
+            values.update(filled)
 
     advertised = compiled.schema if isinstance(compiled.schema, Mapping) else {}
     fills = fill if compiled.has_defaults else None
@@ -207,92 +200,6 @@ def closed(schema: Schema) -> dict[str, object]:
     if says or "properties" not in schema:
         return dict(schema)
     return {**schema, "additionalProperties": False}
-
-
-# — bounds —
-
-
-def _plain(schema: object) -> dict[str, object] | bool:
-    """The schema as JSON data that nobody else holds."""
-    if isinstance(schema, bool):
-        return schema
-    if not isinstance(schema, Mapping):
-        raise DefinitionError(f"A JSON Schema is an object, true or false, not {short(schema)}.")
-    _check_depth(schema)
-    try:
-        text = to_json(schema)
-    except ValueError as error:
-        reason = str(error).split("\n", 1)[0][:200]
-        raise DefinitionError(f"The JSON Schema is not JSON data: {reason}") from error
-    if len(text) > MAX_SIZE:
-        raise DefinitionError(
-            f"The JSON Schema is too large: {len(text):,} bytes, at most {MAX_SIZE:,}."
-        )
-    plain: dict[str, object] = json.loads(text, parse_constant=_not_a_number)
-    return plain
-
-
-def _not_a_number(text: str) -> NoReturn:
-    raise DefinitionError(f"The JSON Schema holds {text}, which JSON does not have.")
-
-
-def _check_depth(schema: Mapping[str, object]) -> None:
-    level: list[object] = [schema]
-    for _ in range(MAX_DEPTH):
-        level = [
-            item
-            for each in level
-            for item in (each.values() if isinstance(each, Mapping) else each)  # type: ignore[attr-defined]
-            if isinstance(item, (Mapping, list, tuple))
-        ]
-        if not level:
-            return
-        if len(level) > MAX_SIZE:
-            break
-    raise DefinitionError(f"The JSON Schema is nested more than {MAX_DEPTH} levels deep.")
-
-
-def _check_work(schema: Schema | bool) -> None:
-    """Count the branches, and the schemas that one value can meet when references are followed."""
-    if isinstance(schema, bool):
-        return
-    branches = 0
-    for each in all_subschemas(schema):
-        for keyword in ("anyOf", "oneOf", "allOf"):
-            held = each.get(keyword)
-            branches += len(held) if isinstance(held, list) else 0
-    if branches > MAX_ALTERNATIVES:
-        raise DefinitionError(
-            f"The JSON Schema has {branches:,} alternatives, at most {MAX_ALTERNATIVES:,}."
-        )
-    try:
-        work = _work(schema, schema, {})
-    except RecursionError:
-        raise DefinitionError("The JSON Schema's references form too long a chain.") from None
-    if work > MAX_WORK:
-        raise DefinitionError(
-            "The JSON Schema's references multiply: one value would have to be tried against "
-            f"more than {MAX_WORK:,} schemas."
-        )
-
-
-def _work(schema: Schema, root: Schema, known: dict[int, int]) -> int:
-    """How many schemas a value, or one value within it, meets at most."""
-    if id(schema) in known:
-        return known[id(schema)]
-    known[id(schema)] = 1  # what a reference back to here counts: each is tried once a value
-    here, below = 1, 0
-    target = resolve(schema.get("$ref"), root)
-    if isinstance(target, Mapping):
-        here += _work(target, root, known)
-    for where, each in subschemas(schema):
-        work = _work(each, root, known)
-        if where[0] in IN_PLACE:
-            here += work
-        elif where[0] not in ("$defs", "definitions"):
-            below = max(below, work)
-    known[id(schema)] = here + below
-    return here + below
 
 
 # — dialects —
@@ -355,6 +262,21 @@ def _does_not_compile(error: Exception) -> NoReturn:
 
 
 # — defaults —
+
+
+def _flat_defaults(schema: Schema | bool) -> dict[str, object] | None:
+    """The defaults, if all are plain values of the root's own properties: the usual case."""
+    if not isinstance(schema, Mapping) or "$ref" in schema or "allOf" in schema:
+        return None
+    properties = schema.get("properties")
+    own = properties.values() if isinstance(properties, Mapping) else ()
+    holders = [each for each in all_subschemas(schema) if "default" in each]
+    if any(not any(each is one for one in own) for each in holders):
+        return None
+    if any(isinstance(each["default"], (dict, list)) for each in holders):
+        return None
+    filled = _filled({}, schema, schema, ())
+    return filled if isinstance(filled, dict) else None
 
 
 def _filled(value: object, schema: object, root: Schema, within: tuple[int, ...]) -> object:

@@ -7,6 +7,7 @@ were validated, so no argument of the model can take their place.
 from __future__ import annotations
 
 import types
+from collections.abc import Mapping
 from typing import Annotated, Any, Protocol, Union, get_args, get_origin, runtime_checkable
 
 from toolwright.context import CancelToken, Run, ToolContext
@@ -135,19 +136,25 @@ def marker_of(annotation: object) -> InjectedToolArg | None:
 
 
 def inject(
-    parameters: tuple[Injected, ...], values: dict[str, object], context: ToolContext[Any]
-) -> None:
-    """Put the injected values beside the validated ones.
+    parameters: tuple[Injected, ...], values: Mapping[str, object], context: ToolContext[Any]
+) -> dict[str, object]:
+    """The injected values beside the validated ones.
+
+    What the model sent under the name of an injected parameter, as it can where ``**kwargs`` takes
+    any key, is dropped.
 
     Raises:
         InjectionError: if a value is missing and the function has no default for it.
     """
+    filled = {**values}
     for parameter in parameters:
+        filled.pop(parameter.name, None)
         try:
-            values[parameter.name] = parameter.marker.resolve(context, parameter.name)
+            filled[parameter.name] = parameter.marker.resolve(context, parameter.name)
         except KeyError:
             if not parameter.optional:
                 raise InjectionError(missing(context.tool_name, parameter.name)) from None
+    return filled
 
 
 def missing(tool: str, name: str) -> str:

@@ -109,9 +109,9 @@ class Mismatches:
     ) -> None:
         """Put one fault into words; a union is asked what was meant."""
         assert self._form is not None
-        where = tuple(fault.schema_path[:-1])
+        where = _place(fault)
         path = (*prefix, *fault.instance_path)
-        union = self._form.unions.get(where)
+        union = self._form.unions.get(where) if fault.kind.name == "not" else None
         if union is None:
             schema = self._form.origin.get(where)
             if schema is not None and fault.kind.name in _OF_THE_VALUE:
@@ -235,6 +235,14 @@ def _merge(fields: _Fields, error: FieldError) -> None:
 # — one fault —
 
 
+def _place(fault: jsonschema_rs.ValidationError) -> Location:
+    """Where the schema stands that a fault is of."""
+    where = fault.schema_path
+    if fault.kind.name == "propertyNames":  # it ends at the rule that the name breaks
+        return tuple(where[: len(where) - where[::-1].index("propertyNames")])
+    return tuple(where[:-1])
+
+
 def _errors(
     fault: jsonschema_rs.ValidationError, path: Path, schema: Schema | None, root: Schema
 ) -> Iterator[FieldError]:
@@ -257,7 +265,7 @@ def _errors(
                 yield unknown_key((*path, name), known)
         case "propertyNames":
             name = str(kind.error.instance)  # type: ignore[attr-defined]
-            phrase = describe_type(schema.get("propertyNames"), root)
+            phrase = describe_type(schema, root)
             yield FieldError((*path, name), f"a key that is {phrase}")
         case other:
             yield FieldError(

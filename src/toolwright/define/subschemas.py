@@ -6,7 +6,7 @@ Only the keywords that hold schemas are followed: what stands in `enum`, `defaul
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 Schema = Mapping[str, object]
 Location = tuple[str | int, ...]
@@ -27,14 +27,13 @@ _NAMED = (
 def subschemas(schema: Schema) -> Iterator[tuple[Location, Schema]]:
     """The schemas one step within a schema, and where; `true` and `false` left out."""
     for keyword, held in schema.items():
-        if isinstance(held, Mapping):
-            if keyword in _ONE:
-                yield (keyword,), held
-            elif keyword in _NAMED:
-                for name, each in held.items():
-                    if isinstance(each, Mapping):
-                        yield (keyword, str(name)), each
-        elif isinstance(held, list) and keyword in _MANY:
+        if keyword in _ONE and isinstance(held, Mapping):
+            yield (keyword,), held
+        elif keyword in _NAMED and isinstance(held, Mapping):
+            for name, each in held.items():
+                if isinstance(each, Mapping):
+                    yield (keyword, str(name)), each
+        elif keyword in _MANY and isinstance(held, list):
             for index, each in enumerate(held):
                 if isinstance(each, Mapping):
                     yield (keyword, index), each
@@ -97,8 +96,8 @@ def accepts(value: object, schema: object, root: Schema) -> bool:
 def _accepts(value: object, schema: object, root: Schema, within: tuple[int, ...]) -> bool:
     if not isinstance(schema, Mapping):
         return schema is not False
-    if id(schema) in within:  # a reference to itself adds nothing
-        return True
+    if id(schema) in within:  # a branch that leads back to its union adds nothing to it
+        return False
     if not matches_type(value, schema.get("type")) or not is_option(value, schema):
         return False
     within = (*within, id(schema))
@@ -116,13 +115,12 @@ def _accepts(value: object, schema: object, root: Schema, within: tuple[int, ...
 
 def matches_type(value: object, wanted: object) -> bool:
     """Whether a value is of a `type` keyword's type, or one of its types."""
-    if wanted is None:
-        return True
     kind = json_type(value)
-    types = (wanted,) if isinstance(wanted, str) else wanted
-    if not isinstance(types, Sequence):
+    if isinstance(wanted, str):
+        return kind == wanted or (kind == "integer" and wanted == "number")
+    if not isinstance(wanted, (list, tuple)):
         return True
-    return kind in types or (kind == "integer" and "number" in types)
+    return kind in wanted or (kind == "integer" and "number" in wanted)
 
 
 def is_option(value: object, schema: Schema) -> bool:

@@ -48,13 +48,14 @@ class Prepared:
     Args:
         call: As the model made it.
         tool: What will run.
-        arguments: Validated keyword arguments, without the injected ones.
+        arguments: Validated keyword arguments, without the injected ones. A step that wants
+            others passes on a `Prepared` with other arguments; they are validated again.
         changes: How the arguments were mended before they passed, one phrase each.
     """
 
     call: ToolCall
     tool: Tool[..., Any]
-    arguments: dict[str, Any]
+    arguments: Mapping[str, Any]
     changes: tuple[str, ...] = ()
 
     def change(self, **arguments: Any) -> Prepared:

@@ -97,4 +97,5 @@ def _escaped(part: str | int) -> str:
 
 
 def pointer(where: Location) -> str:
+    """A location as a reference within its document."""
     return "#" + "".join(f"/{_escaped(part)}" for part in where)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from toolwright.define.definition import Form
 from toolwright.record import record
+
+if TYPE_CHECKING:  # the dialects are heavy, and a preset only names one
+    from toolwright.define.definition import Form
 
 
 @record

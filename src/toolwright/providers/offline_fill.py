@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from toolwright.model import ToolDefinition
 from toolwright.providers import offline_table as table
 from toolwright.providers.offline_match import Pair, affinity, pair
-from toolwright.providers.offline_slots import Checker, Schema, Slot, resolve, slots_of
+from toolwright.providers.offline_slots import (
+    Checker,
+    Schema,
+    Slot,
+    required_objects,
+    resolve,
+    slots_of,
+    whole,
+)
 from toolwright.providers.offline_text import after_saying, labelled, plain_words, rest
 from toolwright.providers.offline_values import Value, find_values
 from toolwright.providers.offline_words import ideas
@@ -68,6 +77,7 @@ class _Filling:
         self.text = text
         self.checker = Checker(tool.parameters)
         self.slots = slots_of(tool)[:64]
+        self.shells = list(required_objects(tool.parameters, tool.parameters))[:64]
         self.values = find_values(text)
         self.taken: dict[tuple[str, ...], object] = {}
         self.pairs: list[Pair] = []
@@ -182,7 +192,7 @@ class _Filling:
         """Whether an optional number is the one thing an unnamed number in the prompt can be."""
         numeric = [s for s in self.slots if s.type in ("integer", "number")]
         numbers = [value for value in self.values if value.kind == "number"]
-        return numeric[0] is slot and len(numbers) <= len(numeric) and not self._expression()
+        return numeric[:1] == [slot] and len(numbers) <= len(numeric) and not self._expression()
 
     def _expression(self) -> bool:
         return any(found.value.kind == "expression" for found in self.pairs)
@@ -197,8 +207,7 @@ class _Filling:
         """All values of the prompt that suit the array's items."""
         item = _item_slot(slot, self.tool.parameters)
         if item.choices:
-            said = ideas(self.text)
-            return [choice for choice in item.choices if _mention(choice, self.text, said)]
+            return self._mentioned(item.choices)
         found = [p for v in self._free() if (p := pair(item, v, self.text, self.checker, True))]
         if not slot.required and not any(candidate.bonus > 0 for candidate in found):
             return []
@@ -208,6 +217,10 @@ class _Filling:
         chosen = [candidate for candidate in found if candidate.base >= best - 0.6]
         self.spans.extend((p.value.start, p.value.end) for p in chosen)
         return [candidate.argument for candidate in chosen]
+
+    def _mentioned(self, choices: tuple[object, ...]) -> list[object]:
+        said = ideas(self.text)
+        return [choice for choice in choices if _mention(choice, self.text, said)]
 
     def _listed_words(self) -> list[object]:
         words = rest(self.text, self.spans, self._said())
@@ -292,18 +305,23 @@ class _Filling:
         self, taken: dict[tuple[str, ...], object]
     ) -> tuple[dict[str, object], tuple[Slot, ...]]:
         """The arguments as one object, without optional parts the schema would refuse."""
-        missing = [s for s in self.slots if s.required and s.path not in taken]
         kept = dict(taken)
-        for _ in range(len(kept) + 1):
-            arguments = _nested(kept)
-            wrong = self.checker.wrong_paths(arguments) if not missing else []
+        missing = self._missing(kept)
+        while kept and not missing:
+            wrong = self.checker.wrong_paths(_nested(kept, self.shells))
             if not wrong:
                 break
             spoilt = [path for path in kept if any(path[: len(w)] == w for w in wrong)]
             for path in spoilt or list(kept)[-1:]:
-                kept.pop(path, None)
-            missing = [s for s in self.slots if s.required and s.path not in kept]
-        return _nested(kept), tuple(missing)
+                kept.pop(path)
+            missing = self._missing(kept)
+        arguments = _nested(kept, self.shells)
+        if not missing and not self.checker.accepts(arguments):
+            missing = self._open() or [whole(self.tool)]
+        return arguments, tuple(missing)
+
+    def _missing(self, kept: dict[tuple[str, ...], object]) -> list[Slot]:
+        return [slot for slot in self.slots if slot.required and slot.path not in kept]
 
 
 def _family(found: Pair) -> str:
@@ -365,14 +383,22 @@ def _item_slot(slot: Slot, root: Schema) -> Slot:
     )
 
 
-def _nested(taken: dict[tuple[str, ...], object]) -> dict[str, object]:
-    """Values by path as an object of objects."""
+def _nested(
+    taken: dict[tuple[str, ...], object], shells: Sequence[tuple[str, ...]]
+) -> dict[str, object]:
+    """Values by path as an object of objects; `shells` are there even if they stay empty."""
     arguments: dict[str, object] = {}
+    for path in shells:
+        _inside(arguments, path)
     for path, value in taken.items():
-        here = arguments
-        for key in path[:-1]:
-            inner = here.setdefault(key, {})
-            assert isinstance(inner, dict)
-            here = inner
-        here[path[-1]] = value
+        _inside(arguments, path[:-1])[path[-1]] = value
+    return arguments
+
+
+def _inside(arguments: dict[str, object], path: tuple[str, ...]) -> dict[str, object]:
+    """The object at a path, made if it is not there."""
+    for key in path:
+        inner = arguments.setdefault(key, {})
+        assert isinstance(inner, dict)
+        arguments = inner
     return arguments

@@ -21,7 +21,7 @@ _HINT = re.compile(
 )
 _ITEM = re.compile(r"['\"`“‘「]([^'\"`”’」\n]{1,120})['\"`”’」]|([^\s,，、;；'\"`()\[\]]+)")
 _EXPECTED = re.compile(
-    r"(?P<path>[\w.\[\]]+)['\"`]?\s*[:：]\s*(?:.*?)(?:expected|should be|must be|不是|应为)\s+"
+    r"(?P<path>[\w.\[\]]+)['\"`]?[ \t]*[:：][ \t]*(?:[^\n:]*?)(?:expected|should be|must be|不是|应为)\s+"
     r"(?:an?\s+|a valid\s+)?(?P<type>integer|int|number|float|boolean|bool|string|text)",
     re.IGNORECASE,
 )
@@ -92,7 +92,7 @@ def _retyped(
         if wanted == "string":
             converted: object = str(value)
         else:
-            text = str(value).lower().replace(",", "")
+            text = str(value).strip().lower().replace(",", "")
             plain = text.removesuffix(".0") if wanted == "integer" else text
             converted = read(_typed(slot, wanted), plain)
         changed[key] = value if converted is None else converted

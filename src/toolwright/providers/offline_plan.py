@@ -15,6 +15,8 @@ from toolwright.record import record
 
 THRESHOLD = 0.6
 """Least score at which a tool is thought to be meant."""
+STRONG = 2.0
+"""Score from which on a part names its tool, and not just something in its description."""
 LONGEST = 4000
 """How much of a prompt is read, in characters."""
 
@@ -25,6 +27,7 @@ _BORDER = re.compile(
 )
 _WEAK = {"today": 0.3, "time": 0.8, "count": 0.5, "search": 0.8, "name": 0.5, "turn": 0.5}
 _GENERIC = frozenset(("start", "end", "tool", "function", "string", "value", "information"))
+_MUTE = frozenset(("quoted", "url", "email", "path", "uuid"))
 _VALUE_BONUS = {
     "expression": 3.0,
     "path": 1.6,
@@ -63,6 +66,7 @@ class _Part:
     start: int
     end: int
     tool: ToolDefinition | None
+    score: float = 0.0
 
 
 def plan(prompt: str, tools: Sequence[ToolDefinition], least: float = THRESHOLD) -> list[Wish]:
@@ -77,8 +81,7 @@ def plan(prompt: str, tools: Sequence[ToolDefinition], least: float = THRESHOLD)
     scorer = Scorer(tools)
     parts = _parts(text, scorer, least)
     if not any(part.tool for part in parts):
-        best = scorer.best(text, 0, len(text), least)
-        parts = [_Part(0, len(text), best)] if best else []
+        parts = [_Part(0, len(text), *scorer.best(text, 0, len(text), least))]
     wishes: list[Wish] = []
     for part in _grouped(text, parts):
         if part.tool:
@@ -110,7 +113,7 @@ def _parts(text: str, scorer: Scorer, least: float) -> list[_Part]:
         if border and any(v.start < after and here < v.end for v in kept):
             continue
         if text[start:here].strip():
-            parts.append(_Part(start, here, scorer.best(text, start, here, least)))
+            parts.append(_Part(start, here, *scorer.best(text, start, here, least)))
         start = after
     return parts
 
@@ -120,7 +123,7 @@ def _grouped(text: str, parts: list[_Part]) -> list[_Part]:
 
     A part that speaks of no tool goes on with the one before it ("weather in Paris and Tokyo"),
     or leads to the one after it ("北京和上海的天气"). Two parts that speak of the same tool stay
-    apart if each says all that the tool needs.
+    apart if the first says all that the tool needs, and the second names the tool again.
     """
     groups: list[_Part] = []
     for part in parts:
@@ -128,17 +131,21 @@ def _grouped(text: str, parts: list[_Part]) -> list[_Part]:
         if before is None or not _continues(text, before, part):
             groups.append(part)
             continue
-        groups[-1] = _Part(before.start, part.end, before.tool or part.tool)
+        told = before if before.tool else part
+        groups[-1] = _Part(before.start, part.end, told.tool, told.score)
     return groups
 
 
 def _continues(text: str, before: _Part, part: _Part) -> bool:
     if before.tool is None or part.tool is None:
         return True
+    unfinished = bool(fill(before.tool, text[before.start : before.end]).missing)
     if before.tool is not part.tool:
-        return False
-    stretches = (text[before.start : before.end], text[part.start : part.end])
-    return any(fill(part.tool, stretch).missing for stretch in stretches)
+        return unfinished and part.score < STRONG / 2
+    if unfinished:
+        return True
+    whole = not fill(part.tool, text[part.start : part.end]).missing
+    return not whole and part.score < STRONG
 
 
 class Scorer:
@@ -173,13 +180,22 @@ class Scorer:
                 weights[idea] = max(weights.get(idea, 0.0), weight)
         return weights
 
-    def best(self, text: str, start: int, end: int, least: float) -> ToolDefinition | None:
-        """The tool a stretch of a text speaks of, if any reaches the least score."""
-        said = [word for word in words(text) if start <= word.start and word.end <= end]
+    def best(
+        self, text: str, start: int, end: int, least: float
+    ) -> tuple[ToolDefinition | None, float]:
+        """The tool a stretch of a text speaks of, if any reaches the least score, and its score."""
         values = [v for v in find_values(text) if start <= v.start and v.end <= end]
+        mute = [v for v in values if v.kind in _MUTE]
+        said = [
+            word
+            for word in words(text)
+            if start <= word.start
+            and word.end <= end
+            and not any(v.start <= word.start < v.end for v in mute)
+        ]
         scored = [(self.score(tool, said, values, text[start:end]), tool) for tool in self.tools]
         score, tool = max(scored, key=lambda pair: pair[0], default=(0.0, None))
-        return tool if score >= least else None
+        return (tool, score) if score >= least else (None, score)
 
     def score(
         self, tool: ToolDefinition, said: Sequence[Word], values: Sequence[Value], text: str

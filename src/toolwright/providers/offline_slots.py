@@ -62,19 +62,42 @@ def slots_of(tool: ToolDefinition) -> list[Slot]:
 
 
 def _flatten(schema: Schema, root: Schema, path: Path, required: bool) -> Iterator[Slot]:
-    wanted = schema.get("required")
-    names = set(wanted) if isinstance(wanted, list | tuple) else set()
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping):
-        return
-    for name, raw in properties.items():
+    for name, raw, demanded in _properties(schema):
         inner = resolve(raw, root)
-        here = (*path, str(name))
-        needed = required and name in names
+        here = (*path, name)
+        needed = required and demanded
         if isinstance(inner.get("properties"), Mapping) and len(here) < _DEPTH:
             yield from _flatten(inner, root, here, needed)
         else:
             yield _slot(here, inner, needed)
+
+
+def _properties(schema: Schema) -> Iterator[tuple[str, object, bool]]:
+    """Name, schema and whether it is required; also of those that are required but not described."""
+    properties, required = schema.get("properties"), schema.get("required")
+    known = properties if isinstance(properties, Mapping) else {}
+    wanted = (
+        [name for name in required if isinstance(name, str)]
+        if isinstance(required, list | tuple)
+        else []
+    )
+    yield from ((str(name), raw, name in wanted) for name, raw in known.items())
+    yield from ((name, {}, True) for name in wanted if name not in known)
+
+
+def required_objects(schema: Schema, root: Schema, path: Path = ()) -> Iterator[Path]:
+    """Paths of the objects that must be there even if nothing in them is filled."""
+    for name, raw, demanded in _properties(schema):
+        inner = resolve(raw, root)
+        here = (*path, name)
+        if demanded and isinstance(inner.get("properties"), Mapping) and len(here) < _DEPTH:
+            yield here
+            yield from required_objects(inner, root, here)
+
+
+def whole(tool: ToolDefinition) -> Slot:
+    """The arguments as one slot, to ask for where the schema demands what no slot explains."""
+    return _slot(("arguments",), tool.parameters, True)
 
 
 def _slot(path: Path, schema: Schema, required: bool) -> Slot:

@@ -1,0 +1,183 @@
+"""`function_tool` and `FunctionTool`, under the names of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+from toolwright.call.toolset import Toolset
+from toolwright.compat.agents_context import RunContextWrapper, ToolContext
+from toolwright.compat.agents_guardrails import ToolInputGuardrail, ToolOutputGuardrail
+from toolwright.context import ToolContext as CoreContext
+from toolwright.define import tool as core
+from toolwright.define.tool import DEADLINE, AnyTool, Prepared, Proceed, Step, Tool
+from toolwright.errors import Crashed, RunStopped, ToolError
+from toolwright.messages import ToolCall
+from toolwright.providers.wire import dumps
+
+Enabled: TypeAlias = bool | Callable[[RunContextWrapper[Any], Any], "bool | Awaitable[bool]"]
+OnFailure: TypeAlias = Callable[[RunContextWrapper[Any], Exception], "str | Awaitable[str]"]
+UNSET: Any = object()
+
+
+def default_tool_error_function(ctx: RunContextWrapper[Any], error: Exception) -> str:
+    """What the SDK tells a model by default: the error's own text. Here errors are masked unless
+    this is given as `failure_error_function`."""
+    return f"An error occurred while running the tool. Please try again. Error: {error}"
+
+
+class FunctionToolOptions(TypedDict, total=False):
+    """Options of `function_tool`.
+
+    Attributes:
+        name_override: The tool's name; the function's own by default.
+        description_override: For the model; the docstring by default.
+        use_docstring_info: Whether the docstring describes the parameters.
+        strict_mode: Whether the provider shall hold arguments to the schema.
+        is_enabled: Whether it can be called now: yes or no, or ``(context, agent)`` decides.
+        failure_error_function: What the model is told when the body raises; None ends the run
+            with the exception; a masked sentence by default.
+        tool_input_guardrails: What looks at a call first.
+        tool_output_guardrails: What looks at the result, the first one first.
+        timeout: Seconds until it is stopped; None for never.
+    """
+
+    name_override: str | None
+    description_override: str | None
+    use_docstring_info: bool
+    strict_mode: bool
+    is_enabled: Enabled
+    failure_error_function: OnFailure | None
+    tool_input_guardrails: Sequence[ToolInputGuardrail] | None
+    tool_output_guardrails: Sequence[ToolOutputGuardrail] | None
+    timeout: float | None
+
+
+class _Invoker:
+    """The `on_invoke_tool` of a function: what runs it without its guardrails."""
+
+    def __init__(self, inner: AnyTool) -> None:
+        self.inner = inner
+
+    async def __call__(self, context: Any, arguments: str) -> Any:
+        own = getattr(context, "context", None)
+        full = context if isinstance(context, ToolContext) else ToolContext(own)
+        call = ToolCall(full.tool_call_id, self.inner.name, arguments)
+        [message] = await Toolset([self.inner]).run([call], full.run())
+        return message.content
+
+
+@dataclasses.dataclass(frozen=True)
+class FunctionTool:
+    """A tool with the SDK's fields; `tool` is the core's. Change it with `dataclasses.replace`.
+
+    Args:
+        name: The tool's name.
+        description: For the model.
+        params_json_schema: JSON Schema of the arguments.
+        on_invoke_tool: ``async (context, arguments' JSON text) -> result``.
+        strict_json_schema: Whether the provider shall hold arguments to the schema.
+        is_enabled: Whether it can be called now.
+        tool_input_guardrails: What looks at a call first.
+        tool_output_guardrails: What looks at the result, the first one first.
+        timeout_seconds: Seconds until it is stopped; None for never.
+
+    Raises:
+        DefinitionError: if the schema or the name will not do.
+    """
+
+    name: str
+    description: str
+    params_json_schema: Mapping[str, Any]
+    on_invoke_tool: Callable[[Any, str], Awaitable[Any]]
+    strict_json_schema: bool = True
+    is_enabled: Enabled = True
+    tool_input_guardrails: Sequence[ToolInputGuardrail] | None = None
+    tool_output_guardrails: Sequence[ToolOutputGuardrail] | None = None
+    timeout_seconds: float | None = DEADLINE
+    tool: AnyTool = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        invoker = self.on_invoke_tool
+        if isinstance(invoker, _Invoker) and self.params_json_schema == invoker.inner.parameters:
+            inner = invoker.inner
+        else:
+            schema = self.params_json_schema
+            inner = Tool.from_schema(self.name, self.description, schema, self._on_invoke)
+        guards: list[Step] = [guard.step() for guard in self.tool_input_guardrails or ()]
+        guards += [guard.step() for guard in reversed(self.tool_output_guardrails or ())]
+        made = dataclasses.replace(
+            inner,
+            name=self.name,
+            description=self.description,
+            enabled=_enabled(self.is_enabled),
+            steps=(*guards, *inner.steps),
+            timeout=self.timeout_seconds,
+        )
+        object.__setattr__(self, "tool", made)
+
+    async def _on_invoke(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> Any:
+        return await self.on_invoke_tool(ToolContext.from_tool_context(context), dumps(arguments))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.tool(*args, **kwargs)
+
+
+def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -> Any:
+    """Make a tool of a function: as ``@function_tool``, ``@function_tool(...)``, ``function_tool(f)``.
+
+    Args:
+        func: What to wrap.
+        options: See `FunctionToolOptions`.
+
+    Raises:
+        DefinitionError: naming the function, the parameter and the fix.
+    """
+    wrap = core.tool(
+        options.get("name_override"),
+        description=options.get("description_override"),
+        parse_docstring=options.get("use_docstring_info", True),
+    )
+
+    def make(function: Callable[..., Any]) -> FunctionTool:
+        inner = _failing_as_told(wrap(function), options.get("failure_error_function", UNSET))
+        return FunctionTool(
+            inner.name,
+            inner.description,
+            inner.parameters,
+            _Invoker(inner),
+            options.get("strict_mode", True),
+            options.get("is_enabled", True),
+            options.get("tool_input_guardrails"),
+            options.get("tool_output_guardrails"),
+            options.get("timeout", DEADLINE),
+        )
+
+    return make if func is None else make(func)
+
+
+def _enabled(wanted: Enabled) -> core.Enabled:
+    if not callable(wanted):
+        return wanted
+    return lambda context: wanted(RunContextWrapper.from_tool_context(context), context.agent)
+
+
+def _failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:
+    """The same tool with what the model is told, or what happens, when its body raises."""
+    if told is UNSET:
+        return inner
+
+    async def step(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:
+        try:
+            return await proceed(prepared)
+        except (Crashed, ToolError) as failure:
+            error = failure.__cause__ if isinstance(failure, Crashed) else failure
+            assert isinstance(error, Exception)
+            if told is None:
+                raise RunStopped(f"{inner.name!r} failed, and the run was ended.", error) from error
+            text = told(RunContextWrapper.from_tool_context(context), error)
+            raise Crashed(await text if inspect.isawaitable(text) else str(text)) from error
+
+    return dataclasses.replace(inner, steps=(step,), handle_crash=True)

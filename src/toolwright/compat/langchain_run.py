@@ -1,0 +1,193 @@
+"""What runs, under LangChain's names: a chat model with bound tools, `ToolNode`, `create_agent`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from toolwright.agent.agent import Agent
+from toolwright.agent.assemble import Assembly
+from toolwright.call.bridge import run_sync
+from toolwright.call.toolset import Toolish, as_toolset
+from toolwright.compat.langchain_messages import AIMessage, convert_to_messages
+from toolwright.context import Run
+from toolwright.errors import SetupError
+from toolwright.messages import AssistantMessage
+from toolwright.model import Model, ModelRequest, Settings, ToolDefinition
+from toolwright.providers.connect import connect
+
+Config = Mapping[str, Any] | None
+
+
+def run_of(config: Config = None, **given: Any) -> Run[Any]:
+    """What the calls of one `invoke` share.
+
+    Args:
+        config: Handed to tools that ask for a `RunnableConfig`.
+        given: ``state``, ``store``, ``context`` of a `Run`; any other name is the value of the
+            `InjectedToolArg` parameter of that name.
+    """
+    known = {key: given.pop(key) for key in ("state", "store", "context") if key in given}
+    return Run(inject={"config": config or {}, **given}, **known)
+
+
+class ToolNode:
+    """Tools that answer the calls of the last message.
+
+    Args:
+        tools: Tools of any kind this package knows.
+        messages_key: Where the state keeps its messages.
+    """
+
+    def __init__(self, tools: Iterable[Toolish], *, messages_key: str = "messages") -> None:
+        self.tools = as_toolset(tools)
+        self._key = messages_key
+
+    async def ainvoke(self, state: Any, config: Config = None, **given: Any) -> Any:
+        """Run the calls; see `invoke`."""
+        in_state = isinstance(state, Mapping) and self._key in state
+        messages = convert_to_messages(state[self._key] if in_state else state)
+        last = messages[-1]
+        if not isinstance(last, AssistantMessage):
+            raise SetupError("the last message is not an AIMessage: there are no calls to run")
+        if in_state:
+            given.setdefault("state", state)
+        results = await self.tools.run(last.tool_calls, run_of(config, **given))
+        return {self._key: results} if in_state else results
+
+    def invoke(self, state: Any, config: Config = None, **given: Any) -> Any:
+        """Run the calls of the last message, side by side.
+
+        Args:
+            state: A dict with the messages, or the messages.
+            config: Handed to tools that ask for a `RunnableConfig`.
+            given: See `run_of`.
+
+        Returns:
+            One `ToolMessage` per call, in order: in a dict if `state` was one.
+        """
+        return run_sync(lambda: self.ainvoke(state, config, **given))
+
+
+class ChatModel:
+    """A model that is asked with `invoke` and told of its tools with `bind_tools`."""
+
+    def __init__(
+        self, model: Model, tools: Sequence[ToolDefinition] = (), settings: Settings | None = None
+    ) -> None:
+        self.model = model
+        self._tools = tuple(tools)
+        self._settings = settings or Settings()
+
+    def bind_tools(
+        self,
+        tools: Iterable[Toolish],
+        *,
+        tool_choice: str | bool | None = None,
+        strict: bool | None = None,
+        parallel_tool_calls: bool | None = None,
+    ) -> ChatModel:
+        """The same model with tools.
+
+        Args:
+            tools: What it may call.
+            tool_choice: ``auto``, ``none``, ``any`` (or ``required``, True), or a tool's name.
+            strict: Whether the provider shall hold arguments to the schema.
+            parallel_tool_calls: Whether it may call several at once.
+        """
+        choice = {"any": "required", True: "required", False: None}.get(tool_choice, tool_choice)
+        settings = dataclasses.replace(
+            self._settings,
+            tool_choice=choice if isinstance(choice, str) else None,
+            strict=strict,
+            parallel_tool_calls=parallel_tool_calls,
+        )
+        return ChatModel(self.model, tuple(as_toolset(tools)), settings)
+
+    async def ainvoke(self, messages: object, config: Config = None) -> AIMessage:
+        """Ask; see `invoke`."""
+        request = ModelRequest(convert_to_messages(messages), self._tools, self._settings)
+        assembly = Assembly()
+        async for delta in self.model.stream(request):
+            assembly.add(delta)
+        [reply] = convert_to_messages([assembly.reply()])
+        assert isinstance(reply, AIMessage)
+        return reply
+
+    def invoke(self, messages: object, config: Config = None) -> AIMessage:
+        """Ask the model once.
+
+        Args:
+            messages: A text, or messages in any form `convert_to_messages` reads.
+            config: Taken and not used.
+        """
+        return run_sync(lambda: self.ainvoke(messages, config))
+
+
+def init_chat_model(model: str | Model, **options: Any) -> ChatModel:
+    """A chat model by name, such as ``openai:gpt-5`` or ``offline``, or of a core `Model`.
+
+    Args:
+        model: Name or model.
+        options: See `toolwright.providers.connect.connect`.
+    """
+    return ChatModel(connect(model, **options))
+
+
+class CompiledAgent:
+    """An agent that takes and gives a state with messages; made by `create_agent`."""
+
+    def __init__(self, agent: Agent, store: object = None) -> None:
+        self.agent = agent
+        self._store = store
+
+    async def ainvoke(
+        self, state: Mapping[str, Any], config: Config = None, *, context: object = None
+    ) -> dict[str, Any]:
+        """Run to the end; see `invoke`."""
+        shared = {key: value for key, value in state.items() if key != "messages"}
+        result = await self.agent.run(
+            convert_to_messages(state["messages"]),
+            context=context,
+            state=shared,
+            store=self._store,
+            inject={"config": config or {}},
+        )
+        return {**shared, "messages": convert_to_messages(result.messages)}
+
+    def invoke(
+        self, state: Mapping[str, Any], config: Config = None, *, context: object = None
+    ) -> dict[str, Any]:
+        """Run to the end.
+
+        Args:
+            state: With ``messages``; tools may read and change the rest.
+            config: Handed to tools that ask for a `RunnableConfig`.
+            context: The user's own object, handed to tools that ask for a `ToolRuntime`.
+
+        Returns:
+            The state as it is then, with every message.
+        """
+        return run_sync(lambda: self.ainvoke(state, config, context=context))
+
+
+def create_agent(
+    model: str | Model | ChatModel,
+    tools: Iterable[Toolish] = (),
+    *,
+    system_prompt: str = "",
+    store: object = None,
+    name: str = "agent",
+) -> CompiledAgent:
+    """An agent: a model with tools, in a loop.
+
+    Args:
+        model: Name, core `Model`, or `ChatModel`.
+        tools: What it may call.
+        system_prompt: What it is told before anything else.
+        store: Memory that outlives the run.
+        name: For people and events.
+    """
+    asked = model.model if isinstance(model, ChatModel) else model
+    return CompiledAgent(Agent(connect(asked), tools, instructions=system_prompt, name=name), store)

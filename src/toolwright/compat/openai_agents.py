@@ -1,0 +1,77 @@
+"""The OpenAI Agents SDK's names over this core: change the import lines, keep the tools.
+
+``from toolwright.compat.openai_agents import function_tool, Agent, Runner, ...`` stands for imports
+from ``agents``, ``agents.tool`` and ``agents.tool_guardrails``. Every tool made here holds one core
+`Tool` (its attribute `tool`), so it can be given to a `Toolset` or an `Agent` as it is. What differs
+is said in ``docs/coming-from-openai-agents.md``.
+"""
+
+from __future__ import annotations
+
+from toolwright.compat.agents_context import RunContextWrapper, RunItem, ToolContext
+from toolwright.compat.agents_guardrails import (
+    ToolInputGuardrail,
+    ToolInputGuardrailData,
+    ToolOutputGuardrail,
+    ToolOutputGuardrailData,
+    tool_input_guardrail,
+    tool_output_guardrail,
+)
+from toolwright.compat.agents_run import (
+    Agent,
+    FunctionToolResult,
+    MaxTurnsExceeded,
+    Runner,
+    RunResult,
+    ToolCallOutputItem,
+    execute_tool,
+)
+from toolwright.compat.agents_tools import FunctionTool, default_tool_error_function, function_tool
+from toolwright.compat.agents_verdicts import (
+    AgentsException,
+    AllowBehavior,
+    RaiseExceptionBehavior,
+    RejectContentBehavior,
+    ToolGuardrailFunctionOutput,
+    ToolInputGuardrailResult,
+    ToolInputGuardrailTripwireTriggered,
+    ToolOutputGuardrailResult,
+    ToolOutputGuardrailTripwireTriggered,
+)
+from toolwright.messages import Usage
+
+Tool = FunctionTool
+"""Any tool an agent may be given."""
+
+__all__ = [
+    "Agent",
+    "AgentsException",
+    "AllowBehavior",
+    "FunctionTool",
+    "FunctionToolResult",
+    "MaxTurnsExceeded",
+    "RaiseExceptionBehavior",
+    "RejectContentBehavior",
+    "RunContextWrapper",
+    "RunItem",
+    "RunResult",
+    "Runner",
+    "Tool",
+    "ToolCallOutputItem",
+    "ToolContext",
+    "ToolGuardrailFunctionOutput",
+    "ToolInputGuardrail",
+    "ToolInputGuardrailData",
+    "ToolInputGuardrailResult",
+    "ToolInputGuardrailTripwireTriggered",
+    "ToolOutputGuardrail",
+    "ToolOutputGuardrailData",
+    "ToolOutputGuardrailResult",
+    "ToolOutputGuardrailTripwireTriggered",
+    "Usage",
+    "default_tool_error_function",
+    "execute_tool",
+    "function_tool",
+    "tool_input_guardrail",
+    "tool_output_guardrail",
+]

@@ -1,0 +1,104 @@
+"""The first Ctrl-C stops the calls, the second ends the program, and a time limit does the first."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commandline import Terminal, readable, toolwright
+from toolwright import CancelToken
+from toolwright.cli.interrupt import BY_HAND, run_interruptible
+
+
+def test_a_signal_cancels_the_token_and_the_coroutine_goes_on() -> None:
+    async def wait(token: CancelToken) -> tuple[bool, str]:
+        os.kill(os.getpid(), signal.SIGINT)
+        while not token.cancelled:
+            await asyncio.sleep(0.001)
+        return token.cancelled, token.reason
+
+    before = signal.getsignal(signal.SIGINT)
+    assert run_interruptible(wait) == (True, BY_HAND)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_signal_ends_what_does_not_listen() -> None:
+    async def ignore(token: CancelToken) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        while not token.cancelled:
+            await asyncio.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(60)
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_interruptible(ignore)
+    assert time.monotonic() - began < 5
+
+
+def test_the_time_limit_cancels_with_its_reason() -> None:
+    async def wait(token: CancelToken) -> str:
+        while not token.cancelled:
+            await asyncio.sleep(0.001)
+        return token.reason
+
+    assert run_interruptible(wait, 0.05) == "the time limit of 0.05 seconds is over"
+
+
+def test_what_a_coroutine_returns_or_raises_comes_through() -> None:
+    async def give(token: CancelToken) -> int:
+        return 3
+
+    async def fail(token: CancelToken) -> None:
+        raise LookupError("no")
+
+    assert run_interruptible(give) == 3
+    with pytest.raises(LookupError):
+        run_interruptible(fail)
+
+
+def test_ctrl_c_in_a_run_gives_every_call_its_end(folder: Path) -> None:
+    words = ["run", "hi", "-t", "tools.py", "-m", "models.py:waiting"]
+    terminal = Terminal(words, folder)
+    terminal.until(lambda screen: "/600 working" in screen)
+    terminal.interrupt(signal.SIGINT)
+    ended = terminal.end()
+    screen = readable(ended.err)
+    assert ended.code == 130
+    assert "stopping the calls; Ctrl-C again to end now" in screen
+    last = screen.rstrip().splitlines()[-4:]
+    assert last[0].startswith("✗ wait(seconds=60)")
+    assert last[1].startswith("✗ steps(number=600)")
+    assert last[3] == "stopped: interrupted by the user"
+    assert ended.err.count("\x1b[?25h") >= ended.err.count("\x1b[?25l")  # the cursor is back
+
+
+def test_a_second_ctrl_c_ends_a_call_that_resists(folder: Path) -> None:
+    terminal = Terminal(["call", "tools.py", "stubborn"], folder)
+    terminal.until(lambda screen: "stubborn()" in screen)
+    terminal.interrupt(signal.SIGINT)
+    terminal.until(lambda screen: "again to end now" in screen)
+    began = time.monotonic()
+    terminal.interrupt(signal.SIGINT)
+    ended = terminal.end()
+    assert ended.code == 130
+    assert time.monotonic() - began < 5
+    assert "Traceback" not in ended.err
+
+
+def test_a_run_ends_at_its_time_limit_with_its_events_whole(folder: Path) -> None:
+    words = ["run", "hi", "-t", "tools.py", "-m", "models.py:waiting", "--timeout", "0.5", "--json"]
+    ended = toolwright(*words, cwd=folder)
+    events = [json.loads(line) for line in ended.out.splitlines()]
+    assert ended.code == 1
+    assert [e["type"] for e in events].count("tool_call") == 2
+    kinds = [e["message"]["kind"] for e in events if e["type"] == "tool_result"]
+    assert kinds == ["cancelled", "cancelled"]
+    assert (events[-1]["type"], events[-1]["reason"]) == ("run_finished", "cancelled")
+    assert ended.err == "stopped: the time limit of 0.5 seconds is over\n"

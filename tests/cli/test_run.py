@@ -1,0 +1,108 @@
+"""``toolwright run``: prompts, models, events, and what ends without an answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commandline import toolwright
+from tests.cli.conftest import Here
+
+FIVE = [
+    ("2 + 2 * (3 - 1)", [("calculator", "expression", "2 + 2 * (3 - 1)")], ["6"]),
+    ("北京今天天气怎么样", [("weather", "city", "北京")], ["北京", "22"]),
+    (
+        "weather in Paris and Tokyo",
+        [("weather", "city", "Paris"), ("weather", "city", "Tokyo")],
+        ["16.5", "19"],
+    ),
+    ("how many lines has README.md", [("read", "path", "README.md")], ["3 lines"]),
+    (
+        "what is 15% of 80, and what day is it",
+        [("calculator", "expression", "15% of 80"), ("clock", "", "")],
+        ["12", "day"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("prompt", "calls", "said"), FIVE)
+def test_the_offline_model_answers_with_real_calls(
+    prompt: str, calls: list[tuple[str, str, str]], said: list[str], here: Here
+) -> None:
+    Path("README.md").write_text("one\ntwo\nthree\n")  # in the user's folder, where `here` is
+    ended = here("run", prompt, "-t", "demo", "-m", "offline", "--json")
+    events = [json.loads(line) for line in ended.out.splitlines()]
+    made = [e["call"] for e in events if e["type"] == "tool_call"]
+    assert ended.code == 0
+    assert [call["name"] for call in made] == [name for name, _, _ in calls]
+    for call, (_, key, value) in zip(made, calls, strict=True):
+        assert not key or json.loads(call["arguments"])[key] == value
+    assert all(e["message"]["status"] == "success" for e in events if e["type"] == "tool_result")
+    replies = [e["message"] for e in events if e["type"] == "reply"]
+    assert all(word in replies[-1]["content"] for word in said)
+
+
+def test_an_answer_goes_to_stdout_and_the_rest_to_stderr(folder: Path) -> None:
+    ended = toolwright("run", "find a cat", "-t", "tools.py", "-m", "models.py:answer", cwd=folder)
+    assert (ended.code, ended.out) == (0, "找到了两只猫。\n")
+    assert ended.err.splitlines()[0] == "model: answer"
+    assert 'failed  search(query="狗", limit=99)' in ended.err
+    assert "2 calls, 2 turns, " in ended.err
+
+
+def test_events_are_one_json_object_a_line_from_start_to_end(folder: Path) -> None:
+    ended = toolwright(
+        "run", "hi", "-t", "tools.py", "-m", "models.py:answer", "--json", cwd=folder
+    )
+    events = [json.loads(line) for line in ended.out.splitlines()]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert events[0]["type"] == "run_started"
+    assert (events[-1]["type"], events[-1]["reason"]) == ("run_finished", "answered")
+    assert "猫" in ended.out
+    assert ended.err == "looking for 猫\n"
+
+
+def test_the_model_is_named_and_the_offline_one_says_what_it_is(here: Here) -> None:
+    ended = here("run", "1 + 1", "-t", "calculator")
+    assert ended.err.startswith("model: offline (rules, no language model; choose one with -m)\n")
+
+
+def test_a_prompt_comes_from_stdin(folder: Path) -> None:
+    ended = toolwright("run", "-", "-t", "calculator", cwd=folder, stdin="3 * 7\n")
+    assert ended.code == 0
+    assert "21" in ended.out
+
+
+def test_a_run_without_tools_says_how_to_give_some(here: Here) -> None:
+    ended = here("run", "hi", "-m", "models.py:hostile")
+    assert ended.code == 0
+    assert "no tools; give some with -t, such as -t builtin" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("-m", "models.py:endless", "--max-turns", "2"), 1, "no answer after 2 turns; --max-"),
+        (("-m", "models.py:broken"), 1, "toolwright: the model failed: the server is down"),
+        (("-m", "opnai:gpt-5"), 3, "did you mean 'openai:gpt-5'?"),
+        (("-m", "oflline"), 3, "did you mean 'offline'?"),
+        (("-m", "models.py:anser"), 3, "models.py has no 'anser'; did you mean 'answer'?"),
+        (("-m", "models.py:not_a_model"), 3, "is no model: it needs a name and a method stream"),
+        (("-t", "tool.py"), 3, "there is no file 'tool.py'; did you mean 'tools.py'?"),
+        (("-t", "tools.py", "-t", "demo:clok"), 3, "no builtin called 'clok'"),
+        (("-m", "offline", "--max-turn", "1"), 2, "--max-turns"),
+    ],
+)
+def test_a_run_that_cannot_answer_says_why_with_its_code(
+    words: tuple[str, ...], code: int, said: str, here: Here
+) -> None:
+    tools = () if "-t" in words else ("-t", "tools.py")
+    ended = here("run", "hi", *tools, *words)
+    assert (ended.code, ended.out) == (code, "")
+    assert said in ended.err
+
+
+def test_an_empty_prompt_is_wrong_usage(here: Here) -> None:
+    assert here("run", "  ").code == 2

@@ -1,0 +1,184 @@
+"""What a model is told of arguments that pydantic refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from tests.call.test_parse import JSON
+from toolwright.define.explain import (
+    expected,
+    invalid_arguments,
+    known_keys,
+    missing_field,
+    pydantic_errors,
+    unknown_key,
+)
+from toolwright.errors import FieldError
+
+
+class Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Cat(Closed):
+    kind: Literal["cat"]
+    name: str
+    lives: int
+
+
+class Dog(Closed):
+    kind: Literal["dog"]
+    name: str
+    bark: bool
+
+
+def _even(value: int) -> int:
+    if value % 2:
+        raise ValueError("must be even")
+    return value
+
+
+class Arguments(Closed):
+    city: str
+    limit: int = Field(1, ge=1, le=10)
+    unit: Literal["celsius", "fahrenheit"] = "celsius"
+    pet: Cat | Dog | None = None
+    tagged: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None
+    words: list[int] | str | None = None
+    table: dict[str, int] = {}
+    pair: tuple[int, str] | None = None
+    even: Annotated[int, AfterValidator(_even)] = 0
+
+
+SCHEMA = Arguments.model_json_schema()
+TWO_PETS = 'an object with "kind": "cat", "name", "lives", or an object with "kind": "dog", "name", "bark", or null'
+
+
+def lines(sent: dict[str, Any]) -> list[str]:
+    """The errors of these arguments beside a right city, with and without the data at hand."""
+    sent = {"city": "Paris", **sent}
+    with pytest.raises(ValidationError) as caught:
+        Arguments.model_validate_json(json.dumps(sent), strict=True)
+    errors = [str(error) for error in pydantic_errors(caught.value, SCHEMA, sent)]
+    without_data = [str(error) for error in pydantic_errors(caught.value, SCHEMA)]
+    assert [line.split(", got ")[0] for line in without_data] == [
+        line.split(", got ")[0] for line in errors
+    ]
+    return errors
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ({"limit": "twelve"}, ['limit: expected an integer from 1 to 10, got "twelve" (a string)']),
+        ({"limit": 50}, ["limit: expected an integer from 1 to 10, got 50 (an integer)"]),
+        ({"limit": True}, ["limit: expected an integer from 1 to 10, got true (a boolean)"]),
+        ({"city": None}, ["city: expected a string, got null"]),
+        ({"unit": "celcius"}, ['unit: expected one of "celsius", "fahrenheit" (did you mean "celsius"?), got "celcius" (a string)']),
+        ({"even": 3}, ["even: expected an integer: must be even, got 3 (an integer)"]),
+        ({"table": {"a": "x"}}, ['table.a: expected an integer, got "x" (a string)']),
+        ({"pair": ["x", 1]}, ['pair[0]: expected an integer, got "x" (a string)', "pair[1]: expected a string, got 1 (an integer)"]),
+        ({"words": [1, "x"]}, ['words[1]: expected an integer, got "x" (a string)']),
+        ({"words": 5}, ["words: expected a list of integers, or a string, or null, got 5 (an integer)"]),
+        ({"pet": {"kind": "cat", "name": 1}}, ["pet.name: expected a string, got 1 (an integer)", "pet.lives: expected an integer (required)"]),
+        ({"pet": {"kind": "bird"}}, ['pet.kind: expected "cat" or "dog", got "bird" (a string)']),
+        ({"pet": 5}, [f"pet: expected {TWO_PETS}, got 5 (an integer)"]),
+        ({"pet": {"kind": "dog", "lives": 1, "name": "y", "bark": True}}, ['pet.lives: expected one of the keys "kind", "name", "bark", got an unknown key']),
+        ({"tagged": {"kind": "catt"}}, ['tagged.kind: expected "cat" or "dog" (did you mean "cat"?), got "catt" (a string)']),
+        ({"tagged": {"name": "x"}}, ['tagged.kind: expected "cat" or "dog" (required)']),
+        ({"tagged": {"kind": "dog", "name": "x", "bark": 1}}, ["tagged.bark: expected true or false, got 1 (an integer)"]),
+    ],
+)  # fmt: skip
+def test_each_field_is_told_with_path_expected_and_got(
+    sent: dict[str, Any], told: list[str]
+) -> None:
+    assert lines(sent) == told
+
+
+def test_a_missing_field_and_an_unknown_key_are_told_with_the_nearest_name() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Arguments.model_validate_json('{"cty": "Paris"}', strict=True)
+    missing, unknown = pydantic_errors(caught.value, SCHEMA, {"cty": "Paris"})
+    assert missing == FieldError(("city",), "a string (required)")
+    assert unknown.path == ("cty",)
+    assert unknown.expected.startswith('one of the keys "city", "limit",')
+    assert unknown.expected.endswith('(did you mean "city"?)')
+
+
+def test_a_root_that_is_no_object_is_told_as_such() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Arguments.model_validate_json("[1]", strict=True)
+    assert [str(e) for e in pydantic_errors(caught.value, SCHEMA, [1])] == [
+        'arguments: expected an object with "city", got a list of 1 item'
+    ]
+
+
+def test_what_the_schema_does_not_say_is_told_in_pydantics_words() -> None:
+    adapter = TypeAdapter(dict[Literal["a"], Annotated[list[int], Field(max_length=1)]])
+    with pytest.raises(ValidationError) as caught:
+        adapter.validate_json('{"b": []}')
+    [error] = pydantic_errors(caught.value, {}, {"b": []})
+    assert (error.path, error.expected) == (("b",), "'a'")
+
+
+def test_large_values_are_not_echoed() -> None:
+    [line] = lines({"limit": "y" * 100_000})
+    assert len(line) < 150
+    assert "100,000 characters" in line
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*Arguments.model_fields, "x"]), JSON | st.just({"kind": "cat"})
+    )
+)
+def test_any_refused_object_gives_bounded_errors_of_paths_that_exist(sent: dict[str, Any]) -> None:
+    try:
+        Arguments.model_validate_json(json.dumps(sent), strict=True)
+    except ValidationError as error:
+        errors = pydantic_errors(error, SCHEMA, sent)
+        assert errors
+        assert len({e.path for e in errors}) == len(errors)
+        for each in errors:
+            assert len(str(each)) < 600
+            assert each.path == () or each.path[0] in sent or each.expected.endswith("(required)")
+        text = invalid_arguments("weather", errors).text
+        assert all(str(e)[:399] in text for e in errors[:20])
+
+
+def test_the_whole_text_lists_twenty_fields_and_counts_the_rest() -> None:
+    errors = [FieldError(("items", i), "an integer", '"x" (a string)') for i in range(50)]
+    failure = invalid_arguments("count", errors)
+    assert failure.kind == "invalid_arguments"
+    assert failure.errors == tuple(errors)
+    rows = failure.text.splitlines()
+    assert rows[0] == "The arguments of count are invalid, and it did not run:"
+    assert rows[1] == '- items[0]: expected an integer, got "x" (a string)'
+    assert rows[20:] == [
+        '- items[19]: expected an integer, got "x" (a string)',
+        "- and 30 more",
+        "Correct these and call count again.",
+    ]
+
+
+def test_one_field_of_enormous_name_and_phrase_makes_one_bounded_line() -> None:
+    error = FieldError(("k" * 10_000,), "x" * 10_000)
+    assert len(invalid_arguments("n" * 10_000, [error]).text) < 800
+
+
+def test_the_words_for_one_field_serve_every_validator() -> None:
+    root = {"properties": {"unit": {"enum": ["c", "f"]}, "n": {"type": "integer"}}}
+    unit, number = root["properties"]["unit"], root["properties"]["n"]
+    assert expected([unit], root, "F") == 'one of "c", "f" (did you mean "f"?)'
+    assert expected([unit, number], root) == 'one of "c", "f", or an integer'
+    assert expected([], root) == "any value"
+    assert known_keys([root], root) == ["unit", "n"]
+    assert str(missing_field(("n",), [number], root)) == "n: expected an integer (required)"
+    assert str(unknown_key(("m",), [])) == "m: expected no keys at all, got an unknown key"
+    assert str(unknown_key(("m",), ["n"])) == 'm: expected the key "n", got an unknown key'
