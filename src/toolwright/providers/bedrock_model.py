@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
@@ -66,9 +67,9 @@ class BedrockConverse:
     """A model on Amazon Bedrock, asked through the Converse API.
 
     Credentials, region and retries (throttling, 5xx, connection errors; exponential with jitter)
-    are boto3's, with its environment variables and files: ``AWS_REGION``, ``AWS_PROFILE``,
-    ``AWS_ACCESS_KEY_ID``, ``AWS_BEARER_TOKEN_BEDROCK``, ``AWS_ENDPOINT_URL_BEDROCK_RUNTIME`` and
-    so on. boto3 waits in threads, one for each request.
+    are boto3's, with its environment variables and files: ``AWS_DEFAULT_REGION`` (or
+    ``AWS_REGION``), ``AWS_PROFILE``, ``AWS_ACCESS_KEY_ID``, ``AWS_BEARER_TOKEN_BEDROCK``,
+    ``AWS_ENDPOINT_URL_BEDROCK_RUNTIME`` and so on. boto3 waits in threads, one for each request.
 
     Args:
         model: The model's id, such as ``us.anthropic.claude-sonnet-4-5-20250929-v1:0``, or the
@@ -229,9 +230,10 @@ async def _in_thread(make: Callable[[], Iterable[object]]) -> AsyncGenerator[obj
 
 def _new_client(model: str, base_url: str | None, region: str | None, config: Config) -> Client:
     session: Any = boto3.Session()
+    where = region or session.region_name or os.environ.get("AWS_REGION")
     try:
         made: Client = session.client(
-            "bedrock-runtime", region_name=region, endpoint_url=base_url, config=config
+            "bedrock-runtime", region_name=where, endpoint_url=base_url, config=config
         )
     except botocore.exceptions.BotoCoreError as error:
         raise SetupError(

@@ -149,6 +149,8 @@ class TurnEncoder:
         return tail
 
     def _reply(self, message: AssistantMessage) -> list[Json]:
+        if not (message.tool_calls or message.content or message.extra):  # it said nothing
+            return []
         ids = [self._ids.new(call.id) for call in message.tool_calls]
         over = self._extend(self._assistant, self._blocks.reply(message, ids))
         for call, wire_id in zip(message.tool_calls, ids, strict=True):
