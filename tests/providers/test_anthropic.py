@@ -32,9 +32,10 @@ from toolwright.model import ModelRequest, Settings
 from toolwright.providers import anthropic
 from toolwright.providers.sse import SSEParser
 
-RECORDED = rows("anthropic")
-STREAMED = [row for row in RECORDED if row["stream"]]
-WHOLE = [row for row in RECORDED if not row["stream"]]
+
+
+def recorded(stream: bool) -> list[Row]:
+    return [row for row in rows("anthropic") if row["stream"] is stream]
 
 
 def client_saying(row: Row, size: int) -> sdk.Anthropic:
@@ -94,41 +95,38 @@ def streamed(row: Row, size: int) -> AssistantMessage:
     return assemble(anthropic.decode_stream([*events, *parser.close()]))
 
 
-def names(recorded: list[Row]) -> list[str]:
-    return [row["id"] for row in recorded]
-
-
 # — what is read —
 
 
-@pytest.mark.parametrize("row", WHOLE, ids=names(WHOLE))
-def test_a_recorded_answer_is_read_as_the_sdk_reads_it(row: Row) -> None:
-    expected = read_by_sdk(row)
-    for form in (row["response"], body_of(row), body_of(row).decode(), expected):
-        assert said(anthropic.decode(form)) == told(expected)
-    assert [call.id for call in anthropic.decode_calls(row["response"])] == [
-        block.id for block in expected.content if block.type == "tool_use"
-    ]
+def test_recorded_answers_are_read_as_the_sdk_reads_them() -> None:
+    for row in recorded(stream=False):
+        expected = read_by_sdk(row)
+        for form in (row["response"], body_of(row), body_of(row).decode(), expected):
+            assert said(anthropic.decode(form)) == told(expected)
+        assert [call.id for call in anthropic.decode_calls(row["response"])] == [
+            block.id for block in expected.content if block.type == "tool_use"
+        ]
 
 
 @pytest.mark.parametrize("size", [3, 100_000])
-@pytest.mark.parametrize("row", STREAMED, ids=names(STREAMED))
-def test_a_recorded_stream_is_read_as_the_sdk_reads_it(row: Row, size: int) -> None:
-    assert said(streamed(row, size)) == told(read_by_sdk(row, size))
+def test_recorded_streams_are_read_as_the_sdk_reads_them(size: int) -> None:
+    for row in recorded(stream=True):
+        assert said(streamed(row, size)) == told(read_by_sdk(row, size))
 
 
-@pytest.mark.parametrize("row", STREAMED, ids=names(STREAMED))
-def test_the_sdks_own_events_are_read_too(row: Row) -> None:
+def test_the_sdks_own_events_are_read_too() -> None:
     request: Any = {"model": "m", "max_tokens": 10, "messages": [{"role": "user", "content": "x"}]}
-    with client_saying(row, 100) as client:
-        plain = assemble(anthropic.decode_stream(client.messages.create(**request, stream=True)))
-        with client.messages.stream(**request) as stream:
-            helped = assemble(anthropic.decode_stream(stream))
-    assert said(plain) == said(helped) == told(read_by_sdk(row))
+    for row in recorded(stream=True):
+        with client_saying(row, 100) as client:
+            events = client.messages.create(**request, stream=True)
+            plain = assemble(anthropic.decode_stream(events))
+            with client.messages.stream(**request) as stream:
+                helped = assemble(anthropic.decode_stream(stream))
+        assert said(plain) == said(helped) == told(read_by_sdk(row))
 
 
 def test_an_asynchronous_stream_is_read_alike() -> None:
-    row = STREAMED[0]
+    row = recorded(stream=True)[0]
 
     async def events() -> AsyncIterator[str]:
         parser = SSEParser()
@@ -143,9 +141,9 @@ def test_an_asynchronous_stream_is_read_alike() -> None:
 
 
 def test_recorded_replies_go_back_as_they_came() -> None:
-    requests = {row["id"]: row["request"]["messages"] for row in RECORDED}
+    requests = {row["id"]: row["request"]["messages"] for row in rows("anthropic")}
     seen = 0
-    for row in RECORDED:
+    for row in rows("anthropic"):
         name, _, number = row["id"].rpartition("#")
         following = requests.get(f"{name}#{int(number) + 1}")
         if following is None:

@@ -7,6 +7,7 @@ made it, before anything else is said (provider quirks Q1 to Q5).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from toolwright.messages import (
     AssistantMessage,
@@ -22,8 +23,9 @@ def repair(messages: Iterable[Message]) -> list[Message]:
 
     Results move to their calls; results without a call and second results are dropped; a call
     nobody answered gets a result that says so, except at the very end, where it may still run.
-    A result belongs to a call of its own turn if one has its id, else to the first call with
-    that id that has none. A reply that said nothing is dropped.
+    A result belongs to a call of its own turn if one has its id, else to the first earlier call
+    with that id that has none; one without an id to the first of its turn that has none. A reply
+    that said nothing is dropped.
 
     >>> call = ToolCall("1", "add")
     >>> fixed = repair([AssistantMessage(tool_calls=(call,)), AssistantMessage("done")])
@@ -57,23 +59,26 @@ def _answers(messages: list[Message]) -> dict[tuple[int, int], ToolMessage]:
     answers: dict[tuple[int, int], ToolMessage] = {}
     waiting: dict[tuple[int, int], ToolCall] = {}
     orphans: dict[tuple[int, int], ToolCall] = {}
-    strays: list[ToolMessage] = []
+    strays: list[tuple[int, ToolMessage]] = []
     for index, message in enumerate(messages):
         if isinstance(message, ToolMessage):
             place = _place(waiting, message.tool_call_id)
             if place is None:
-                strays.append(message)
+                strays.append((index, message))
             else:
-                answers[place] = message
-                del waiting[place]
+                id = waiting.pop(place).id
+                same = message.tool_call_id == id
+                answers[place] = message if same else replace(message, tool_call_id=id)
         elif not isinstance(message, SystemMessage):
             orphans |= waiting
             calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
             waiting = {(index, number): call for number, call in enumerate(calls)}
-    for place, call in [*orphans.items(), *waiting.items()] if strays else ():
-        found = _take(strays, call)
-        if found is not None:
-            answers[place] = found
+    for at, stray in strays:
+        for place, call in orphans.items():
+            if call.id == stray.tool_call_id and place[0] < at:
+                answers[place] = stray
+                del orphans[place]
+                break
     return answers
 
 

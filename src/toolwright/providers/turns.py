@@ -95,7 +95,6 @@ class TurnEncoder:
         "_ids",
         "_made_up",
         "_open",
-        "_passed_over",
         "_waiting",
         "called",
         "late",
@@ -120,7 +119,6 @@ class TurnEncoder:
         self._waiting = Waiting()
         self._answers: dict[str, Answer] = {}
         self._made_up: set[str] = set()
-        self._passed_over: set[str] = set()
         self.system: list[Json] = []
         self.called: dict[str, None] = {}
         self.late = False
@@ -166,16 +164,12 @@ class TurnEncoder:
             self._answers[wire_id] = self._blocks.answer(result, self._calls[wire_id], wire_id)
             return
         self.late = self.late or id in self._made_up
-        self._passed_over.add(id)
 
     def _settle(self) -> list[Json]:
         """End the turn whose calls are open."""
         if not self._calls:
             return []
-        for wire_id in self._waiting:
-            id = self._ids.own[wire_id]
-            self.late = self.late or id in self._passed_over
-            self._made_up.add(id)
+        self._made_up.update(self._ids.own[wire_id] for wire_id in self._waiting)
         blocks = self._results()
         self._calls, self._answers, self._waiting = {}, {}, Waiting()
         return self._extend("user", blocks)
