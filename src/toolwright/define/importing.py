@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolwright.define.dialect_facts import words
-from toolwright.define.dialect_normal import Node, check_shape, json_copy, map_children
+from toolwright.define.dialect.facts import words
+from toolwright.define.dialect.normal import Node, check_shape, json_copy, map_children
 from toolwright.errors import DefinitionError
 from toolwright.record import record
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
-from toolwright.define.dialect_facts import MAX_DEPTH, Loss, words
+from toolwright.define.dialect.facts import MAX_DEPTH, Loss, words
 from toolwright.errors import DefinitionError
 
 Node: TypeAlias = dict[str, Any]

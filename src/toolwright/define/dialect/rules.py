@@ -1,7 +1,7 @@
 """The rules that turn a normalised schema into one a provider takes.
 
 `rewrite` goes down the schema once. At each node it first settles the structure (references,
-intersections, unions: `dialect_unions`), then applies `RULES` in order; each rule looks up one
+intersections, unions: `unions`), then applies `RULES` in order; each rule looks up one
 fact of the dialect and does nothing if the provider takes the node as it is. What cannot be
 said moves into the description, where the model still reads it, and into the report.
 """
@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from toolwright.define.dialect_merge import (
+from toolwright.define.dialect.merge import (
     admits_null,
     conjoin,
     is_of,
@@ -20,9 +20,9 @@ from toolwright.define.dialect_merge import (
     same,
     types_of,
 )
-from toolwright.define.dialect_normal import Node, Schema, map_children
-from toolwright.define.dialect_run import Place, Run, note
-from toolwright.define.dialect_unions import settle
+from toolwright.define.dialect.normal import Node, Schema, map_children
+from toolwright.define.dialect.run import Place, Run, note
+from toolwright.define.dialect.unions import settle
 
 Rule = Callable[[Node, Place, Run], Node]
 

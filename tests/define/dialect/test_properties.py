@@ -20,7 +20,7 @@ from tests.define.schema_cases import (
 )
 from tests.shared import shared_file
 from toolwright.define.dialect import Compiled, Target, compile_schema, restore_keys
-from toolwright.define.dialect_facts import DIALECTS, words
+from toolwright.define.dialect.facts import DIALECTS, words
 from toolwright.define.importing import parse_definition
 
 Json = Any

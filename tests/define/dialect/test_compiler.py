@@ -7,7 +7,7 @@ import pytest
 
 from tests.define.schema_cases import MODEL_SCHEMAS, is_valid, parameters, report
 from toolwright.define.dialect import Target, compile_schema, restore_keys
-from toolwright.define.dialect_facts import DIALECTS
+from toolwright.define.dialect.facts import DIALECTS
 from toolwright.errors import DefinitionError
 
 Json = Any

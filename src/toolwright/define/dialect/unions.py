@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toolwright.define.dialect_facts import MAX_EXPANSIONS, MAX_NODES
-from toolwright.define.dialect_merge import (
+from toolwright.define.dialect.facts import MAX_EXPANSIONS, MAX_NODES
+from toolwright.define.dialect.merge import (
     KEYWORD_TYPES,
     conjoin,
     constants,
@@ -20,8 +20,8 @@ from toolwright.define.dialect_merge import (
     one_object,
     types_of,
 )
-from toolwright.define.dialect_normal import ANNOTATIONS, Node, Schema, name_of
-from toolwright.define.dialect_run import Place, Run, note
+from toolwright.define.dialect.normal import ANNOTATIONS, Node, Schema, name_of
+from toolwright.define.dialect.run import Place, Run, note
 from toolwright.errors import DefinitionError
 
 _MAX_STEPS = 200

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from toolwright.define.dialect_facts import words
-from toolwright.define.dialect_normal import ANNOTATIONS, Node, Schema, name_of
+from toolwright.define.dialect.facts import words
+from toolwright.define.dialect.normal import ANNOTATIONS, Node, Schema, name_of
 
 TYPE_OF: dict[type, str] = {
     str: "string",

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.define.schema_cases import is_valid, parameters, report, sent
 from toolwright.define.dialect import Target, compile_schema
-from toolwright.define.dialect_facts import DIALECTS, words
-from toolwright.define.dialect_normal import normalise, pointer
+from toolwright.define.dialect.facts import DIALECTS, words
+from toolwright.define.dialect.normal import normalise, pointer
 from toolwright.errors import DefinitionError
 
 Json = Any
