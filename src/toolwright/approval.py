@@ -121,8 +121,13 @@ def digest_of(tool: str, definition: Mapping[str, object], arguments: Mapping[st
 
 
 def new_ticket(
-    call_id: str, tool: str, arguments: Mapping[str, object], digest: str, reason: str
+    call_id: str,
+    tool: str,
+    arguments: Mapping[str, object],
+    digest: str,
+    reason: str,
+    effects: Mapping[str, object],
 ) -> Ticket:
     """A ticket with an id nobody can guess."""
-    expires = time() + LIFETIME
-    return Ticket(secrets.token_hex(16), call_id, tool, arguments, digest, expires, reason)
+    expires, id = time() + LIFETIME, secrets.token_hex(16)
+    return Ticket(id, call_id, tool, arguments, digest, expires, reason, effects)

@@ -6,6 +6,7 @@ compares; whatever does not match was not approved. It serves once, and expires.
 
 from __future__ import annotations
 
+import dataclasses
 import fnmatch
 import inspect
 import re
@@ -122,6 +123,20 @@ class Rules:
             raise SetupError(f"{path}: [approval] holds lists of text: deny, ask and allow")
         return cls(**table)
 
+    def __or__(self, other: Rules) -> Rules:
+        """The rules of both, in the same order: deny, ask, allow.
+
+        >>> both = Rules(ask=["write_*"]) | Rules(allow=["*"])
+        >>> both.action("write_file", {}), both.action("read", {})
+        ('ask', 'allow')
+        """
+        if not isinstance(other, Rules):
+            return NotImplemented
+        both = Rules()
+        every = [*self._rules, *other._rules]
+        both._rules = [rule for action in ORDER for rule in every if rule.action == action]
+        return both
+
     def action(self, tool: str, arguments: Mapping[str, object]) -> Action | None:
         """What the rules say about a call; None if nothing."""
         rule = self.rule(tool, arguments)
@@ -207,7 +222,8 @@ async def _decision(
     if known is not None:
         _tell(run, call.id, known)
         return known
-    ticket = new_ticket(call.id, name, arguments, digest, reason)
+    effects = _effects(prepared.tool)
+    ticket = new_ticket(call.id, name, arguments, digest, reason, effects)
     if run.listeners:
         run.emit(ApprovalRequested(*run.next(), call.id, ticket))
     if run.approver is not None:
@@ -251,7 +267,17 @@ def _digest(prepared: Prepared) -> str:
 
 def definition_of(tool: AnyTool) -> Mapping[str, object]:
     """What a person relies on when they approve a call of the tool."""
-    return {"description": tool.description, "parameters": tool.parameters}
+    return {
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "effects": _effects(tool),
+    }
+
+
+def _effects(tool: AnyTool) -> dict[str, object]:
+    """The tool's hints as JSON-ready data."""
+    hints = dataclasses.asdict(tool.effects)
+    return {**hints, "resources": list(tool.effects.resources)}
 
 
 _spent: dict[str, float] = {}
