@@ -173,7 +173,20 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "*",
     ),
     "inspector": ("feed", "app"),
-    "cli": ("exits", "text", "terminal", "interrupt", "arguments", "progress", "*", "main"),
+    "cli": (
+        "exits",
+        "text",
+        "terminal",
+        "interrupt",
+        "arguments",
+        "progress",
+        "keys",
+        "approve",
+        "state",
+        "launch",
+        "*",
+        "main",
+    ),
 }
 WORDS = CHAPTERS["words"]
 # Side by side: none of these imports another.
