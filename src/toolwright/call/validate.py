@@ -76,4 +76,6 @@ def from_shown(prepared: Prepared, shown: dict[str, object]) -> Prepared:
 
 def as_json(prepared: Prepared) -> dict[str, object]:
     """The validated arguments as the JSON the model could have sent: the call's canonical form."""
-    return dict(from_json(to_json(dict(prepared.arguments), by_alias=True)))
+    names = prepared.tool.arguments.aliases
+    named = {names.get(name, name): value for name, value in prepared.arguments.items()}
+    return dict(from_json(to_json(named, by_alias=True)))
