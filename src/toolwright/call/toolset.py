@@ -8,12 +8,13 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
-from toolwright.call.approve import Rules, approval
+from toolwright.call.approve import Approval, unchangeable
 from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
 from toolwright.call.lock import locking
 from toolwright.call.pipeline import Entry
+from toolwright.call.rules import Rules
 from toolwright.call.step import Handler, check_enabled, compose, rechecks
 from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
@@ -279,11 +280,14 @@ def handler_of(
         outer.insert(0, check_enabled)
     if made.effects.resources:
         inner.insert(0, locking(guards))
-    if rules is not None or made.approval is not False:
-        inner.insert(0, approval(made.approval, rules, guards))
-    if not (outer or inner):
+    asks = rules is not None or made.approval is not False
+    if not (outer or inner or asks):
         return last
-    return watched(compose(outer, compose(inner, last, revalidate), revalidate))
+    if asks:
+        approval = Approval(made.approval, rules, guards)
+        within = compose(inner, approval.seal(last), unchangeable)
+        return watched(compose(outer, approval.around(within), revalidate))
+    return watched(compose(outer, compose(inner, last, unchangeable), revalidate))
 
 
 def _owner(item: AnyTool) -> str:

@@ -15,13 +15,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined, to_json, to_jsonable_python
 from typing_extensions import TypedDict
 
+from toolwright.define.canonical import renamed
 from toolwright.define.explain import invalid_arguments, pydantic_errors, unknown_key
 from toolwright.define.modern import modern
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
@@ -46,7 +47,7 @@ class Arguments:
         check: The same for a mended value; raises `InvalidArguments` with every failing field.
         loose: Whether some value has no type, so that an overflowing number could slip through.
         fill: Adds what the text left out and the function does not default itself.
-        aliases: Name in the text by name of the parameter, where they differ.
+        keys: What the model calls those parameters that it knows under another name.
     """
 
     schema: Mapping[str, object]
@@ -54,7 +55,7 @@ class Arguments:
     check: Callable[[Values], Values]
     loose: bool
     fill: Callable[[Values], None] | None = None
-    aliases: Mapping[str, Any] = NOTHING
+    keys: Mapping[str, Any] = NOTHING
 
 
 class _Schema(GenerateJsonSchema):
@@ -91,14 +92,14 @@ def from_parameters(
         raise
     except Exception as error:
         raise _no_json_form(title, {**fields, **rest}, error) from error
-    aliases = {name: field.alias for name, field in given.items() if field.alias}
+    keys = renamed({name: field.infos for name, field in given.items()})
     for name, field in given.items():
-        _advertise_default(title, schema, name, field)
+        _advertise_default(title, schema, keys.get(name, name), field)
     schema.pop("title", None)
     factories = {name: field.factory for name, field in given.items() if field.factory}
     fill = _filler(factories) if factories else None
     made = _arguments(title, schema, adapter.validator.validate_json, fill, extra)
-    return replace(made, aliases=aliases) if aliases else made
+    return replace(made, keys=keys) if keys else made
 
 
 def _filler(factories: Mapping[str, Callable[[], object]]) -> Callable[[Values], None]:
@@ -146,8 +147,8 @@ def from_model(
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
     made = _arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
-    aliases = {name: _alias([info]) for name, info in model.model_fields.items()}
-    return replace(made, aliases={name: alias for name, alias in aliases.items() if alias})
+    keys = renamed({name: [info] for name, info in model.model_fields.items()})
+    return replace(made, keys=keys) if keys else made
 
 
 def _arguments(
@@ -218,7 +219,7 @@ class _Field:
     annotation: Any
     default: object
     factory: Callable[[], object] | None
-    alias: str | None
+    infos: tuple[FieldInfo, ...]
 
 
 def _field(parameter: Parameter, docs: Mapping[str, str]) -> _Field:
@@ -243,17 +244,7 @@ def _field(parameter: Parameter, docs: Mapping[str, str]) -> _Field:
     text = _described(metadata, infos, docs.get(parameter.name))
     if text:
         annotation = Annotated[annotation, FieldInfo(description=text)]
-    return _Field(annotation, default, factory, _alias(infos))
-
-
-def _alias(infos: Sequence[FieldInfo]) -> str | None:
-    """The name in the text, if it is another."""
-    for info in reversed(infos):
-        alias = info.validation_alias or info.alias
-        first = alias.choices[0] if isinstance(alias, AliasChoices) else alias
-        if isinstance(first, str):
-            return first
-    return None
+    return _Field(annotation, default, factory, tuple(infos))
 
 
 def _described(
@@ -317,19 +308,19 @@ def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) ->
     )
 
 
-def _advertise_default(title: str, schema: dict[str, Any], name: str, field: _Field) -> None:
+def _advertise_default(title: str, schema: dict[str, Any], key: str, field: _Field) -> None:
     if field.default is MISSING or field.default is MADE:
         return
     try:
         default = to_jsonable_python(field.default)
     except ValueError:
         raise DefinitionError(
-            f"{title}: the default of parameter {name!r} ({field.default!r}) has no JSON form; "
+            f"{title}: the default of parameter {key!r} ({field.default!r}) has no JSON form; "
             "use None or a plain value and make the object inside the function"
         ) from None
     with suppress(ValueError):  # infinity stays the function's own: JSON has none
         json.dumps(default, allow_nan=False)
-        schema["properties"][field.alias or name]["default"] = default
+        schema["properties"][key]["default"] = default
 
 
 def _objects(schema: object) -> Iterator[dict[str, Any]]:

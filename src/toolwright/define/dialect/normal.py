@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
-from toolwright.define.dialect_facts import MAX_DEPTH, Loss, words
+from toolwright.define.dialect.facts import MAX_DEPTH, Loss, words
 from toolwright.errors import DefinitionError
 
 Node: TypeAlias = dict[str, Any]
@@ -78,6 +78,69 @@ def _key(key: object, path: str) -> str:
     return key
 
 
+_TYPES = words("object array string number integer boolean null")
+_SHAPES: dict[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(
+        NAMED | words("definitions dependencies dependentRequired"), ((dict,), "an object")
+    ),
+    **dict.fromkeys(words("anyOf oneOf allOf enum prefixItems required"), ((list,), "a list")),
+    **dict.fromkeys(words("$ref title description format pattern"), ((str,), "text")),
+    **dict.fromkeys(words("minimum maximum multipleOf"), ((int, float), "a number")),
+    **dict.fromkeys(words("exclusiveMinimum exclusiveMaximum"), ((int, float, bool), "a number")),
+    **dict.fromkeys(
+        words("minLength maxLength minItems maxItems minProperties maxProperties"),
+        ((int, float), "a number"),
+    ),
+    "items": ((dict, bool, list), "a schema"),
+    "type": ((str, list), "text or list"),
+}
+"""What a keyword's value must be, for those that the rules look into."""
+
+
+def check_shape(schema: Any, path: str = "#", types: frozenset[str] | None = _TYPES) -> None:
+    """See that `schema` has the shape of a JSON Schema all the way down.
+
+    Args:
+        schema: A JSON value.
+        path: Where it stands, for the report.
+        types: The values ``type`` may have; None: any text.
+
+    Raises:
+        DefinitionError: naming the place, the keyword and what belongs there.
+    """
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, dict):
+        raise DefinitionError(f"schema at {path}: it must be an object or a boolean")
+    for keyword, value in schema.items():
+        _check_keyword(keyword, value, path, types)
+    for keys, child in _raw_children(schema):
+        if keys[0] != "dependencies" or not isinstance(child, list):
+            check_shape(child, pointer(path, *keys), types)
+
+
+def _check_keyword(keyword: str, value: Any, path: str, types: frozenset[str] | None) -> None:
+    kinds, called = _SHAPES.get(keyword, ((object,), ""))
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds and called):
+        raise DefinitionError(f"schema at {path}: {keyword} must be {called}, not {value!r:.40}")
+    if keyword in ("anyOf", "oneOf", "allOf", "type") and not value:
+        raise DefinitionError(f"schema at {path}: {keyword} is empty, so nothing is valid")
+    if keyword in ("type", "required"):
+        _check_words(keyword, value, path, types)
+
+
+def _check_words(keyword: str, value: Any, path: str, types: frozenset[str] | None) -> None:
+    for word in [value] if isinstance(value, str) else value:
+        if not isinstance(word, str):
+            raise DefinitionError(
+                f"schema at {path}: {keyword} lists {word!r:.40}, which is no text"
+            )
+        if keyword == "type" and types is not None and word not in types:
+            raise DefinitionError(
+                f"schema at {path}: no type {word!r}; there are {', '.join(sorted(types))}"
+            )
+
+
 def children(node: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every schema directly inside `node`, with the keys that lead to it."""
     for key, value in node.items():
@@ -85,7 +148,7 @@ def children(node: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], Any]
             yield from (((key, name), child) for name, child in value.items())
         elif key in MANY and isinstance(value, list):
             yield from (((key, str(i)), child) for i, child in enumerate(value))
-        elif key in ONE and isinstance(value, (dict, bool)):
+        elif key in ONE:
             yield (key,), value
 
 
@@ -111,6 +174,7 @@ def normalise(schema: Mapping[str, object]) -> tuple[Node, tuple[Loss, ...]]:
     {'$ref': '#/$defs/A', '$defs': {'A': {'type': 'string'}}}
     """
     root: Node = json_copy(schema)
+    check_shape(root)
     old = any(draft in str(root.get("$schema", "")) for draft in _OLD_DRAFTS)
     names, losses = _name_references(root)
     result = _upgrade(root, names, old, 0)
@@ -148,10 +212,12 @@ def _name_references(root: Node) -> tuple[dict[str, str], tuple[Loss, ...]]:
 
 
 def _raw_children(node: Node) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """`children`, and those under the names of older drafts."""
     yield from children(node)
-    dependencies = node.get("dependencies")
-    if isinstance(dependencies, dict):
-        yield from ((("dependencies", name), child) for name, child in dependencies.items())
+    for word in ("definitions", "dependencies"):
+        named = node.get(word)
+        if isinstance(named, dict):
+            yield from (((word, name), child) for name, child in named.items())
 
 
 def _free(ref: str, taken: set[str]) -> str:
@@ -209,6 +275,8 @@ def _modern_keywords(node: Node) -> Node:
         result["prefixItems"] = result.pop("items")
         if "additionalItems" in node:
             result["items"] = node["additionalItems"]
+    if node.get("enum") == []:
+        result = {**{key: result[key] for key in result if key != "enum"}, "not": {}}
     for name, dependency in (node.get("dependencies") or {}).items():
         word = "dependentRequired" if isinstance(dependency, list) else "dependentSchemas"
         result[word] = {**result.get(word, {}), name: dependency}

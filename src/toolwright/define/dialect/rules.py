@@ -1,7 +1,7 @@
 """The rules that turn a normalised schema into one a provider takes.
 
 `rewrite` goes down the schema once. At each node it first settles the structure (references,
-intersections, unions: `dialect_unions`), then applies `RULES` in order; each rule looks up one
+intersections, unions: `unions`), then applies `RULES` in order; each rule looks up one
 fact of the dialect and does nothing if the provider takes the node as it is. What cannot be
 said moves into the description, where the model still reads it, and into the report.
 """
@@ -12,16 +12,17 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from toolwright.define.dialect_merge import (
+from toolwright.define.dialect.merge import (
     admits_null,
     conjoin,
+    is_of,
     nullable,
     same,
     types_of,
 )
-from toolwright.define.dialect_normal import Node, Schema, map_children
-from toolwright.define.dialect_run import Place, Run, note
-from toolwright.define.dialect_unions import settle
+from toolwright.define.dialect.normal import Node, Schema, map_children
+from toolwright.define.dialect.run import Place, Run, note
+from toolwright.define.dialect.unions import settle
 
 Rule = Callable[[Node, Place, Run], Node]
 
@@ -33,8 +34,12 @@ def fixed_values(node: Node, place: Place, run: Run) -> Node:
         node = {**rest, "enum": [node["const"]]}
     if not run.dialect.string_enums or "enum" not in node:
         return node
+    fitting = [
+        value for value in node["enum"] if any(is_of(value, kind) for kind in _declared(node))
+    ]
+    node = {**node, "enum": fitting} if fitting else node
     kinds = types_of(node)
-    if kinds == frozenset({"string"}):
+    if kinds == frozenset({"string"}) and _declared(node) in ([], ["string"]):
         return node
     typed = {**node, "type": next(iter(kinds))} if kinds and len(kinds) == 1 else node
     return _other_enum(typed, place, run)
@@ -46,7 +51,7 @@ def _other_enum(node: Node, place: Place, run: Run) -> Node:
     rest = {key: value for key, value in node.items() if key != "enum"}
     if rest.get("type") == "boolean" and {*values} == {True, False}:
         return rest
-    if rest.get("type") == "integer" and max(values) - min(values) == len({*values}) - 1:
+    if rest.get("type") == "integer" and _in_a_row(values):
         bounded = conjoin(rest, {"minimum": min(values), "maximum": max(values)})
         run.lose(place, "enum", "said as minimum and maximum, which admit the same integers")
         return bounded if isinstance(bounded, dict) else rest
@@ -54,6 +59,11 @@ def _other_enum(node: Node, place: Place, run: Run) -> Node:
         return rest
     run.lose(place, "enum", f"{run.dialect.provider} takes enums of strings only")
     return note(rest, "enum", values)
+
+
+def _in_a_row(values: list[Any]) -> bool:
+    whole = all(isinstance(value, int) for value in values)
+    return whole and max(values) - min(values) == len({*values}) - 1
 
 
 def own_type(node: Node, place: Place, run: Run) -> Node:

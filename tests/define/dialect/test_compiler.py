@@ -7,7 +7,7 @@ import pytest
 
 from tests.define.schema_cases import MODEL_SCHEMAS, is_valid, parameters, report
 from toolwright.define.dialect import Target, compile_schema, restore_keys
-from toolwright.define.dialect_facts import DIALECTS
+from toolwright.define.dialect.facts import DIALECTS
 from toolwright.errors import DefinitionError
 
 Json = Any
@@ -83,7 +83,7 @@ def test_an_intersection_at_the_root_is_merged_without_loss() -> None:
 
 @pytest.mark.parametrize("schema", [{"type": "string"}, {"type": ["array", "null"]}])
 def test_parameters_that_are_no_object_are_refused_with_the_mend(schema: Json) -> None:
-    with pytest.raises(DefinitionError, match="wrap the schema"):
+    with pytest.raises(DefinitionError, match="wrap it"):
         compile_schema(schema, "openai")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from toolwright.define.dialect_facts import Dialect, Loss
-from toolwright.define.dialect_normal import Node, Schema, children, name_of, pointer
+from toolwright.define.dialect.facts import Dialect, Loss
+from toolwright.define.dialect.normal import Node, Schema, children, name_of, pointer
 from toolwright.record import record
 
 _LONGEST_NOTE = 400

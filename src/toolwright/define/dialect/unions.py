@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toolwright.define.dialect_facts import MAX_EXPANSIONS, MAX_NODES
-from toolwright.define.dialect_merge import (
+from toolwright.define.dialect.facts import MAX_EXPANSIONS, MAX_NODES
+from toolwright.define.dialect.merge import (
     KEYWORD_TYPES,
-    TYPE_OF,
     conjoin,
     constants,
     constrains,
     disjoint,
+    is_of,
     one_object,
     types_of,
 )
-from toolwright.define.dialect_normal import ANNOTATIONS, Node, Schema, name_of
-from toolwright.define.dialect_run import Place, Run, note
+from toolwright.define.dialect.normal import ANNOTATIONS, Node, Schema, name_of
+from toolwright.define.dialect.run import Place, Run, note
 from toolwright.errors import DefinitionError
 
 _MAX_STEPS = 200
@@ -250,7 +250,7 @@ def _of_type(node: Node, kind: str) -> Node | None:
     branch: Node = {"type": kind}
     for key, value in node.items():
         if key == "enum":
-            fitting = [item for item in value if _fits(item, kind)]
+            fitting = [item for item in value if is_of(item, kind)]
             if not fitting:
                 return None
             branch[key] = fitting
@@ -263,11 +263,6 @@ def _of_type(node: Node, kind: str) -> Node | None:
 
 
 _NUMBER_FORMATS = frozenset({"float", "double", "int32", "int64"})
-
-
-def _fits(value: Any, kind: str) -> bool:
-    own = TYPE_OF[type(value)]
-    return own == kind or (own == "integer" and kind == "number")
 
 
 def widen(node: Node, place: Place, run: Run) -> tuple[Node, Place] | None:

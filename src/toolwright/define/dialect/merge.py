@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from toolwright.define.dialect_facts import words
-from toolwright.define.dialect_normal import ANNOTATIONS, Node, Schema, name_of
+from toolwright.define.dialect.facts import words
+from toolwright.define.dialect.normal import ANNOTATIONS, Node, Schema, name_of
 
 TYPE_OF: dict[type, str] = {
     str: "string",
@@ -69,6 +69,14 @@ def types_of(node: Node) -> frozenset[str] | None:
     if isinstance(kind, str):
         return frozenset({kind})
     return frozenset(kind) if isinstance(kind, list) else None
+
+
+def is_of(value: object, kind: str) -> bool:
+    """Whether a JSON value is of a type: 1 is a number too, and 1.0 an integer."""
+    own = TYPE_OF[type(value)]
+    if isinstance(value, float) and value.is_integer():
+        return kind in ("integer", "number")
+    return own == kind or (own == "integer" and kind == "number")
 
 
 def constrains(node: Mapping[str, Any]) -> bool:

@@ -3,10 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.define.schema_cases import is_valid, parameters, report, sent
 from toolwright.define.dialect import Target, compile_schema
-from toolwright.define.dialect_normal import normalise, pointer
+from toolwright.define.dialect.facts import DIALECTS, words
+from toolwright.define.dialect.normal import normalise, pointer
 from toolwright.errors import DefinitionError
 
 Json = Any
@@ -116,10 +119,73 @@ def test_old_dependencies_become_the_two_kinds_of_now() -> None:
     }
 
 
-@pytest.mark.parametrize("schema", [{"properties": {"a": 1}}, {"anyOf": ["x"]}])
-def test_a_schema_that_is_none_is_refused(schema: Json) -> None:
-    with pytest.raises(DefinitionError, match="must be an object or a boolean"):
-        normalise(schema)
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"properties": {"a": 1}}, "#/properties/a: it must be an object or a boolean"),
+        ({"anyOf": ["x"]}, "#/anyOf/0"),
+        ({"anyOf": []}, "#: anyOf is empty"),
+        ({"properties": []}, "#: properties must be an object"),
+        (
+            {"properties": {"a": {"type": "float"}}},
+            "#/properties/a: no type 'float'; there are array",
+        ),
+        ({"required": True}, "#: required must be a list, not True"),
+        ({"required": [1]}, "#: required lists 1"),
+        ({"enum": "abc"}, "#: enum must be a list"),
+        ({"$ref": {}}, "#: [$]ref must be text"),
+        ({"minLength": "3"}, "#: minLength must be a number"),
+        ({"definitions": {"A": {"items": 3}}}, "#/definitions/A: items must be a schema"),
+    ],
+)
+def test_a_schema_that_is_none_is_refused_with_its_place(schema: Json, place: str) -> None:
+    for target in ("openai-strict", "mcp", "plain"):
+        with pytest.raises(DefinitionError, match=place):
+            compile_schema(schema, target)
+
+
+def test_an_enum_without_values_is_a_schema_that_nothing_fits() -> None:
+    assert normalise(parameters(it={"enum": []}))[0] == parameters(it={"not": {}})
+
+
+@pytest.mark.parametrize("schema", [{"enum": [None]}, {"allOf": [{"const": "x"}]}])
+def test_parameters_that_are_a_constant_are_refused(schema: Json) -> None:
+    with pytest.raises(DefinitionError, match="must be an object"):
+        compile_schema(schema, "gemini-legacy")
+
+
+JUNK = st.recursive(
+    st.sampled_from([None, True, 1, 1.5, "x", "string", "#/$defs/a"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                sorted(
+                    words(
+                        "type properties items anyOf allOf oneOf enum const $ref $defs required a not"
+                        " minimum exclusiveMinimum prefixItems additionalProperties dependencies"
+                        " default description nullable"
+                    )
+                )
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300)
+@given(st.dictionaries(st.sampled_from(["properties", "$defs", "anyOf", "allOf", "$ref"]), JUNK))
+def test_whatever_comes_in_is_compiled_or_refused(schema: Json) -> None:
+    for target in DIALECTS:
+        try:
+            compiled = compile_schema(schema, target)
+        except DefinitionError as error:
+            assert str(error)
+        else:
+            assert compiled.schema["type"] == "object"
 
 
 def test_a_pointer_escapes_what_a_pointer_must() -> None:

@@ -1,8 +1,8 @@
 """JSON Schema → what a provider accepts, with a report of what was lost.
 
-One pure function: `compile_schema`. It spells the schema one way (`dialect_normal`), makes its
-root an object, and goes down it with the rules (`dialect_rules`) that look up the provider's
-facts (`dialect_facts`). A schema that strict mode cannot say is compiled for the provider's
+One pure function: `compile_schema`. It spells the schema one way (`normal`), makes its
+root an object, and goes down it with the rules (`rules`) that look up the provider's
+facts (`facts`). A schema that strict mode cannot say is compiled for the provider's
 ordinary mode instead, and the report says why.
 
 >>> compiled = compile_schema(
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolwright.define.dialect_facts import (
+from toolwright.define.dialect.facts import (
     DIALECTS,
     LIMITS,
     Dialect,
@@ -26,10 +26,11 @@ from toolwright.define.dialect_facts import (
     Loss,
     Target,
 )
-from toolwright.define.dialect_merge import conjoin, constants, one_object
-from toolwright.define.dialect_normal import (
+from toolwright.define.dialect.merge import conjoin, constants, one_object, types_of
+from toolwright.define.dialect.normal import (
     Node,
     Schema,
+    check_shape,
     children,
     escape_references,
     json_copy,
@@ -37,9 +38,9 @@ from toolwright.define.dialect_normal import (
     name_of,
     normalise,
 )
-from toolwright.define.dialect_rules import rewrite
-from toolwright.define.dialect_run import Place, Run, note
-from toolwright.define.dialect_unions import expand, merge_all_of, opened, without
+from toolwright.define.dialect.rules import rewrite
+from toolwright.define.dialect.run import Place, Run, note
+from toolwright.define.dialect.unions import expand, merge_all_of, opened, without
 from toolwright.define.names import hashed_name
 from toolwright.errors import DefinitionError
 from toolwright.record import record
@@ -72,7 +73,7 @@ def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
 
     Args:
         schema: A JSON Schema (any draft from 4 on) of an object. Never changed.
-        target: A row of `toolwright.define.dialect_facts.DIALECTS`.
+        target: A row of `toolwright.define.dialect.facts.DIALECTS`.
 
     Raises:
         DefinitionError: if `schema` is not JSON, not a schema, or admits no object.
@@ -105,15 +106,17 @@ def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
 
 
 def _verbatim(schema: Mapping[str, object]) -> Compiled:
-    return Compiled(_object_type(escape_references(json_copy(schema))), False, (), {})
+    result = json_copy(schema)
+    check_shape(result)
+    return Compiled(_object_type(escape_references(result)), False, (), {})
 
 
 def _object_type(node: Node) -> Node:
     """`node` saying that it is an object: arguments never are anything else."""
-    kind = node.get("type", "object")
-    if "object" not in ([kind] if isinstance(kind, str) else kind):
+    kinds = types_of(node) or {"object"}
+    if "object" not in kinds:
         raise DefinitionError(
-            f"a tool's parameters must be an object, not {kind}; wrap the schema: "
+            f"a tool's parameters must be an object, not {' or '.join(sorted(kinds))}; wrap it: "
             "{'type': 'object', 'properties': {'value': ...}, 'required': ['value']}"
         )
     return {**node, "type": "object"} if "type" in node else {"type": "object", **node}

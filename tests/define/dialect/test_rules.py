@@ -170,6 +170,11 @@ def test_a_map_stays_a_map_or_is_told() -> None:
         ({"const": "a"}, {"enum": ["a"], "type": "string"}),
         ({"enum": [1, 2, 3]}, {"type": "integer", "minimum": 1, "maximum": 3}),
         ({"enum": [True, False]}, {"type": "boolean"}),
+        (
+            {"enum": ["a", 1, 2], "type": "integer"},
+            {"type": "integer", "minimum": 1, "maximum": 2},
+        ),
+        ({"enum": ["a", 1], "type": "string"}, {"type": "string", "enum": ["a"]}),
         ({"enum": [1, 5], "type": "integer"}, {"type": "integer", "description": "(enum: [1, 5])"}),
         ({"type": "integer", "exclusiveMinimum": 0}, {"type": "integer", "minimum": 1}),
         ({"type": "string", "format": "uri"}, {"type": "string", "description": '(format: "uri")'}),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from toolwright.define.dialect_facts import DIALECTS
-from toolwright.define.dialect_run import Place, Run, note
+from toolwright.define.dialect.facts import DIALECTS
+from toolwright.define.dialect.run import Place, Run, note
 
 
 def test_a_note_joins_the_description_and_keeps_chinese_as_it_is() -> None:
