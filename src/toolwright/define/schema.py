@@ -8,6 +8,7 @@ turns the arguments' text into keyword arguments in one call.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
@@ -19,6 +20,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, to_json, to_jsonable_python
 from typing_extensions import TypedDict
 
+from toolwright.define.canonical import renamed
 from toolwright.define.explain import invalid_arguments, pydantic_errors
 from toolwright.define.modern import modern
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
@@ -42,6 +44,7 @@ class Arguments:
         check: The same for a mended value; raises `InvalidArguments` with every failing field.
         loose: Whether some value has no type, so that an overflowing number could slip through.
         fill: Adds what the text left out and the function does not default itself.
+        keys: What the model calls those parameters that it knows under another name.
     """
 
     schema: Mapping[str, object]
@@ -49,6 +52,7 @@ class Arguments:
     check: Callable[[Values], Values]
     loose: bool
     fill: Callable[[Values], None] | None = None
+    keys: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class _Schema(GenerateJsonSchema):
@@ -72,7 +76,7 @@ def from_parameters(
     Raises:
         DefinitionError: naming the parameter that has no JSON form, and the fix.
     """
-    fields: dict[str, object] = {}
+    fields: dict[str, Any] = {}
     defaults: dict[str, object] = {}
     factories: dict[str, Callable[[], object]] = {}
     rest: object = MISSING
@@ -92,7 +96,9 @@ def from_parameters(
     _advertise_defaults(title, schema, defaults)
     schema.pop("title", None)
     fill = _filler(factories) if factories else None
-    return _arguments(title, schema, adapter.validator.validate_json, fill, extra)
+    made = _arguments(title, schema, adapter.validator.validate_json, fill, extra)
+    infos = {name: _infos(annotation) for name, annotation in fields.items()}
+    return dataclasses.replace(made, keys=renamed(infos))
 
 
 def _filler(factories: Mapping[str, Callable[[], object]]) -> Callable[[Values], None]:
@@ -136,7 +142,15 @@ def from_model(
             if name not in values:
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
-    return _arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
+    made = _arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
+    infos = {name: [info] for name, info in model.model_fields.items()}
+    return dataclasses.replace(made, keys=renamed(infos))
+
+
+def _infos(annotation: Any) -> list[FieldInfo]:
+    if get_origin(annotation) is NotRequired:
+        annotation = get_args(annotation)[0]
+    return [item for item in get_args(annotation)[1:] if isinstance(item, FieldInfo)]
 
 
 def _arguments(
