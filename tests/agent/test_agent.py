@@ -11,6 +11,7 @@ from tests.agent.valid import problems
 from tests.waiting import run as run_async
 from toolwright import Agent, Image, SetupError, Text, ToolContext, tool
 from toolwright.errors import ModelError
+from toolwright.events import Event
 from toolwright.messages import AssistantMessage, SystemMessage, UserMessage
 from toolwright.testing.scripted import Scripted, call
 
@@ -81,12 +82,11 @@ def test_the_result_of_a_stream_is_asked_for_too_early() -> None:
 
 def test_an_error_of_the_model_reaches_who_reads_the_stream_after_its_events() -> None:
     async def main() -> list[str]:
-        types = []
+        events: list[Event] = []
         with pytest.raises(ModelError, match="gone"):
-            stream = agent(ModelError("the server is gone")).stream("go")
-            async for event in stream:
-                types.append(event.type)
-        return types
+            async for event in agent(ModelError("the server is gone")).stream("go"):
+                events += [event]
+        return [event.type for event in events]
 
     assert run_async(main)[-1] == "run_finished"
 
