@@ -269,15 +269,7 @@ def handler_of(
         rules: Which calls are refused, asked about or let through.
         last: Runs the body.
     """
-    given = (*steps, *made.steps)
-    for step in given:
-        if (check := getattr(step, "check_tool", None)) is not None:
-            check(made)
-    outer = [step for step in given if not hasattr(step, "place")]
-    inner = sorted(
-        (step for step in given if hasattr(step, "place")),
-        key=lambda step: PLACES.index(getattr(step, "place", "")),
-    )
+    outer, inner = _parted((*steps, *made.steps), made)
     if any(getattr(step, "place", "") == "retry" for step in inner):
         last = renewing(last)
     guards = rechecks(outer)
@@ -294,6 +286,27 @@ def handler_of(
         within = compose(inner, approval.seal(last), unchangeable)
         return watched(compose(outer, approval.around(within), revalidate))
     return watched(compose(outer, compose(inner, last, unchangeable), revalidate))
+
+
+def _parted(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step]]:
+    """The steps before approval, and those after it in the order of their places.
+
+    Raises:
+        SetupError: a step cannot work with the tool, or stands at no place there is.
+    """
+    inner: list[tuple[int, Step]] = []
+    outer: list[Step] = []
+    for step in steps:
+        if (check := getattr(step, "check_tool", None)) is not None:
+            check(made)
+        place = getattr(step, "place", None)
+        if place is None:
+            outer.append(step)
+        elif place in PLACES:
+            inner.append((PLACES.index(place), step))
+        else:
+            raise SetupError(f"{made.name}: a step stands at {place!r}; places are {PLACES}")
+    return outer, [step for _, step in sorted(inner, key=lambda item: item[0])]
 
 
 def _owner(item: AnyTool) -> str:

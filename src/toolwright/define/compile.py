@@ -148,7 +148,7 @@ def _from_model(
         if marker is not None and field not in known:
             more.append(Injected(field, marker, optional))
     fields = [field for field in model.model_fields if field not in hidden]
-    _check_fit(name, f"args_schema {model.__name__}", fields, signature, fields)
+    _check_fit(name, f"args_schema {model.__name__}", fields, signature, [*fields, *hidden])
     return from_model(name, model, hidden, extra), more
 
 
