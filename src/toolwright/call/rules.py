@@ -111,6 +111,20 @@ class Rules:
             raise SetupError(f"{path}: [approval] holds lists of text: deny, ask and allow")
         return cls(**table)
 
+    def __or__(self, other: Rules) -> Rules:
+        """The rules of both, in the same order: deny, ask, allow.
+
+        >>> both = Rules(ask=["write_*"]) | Rules(allow=["*"])
+        >>> both.action("write_file", {}), both.action("read", {})
+        ('ask', 'allow')
+        """
+        if not isinstance(other, Rules):
+            return NotImplemented
+        both = Rules()
+        every = [*self._rules, *other._rules]
+        both._rules = [rule for action in ORDER for rule in every if rule.action == action]
+        return both
+
     def action(self, tool: str, arguments: Mapping[str, object]) -> Action | None:
         """What the rules say about a call; None if nothing."""
         rule = self.rule(tool, arguments)
