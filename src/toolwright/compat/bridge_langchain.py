@@ -48,7 +48,7 @@ def from_langchain(theirs: BaseTool) -> AnyTool:
         theirs: Any of its tools.
 
     Raises:
-        SetupError: if it is no LangChain tool, or has an injected parameter of an unknown kind.
+        SetupError: if it is no LangChain tool.
     """
     if not isinstance(theirs, BaseTool):
         raise SetupError(f"from_langchain takes a LangChain tool, not a {type(theirs).__name__}")
