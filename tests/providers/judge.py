@@ -15,14 +15,14 @@ _STREAMED = TypeAdapter[Any](params.CompletionCreateParamsStreaming)
 def check_body(body: Mapping[str, Any]) -> None:
     """Raise pydantic's error if the SDK's types do not allow `body`."""
     judge = _STREAMED if body.get("stream") else _PLAIN
-    _exhaust(judge.validate_python(dict(body)))
+    exhaust(judge.validate_python(dict(body)))
 
 
-def _exhaust(value: object) -> None:
+def exhaust(value: object) -> None:
     """pydantic validates an ``Iterable`` only as it is read."""
     if isinstance(value, str | bytes | int | float | None):
         return
     if isinstance(value, Mapping):
         value = value.values()
     for item in value:  # type: ignore[attr-defined]
-        _exhaust(item)
+        exhaust(item)

@@ -15,7 +15,7 @@ from tests.providers.tools import TOOLS
 from toolwright.content import Image
 from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolwright.model import ModelRequest, Settings
-from toolwright.providers import chat_body, openai_chat
+from toolwright.providers import growing, openai_chat
 from toolwright.providers.chat_body import BodyCache
 from toolwright.providers.chat_profile import COMPATIBLE, OPENAI
 
@@ -117,9 +117,9 @@ def test_any_mixture_of_runs_gives_each_its_own_body(steps: Sequence[tuple[int, 
 
 def test_only_so_many_transcripts_are_remembered() -> None:
     bodies = cache()
-    for number in range(3 * chat_body.MAX_TRANSCRIPTS):
+    for number in range(3 * growing.MAX_TRANSCRIPTS):
         bodies.body(ModelRequest([UserMessage(str(number))]))
-    assert len(bodies._transcripts) == chat_body.MAX_TRANSCRIPTS
+    assert len(bodies._transcripts) == growing.MAX_TRANSCRIPTS
 
 
 def test_surrogates_and_control_characters_never_break_a_body() -> None:

@@ -78,8 +78,8 @@ def test_a_model_is_passed_through_and_takes_no_options() -> None:
     [
         ("opena:gpt-5", "did you mean 'openai:gpt-5'"),
         ("OLLAMAA:x", "did you mean 'ollama:x'"),
-        ("gpt-5", "write vendor:model, such as openai:gpt-5; there are ark, cerebras"),
-        ("nowhere:x", "no vendor 'nowhere'; there are ark, cerebras"),
+        ("gpt-5", "write vendor:model, such as openai:gpt-5; there are anthropic, ark"),
+        ("nowhere:x", "no vendor 'nowhere'; there are anthropic, ark"),
         ("openai", "names no model; write openai:<model>"),
         ("ollama:", "names no model; write ollama:<model>"),
         ("", "no vendor ''"),

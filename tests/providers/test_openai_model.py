@@ -22,7 +22,8 @@ from toolwright.events import Streamed
 from toolwright.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from toolwright.model import ModelRequest, TextDelta
 from toolwright.providers.chat_profile import COMPATIBLE, OPENAI
-from toolwright.providers.openai_model import OpenAIChat, retry_after
+from toolwright.providers.http import retry_after
+from toolwright.providers.openai_model import OpenAIChat
 
 REQUEST = ModelRequest([UserMessage("几点?")], tuple(TOOLS))
 

@@ -106,7 +106,7 @@ def test_numbers_that_json_has_no_form_for_are_shown_as_text() -> None:
 
 def test_sdk_objects_text_and_dicts_are_all_plain_data() -> None:
     message = ChatCompletionMessage(role="assistant", content="hi")
-    assert plain(message) == message.model_dump()
+    assert plain(message) == message.to_dict() == {"role": "assistant", "content": "hi"}
     assert (
         plain('{"a": "東"}') == plain('{"a": "東"}'.encode()) == plain({"a": "東"}) == {"a": "東"}
     )

@@ -6,10 +6,16 @@ made it, before anything else is said (provider quirks Q1 to Q5).
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 
-from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage
+from toolwright.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+)
 
 
 def repair(messages: Iterable[Message]) -> list[Message]:
@@ -17,8 +23,9 @@ def repair(messages: Iterable[Message]) -> list[Message]:
 
     Results move to their calls; results without a call and second results are dropped; a call
     nobody answered gets a result that says so, except at the very end, where it may still run.
-    Ids may come again in later replies; a result belongs to the latest call of its id before it.
-    A reply that said and called nothing is dropped.
+    A result belongs to a call of its own turn if one has its id, else to the first earlier call
+    with that id that has none; one without an id to the first of its turn that has none. A reply
+    that said nothing is dropped.
 
     >>> call = ToolCall("1", "add")
     >>> fixed = repair([AssistantMessage(tool_calls=(call,)), AssistantMessage("done")])
@@ -26,12 +33,8 @@ def repair(messages: Iterable[Message]) -> list[Message]:
     'skipped'
     """
     given = list(messages)
-    results: dict[str, deque[tuple[int, ToolMessage]]] = {}
-    for index, message in enumerate(given):
-        if isinstance(message, ToolMessage):
-            results.setdefault(message.tool_call_id, deque()).append((index, message))
-    end = max((i for i, m in enumerate(given) if not isinstance(m, ToolMessage)), default=-1)
-    until = _next_use(given)
+    answers = _answers(given)
+    last = max((i for i, m in enumerate(given) if not isinstance(m, ToolMessage)), default=-1)
     repaired: list[Message] = []
     for index, message in enumerate(given):
         if isinstance(message, ToolMessage):
@@ -39,17 +42,50 @@ def repair(messages: Iterable[Message]) -> list[Message]:
         if not isinstance(message, AssistantMessage):
             repaired.append(message)
             continue
-        if not message.tool_calls and not message.content:
+        if not (message.tool_calls or message.content or message.extra):
             continue
         repaired.append(message)
-        for call in message.tool_calls:
-            last = until.get((index, call.id), len(given))
-            found = _take(results.get(call.id), index, last)
+        for number, call in enumerate(message.tool_calls):
+            found = answers.get((index, number))
             if found is not None:
                 repaired.append(found)
-            elif index != end:
-                repaired.append(_unanswered(call))
+            elif index != last:
+                repaired.append(no_result(call))
     return repaired
+
+
+def _answers(messages: list[Message]) -> dict[tuple[int, int], ToolMessage]:
+    """Each call's result, by the reply's place in the transcript and the call's in the reply."""
+    answers: dict[tuple[int, int], ToolMessage] = {}
+    waiting: dict[tuple[int, int], ToolCall] = {}
+    orphans: dict[tuple[int, int], ToolCall] = {}
+    strays: list[tuple[int, ToolMessage]] = []
+    for index, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            place = _place(waiting, message.tool_call_id)
+            if place is None:
+                strays.append((index, message))
+            else:
+                id = waiting.pop(place).id
+                same = message.tool_call_id == id
+                answers[place] = message if same else replace(message, tool_call_id=id)
+        elif not isinstance(message, SystemMessage):
+            orphans |= waiting
+            calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+            waiting = {(index, number): call for number, call in enumerate(calls)}
+    for at, stray in strays:
+        for place, call in orphans.items():
+            if call.id == stray.tool_call_id and place[0] < at:
+                answers[place] = stray
+                del orphans[place]
+                break
+    return answers
+
+
+def _place(waiting: dict[tuple[int, int], ToolCall], id: str) -> tuple[int, int] | None:
+    """Which call a result with `id` answers; one without an id answers the first."""
+    same = (place for place, call in waiting.items() if call.id == id)
+    return next(same, None if id else next(iter(waiting), None))
 
 
 def order_results(messages: list[Message]) -> None:
@@ -65,30 +101,7 @@ def order_results(messages: list[Message]) -> None:
         messages[-tail:] = results
 
 
-def _next_use(given: Sequence[Message]) -> dict[tuple[int, str], int]:
-    """Where the id of a call comes again in a later reply: results after that are not its own."""
-    until: dict[tuple[int, str], int] = {}
-    seen: dict[str, int] = {}
-    for index in range(len(given) - 1, -1, -1):
-        message = given[index]
-        if isinstance(message, AssistantMessage):
-            ids = {call.id for call in message.tool_calls}
-            until |= {(index, id): seen[id] for id in ids if id in seen}
-            seen |= dict.fromkeys(ids, index)
-    return until
-
-
-def _take(
-    results: deque[tuple[int, ToolMessage]] | None, after: int, before: int
-) -> ToolMessage | None:
-    """The first result between two places that no call has taken yet."""
-    while results and results[0][0] < before:
-        index, message = results.popleft()
-        if index > after:
-            return message
-    return None
-
-
-def _unanswered(call: ToolCall) -> ToolMessage:
+def no_result(call: ToolCall) -> ToolMessage:
+    """Stands for the result of a call that nobody answered."""
     text = f"The call of {call.name!r} has no result: the conversation went on without it."
     return ToolMessage(text, call.id, call.name, "error", "skipped")

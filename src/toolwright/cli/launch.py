@@ -16,7 +16,7 @@ import typer
 from toolwright.agent.agent import MAX_TURNS, Agent, Prompt, RunResult
 from toolwright.approval import Approver, Decision, Ticket
 from toolwright.builtin.targets import ALL, DEMO, load_object, load_targets
-from toolwright.call.approve import Rules
+from toolwright.call.rules import Rules
 from toolwright.call.toolset import Toolset
 from toolwright.cli.approve import TerminalApprover, badges, can_ask, checked_by
 from toolwright.cli.exits import FAILED, INTERRUPTED, SUSPENDED

@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections import deque
 from collections.abc import Iterator, Mapping
 
-from toolwright.content import Audio, Block, Content, Data, File, Image, Text, data_url, text_of
+from toolwright.content import Audio, Block, Content, File, Image, data_url, text_of
 from toolwright.define.names import wire_name
 from toolwright.messages import (
     AssistantMessage,
@@ -19,15 +18,14 @@ from toolwright.messages import (
     UserMessage,
 )
 from toolwright.providers.chat_profile import OPENAI, ChatProfile
-from toolwright.providers.wire import Json, arguments_text, as_text, clean_text
-
-NO_OUTPUT = "(no tool output)"
-"""Stands for an empty result: models make one up where they see nothing."""
+from toolwright.providers.ids import Waiting, WireIds
+from toolwright.providers.media import NO_OUTPUT, note, readable
+from toolwright.providers.ownership import same_model
+from toolwright.providers.wire import WIRES, Json, arguments_text, as_text, clean_text
 
 _ID_LENGTH = 40
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
-_TEXT_TYPES = re.compile(r"text/.*|application/(json|xml|yaml|.*\+json|.*\+xml)")
 
 
 class ChatEncoder:
@@ -43,7 +41,7 @@ class ChatEncoder:
         model: The model asked; reasoning of other models stays here. Empty: any.
     """
 
-    __slots__ = ("_media", "_model", "_names", "_profile", "_repeats", "_taken", "_waiting")
+    __slots__ = ("_ids", "_media", "_model", "_names", "_profile", "_waiting")
 
     def __init__(
         self,
@@ -54,16 +52,15 @@ class ChatEncoder:
         self._names = dict(names or {})
         self._profile = profile
         self._model = model
-        self._taken: set[str] = set()
-        self._repeats: dict[str, int] = {}
-        self._waiting = _Waiting()
+        self._ids = WireIds(_short_id if profile.short_ids else _long_id)
+        self._waiting = Waiting()
         self._media: list[Json] = []
 
     def add(self, message: Message) -> list[Json]:
         """What `message` adds to the body's ``messages``, held back media before it."""
         if isinstance(message, ToolMessage):
-            wire_id = self._waiting.take(message.tool_call_id)
-            return [self.result(message, wire_id or self._wire_id(message.tool_call_id))]
+            wire_id = self._waiting.take(message.tool_call_id) or self._waiting.take_first()
+            return [self.result(message, wire_id or self._ids.new(message.tool_call_id))]
         wires = self.tail()
         self._media.clear()
         if isinstance(message, AssistantMessage):
@@ -103,14 +100,14 @@ class ChatEncoder:
         parts: list[Json] = []
         for block in message.content:
             part = self._part(block)
-            parts.append(part or {"type": "text", "text": self._note(block, "not shown")})
+            parts.append(part or {"type": "text", "text": note(block, "not shown")})
         if all(part["type"] == "text" for part in parts):
             return {"role": role, "content": "\n".join(as_text(part["text"]) for part in parts)}
         return {"role": role, "content": parts}
 
     def _assistant(self, message: AssistantMessage) -> Iterator[Json]:
         text = clean_text(message.text)
-        self._waiting = _Waiting()
+        self._waiting = Waiting()
         calls = [self._call(call) for call in message.tool_calls]
         if not calls and not text.strip():
             return
@@ -121,9 +118,9 @@ class ChatEncoder:
         yield wire
 
     def _call(self, call: ToolCall) -> Json:
-        wire_id = self._wire_id(call.id)
+        wire_id = self._ids.new(call.id)
         self._waiting.add(call.id, wire_id)
-        extra = {key: value for key, value in call.extra.items() if key != "type"}
+        extra = {k: v for k, v in call.extra.items() if k != "type" and k not in WIRES}
         name = self._alias(call.name)
         if call.extra.get("type") == "custom" and isinstance(call.arguments, str):
             custom = {"name": name, "input": clean_text(call.arguments)}
@@ -135,7 +132,7 @@ class ChatEncoder:
         """The reasoning behind calls, under the name it came by, if the server wants it."""
         if self._profile.reasoning == "never":
             return {}
-        ours = [one for one in message.reasoning if self._same_model(one.model)]
+        ours = [one for one in message.reasoning if same_model(self._model, one.model)]
         text = clean_text("".join(one.text for one in ours))
         key = as_text(message.extra.get("reasoning_key"))
         wire: Json = {}
@@ -143,39 +140,15 @@ class ChatEncoder:
             wire[key] = text
         elif self._profile.reasoning == "always":
             wire["reasoning_content"] = text
-        if "reasoning_details" in message.extra and self._same_model(message.model):
+        if "reasoning_details" in message.extra and same_model(self._model, message.model):
             wire["reasoning_details"] = message.extra["reasoning_details"]
         return wire
-
-    def _same_model(self, model: str) -> bool:
-        """Whether `model` is the one asked; servers answer with a longer or shorter name."""
-        asked, answered = (name.rpartition("/")[2].lower() for name in (self._model, model))
-        return not asked or asked.startswith(answered) or answered.startswith(asked)
 
     def _alias(self, name: str) -> str:
         alias = self._names.get(name)
         if alias is None:
             alias = self._names[name] = wire_name(name)
         return alias
-
-    def _wire_id(self, id: str) -> str:
-        """A legal id that no earlier call of the transcript has."""
-        base = clean_text(id) or f"call_{len(self._taken)}"
-        wire_id = self._legal(base)
-        number = self._repeats.get(base, 1)
-        while wire_id in self._taken:
-            number += 1
-            wire_id = self._legal(f"{base}_{number}")
-        self._repeats[base] = number
-        self._taken.add(wire_id)
-        return wire_id
-
-    def _legal(self, id: str) -> str:
-        short = self._profile.short_ids
-        if _SHORT_ID.fullmatch(id) if short else len(id) <= _ID_LENGTH:
-            return id
-        digest = hashlib.sha256(id.encode()).hexdigest()
-        return digest[:9] if short else f"{id[: _ID_LENGTH - 11]}_{digest[:10]}"
 
     def _split(self, content: Content, where: str) -> tuple[list[str], list[Json]]:
         """The texts of `content`, a note for each other block among them, and those blocks."""
@@ -186,17 +159,17 @@ class ChatEncoder:
         for block in content:
             part = self._part(block)
             if part is None:
-                texts.append(self._note(block, "cannot be shown"))
+                texts.append(note(block, "cannot be shown"))
             elif part["type"] == "text":
                 texts.append(as_text(part["text"]))
             else:
-                texts.append(self._note(block, where))
+                texts.append(note(block, where))
                 media.append(part)
         return texts, media
 
     def _part(self, block: Block) -> Json | None:
         """A block as a part of a user message; None if this wire has no form for it."""
-        text = _readable(block)
+        text = readable(block)
         if text is not None:
             return {"type": "text", "text": clean_text(text)}
         if not self._profile.media:
@@ -213,51 +186,12 @@ class ChatEncoder:
                 return {"type": "file", "file": file}
         return None
 
-    def _note(self, block: Block, where: str) -> str:
-        return clean_text(f"{text_of((block,))[:-1]}, {where}]")
+
+def _long_id(id: str) -> str:
+    if len(id) <= _ID_LENGTH:
+        return id
+    return f"{id[: _ID_LENGTH - 11]}_{hashlib.sha256(id.encode()).hexdigest()[:10]}"
 
 
-def _readable(block: Block) -> str | None:
-    """The text of a block that is text: said, JSON, or a file of text."""
-    if isinstance(block, Text | Data):
-        return block.text
-    if isinstance(block, File) and block.data and _TEXT_TYPES.fullmatch(block.media_type):
-        try:
-            return f"{block.name}:\n{block.data.decode()}"
-        except UnicodeDecodeError:
-            return None
-    return None
-
-
-class _Waiting:
-    """The calls of one turn that have no result yet."""
-
-    __slots__ = ("_by_call", "_ids")
-
-    def __init__(self) -> None:
-        self._ids: dict[str, str] = {}
-        self._by_call: dict[str, deque[str]] = {}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._ids)
-
-    def add(self, call_id: str, wire_id: str) -> None:
-        self._ids[wire_id] = call_id
-        self._by_call.setdefault(call_id, deque()).append(wire_id)
-
-    def take(self, call_id: str) -> str:
-        """Id on the wire of the call that a result answers.
-
-        Of several calls with one id it is the first without a result. A result that names no
-        call answers the first call without one; empty if there is none.
-        """
-        same = self._by_call.get(call_id)
-        if same:
-            wire_id = same.popleft()
-        elif self._ids:
-            wire_id = next(iter(self._ids))
-            self._by_call[self._ids[wire_id]].remove(wire_id)
-        else:
-            return ""
-        del self._ids[wire_id]
-        return wire_id
+def _short_id(id: str) -> str:
+    return id if _SHORT_ID.fullmatch(id) else hashlib.sha256(id.encode()).hexdigest()[:9]

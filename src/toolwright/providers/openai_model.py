@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import math
-import os
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
-from typing import Any, TypeAlias, TypedDict, Unpack
-from weakref import WeakKeyDictionary, finalize
+from functools import partial
+from typing import Any, TypedDict, Unpack
 
-from toolwright.errors import MissingExtraError, ModelError, SetupError
+from toolwright.errors import MissingExtraError
 from toolwright.messages import AssistantMessage
 from toolwright.model import CallDelta, Delta, ModelRequest
 from toolwright.providers import openai_chat
 from toolwright.providers.chat_body import BodyCache
 from toolwright.providers.chat_profile import COMPATIBLE, OPENAI, ChatProfile
+from toolwright.providers.http import PerLoop, check_options
 
 try:
     import openai
 except ImportError as error:
     raise MissingExtraError("OpenAIChat", "openai") from error
 
+from toolwright.providers.openai_client import (
+    checked_client,
+    client_options,
+    model_errors,
+    new_client,
+)
+
 _PATH = "/chat/completions"
 _OWN_HOSTS = ("api.openai.com", ".openai.azure.com", ".api.openai.com")
-
-
-_Clients: TypeAlias = WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI]
 
 
 class ChatOptions(TypedDict, total=False):
@@ -79,27 +79,17 @@ class OpenAIChat:
         stream: bool = True,
         **options: Unpack[ChatOptions],
     ) -> None:
-        if unknown := options.keys() - ChatOptions.__annotations__.keys():
-            known = ", ".join(ChatOptions.__annotations__)
-            raise SetupError(f"OpenAIChat: no option {', '.join(unknown)}; there are {known}")
+        check_options("OpenAIChat", options, ChatOptions.__annotations__)
         self.name = model
         self._stream = stream
-        self._given = _checked(client)
-        base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
-        if api_key is None and base_url is not None and not os.environ.get("OPENAI_API_KEY"):
-            api_key = "none"
-        timeout = options.get("timeout")
-        self._options: dict[str, Any] = {
-            "base_url": base_url,
-            "api_key": api_key,
-            "max_retries": options.get("max_retries", openai.DEFAULT_MAX_RETRIES),
-            "timeout": openai.NOT_GIVEN if timeout is None else timeout,
-        }
-        self._clients = _Clients()
-        finalize(self, _hang_up, self._clients).atexit = False
-        self._first: openai.AsyncOpenAI | None
-        self._first = self._given or self._new_client()
-        host = self._first.base_url.host
+        given = client_options(
+            base_url, api_key, options.get("timeout"), options.get("max_retries")
+        )
+        new: Callable[[], openai.AsyncOpenAI] = partial(new_client, "OpenAIChat", model, given)
+        self._clients: PerLoop[openai.AsyncOpenAI] = PerLoop(
+            new, checked_client("OpenAIChat", client)
+        )
+        host = self._clients.first.base_url.host
         own = any(host == end or host.endswith(end) for end in _OWN_HOSTS)
         self.profile = options.get("profile") or (OPENAI if own else COMPATIBLE)
         self._bodies = BodyCache(model, self.profile, stream)
@@ -115,7 +105,7 @@ class OpenAIChat:
         """
         content = self._bodies.body(request)
         own_names = {alias: name for name, alias in self._bodies.names(request).items()}
-        with _model_errors(self.name):
+        with model_errors(self.name):
             if not self._stream:
                 reply = openai_chat.decode(await self._post(content))
                 yield _renamed_reply(reply, own_names)
@@ -126,15 +116,13 @@ class OpenAIChat:
 
     async def close(self) -> None:
         """Close the connections of the running event loop; a client of your own stays open."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.close()
+        await self._clients.close()
 
     async def _post(self, content: bytes) -> object:
-        return await self._client().post(_PATH, cast_to=object, **self._send(content))
+        return await self._clients.get().post(_PATH, cast_to=object, **self._send(content))
 
     async def _deltas(self, content: bytes) -> AsyncGenerator[Delta]:
-        stream = await self._client().post(
+        stream = await self._clients.get().post(
             _PATH,
             cast_to=object,
             stream=True,
@@ -156,53 +144,9 @@ class OpenAIChat:
 
     def _send(self, content: bytes) -> dict[str, Any]:
         """The body as bytes; Azure's client reads the model's name out of a dict."""
-        if isinstance(self._client(), openai.AsyncAzureOpenAI):
+        if isinstance(self._clients.get(), openai.AsyncAzureOpenAI):
             return {"body": json.loads(content)}
         return {"content": content}
-
-    def _client(self) -> openai.AsyncOpenAI:
-        """The given client, or one for this event loop: its connections live on one loop."""
-        if self._given is not None:
-            return self._given
-        loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            client = self._clients[loop] = self._first or self._new_client()
-            self._first = None
-        return client
-
-    def _new_client(self) -> openai.AsyncOpenAI:
-        try:
-            return openai.AsyncOpenAI(**self._options)
-        except openai.OpenAIError as error:
-            raise SetupError(
-                f"OpenAIChat({self.name!r}): no API key; set OPENAI_API_KEY or pass api_key="
-            ) from error
-
-
-def _hang_up(clients: _Clients) -> None:
-    """Close the clients of a model that is gone, each on its own loop while that runs."""
-    for loop, client in list(clients.items()):
-        with suppress(RuntimeError):  # the loop has closed meanwhile
-            if loop.is_running():
-                loop.call_soon_threadsafe(_close_soon, client)
-
-
-def _close_soon(client: openai.AsyncOpenAI) -> None:
-    task = asyncio.ensure_future(client.close())
-    _closing.add(task)
-    task.add_done_callback(_closing.discard)
-
-
-_closing: set[asyncio.Future[None]] = set()
-
-
-def _checked(client: object) -> openai.AsyncOpenAI | None:
-    if client is None or isinstance(client, openai.AsyncOpenAI):
-        return client
-    raise SetupError(
-        f"OpenAIChat(client=...): expected openai.AsyncOpenAI, got {type(client).__name__}"
-    )
 
 
 def _renamed(call: CallDelta, own_names: Mapping[str, str]) -> CallDelta:
@@ -215,50 +159,3 @@ def _renamed_reply(reply: AssistantMessage, own_names: Mapping[str, str]) -> Ass
         replace(call, name=own_names.get(call.name, call.name)) for call in reply.tool_calls
     )
     return replace(reply, tool_calls=calls) if calls != reply.tool_calls else reply
-
-
-@contextmanager
-def _model_errors(model: str) -> Iterator[None]:
-    """Turn the SDK's exceptions into `ModelError`, by status and headers, never by text."""
-    try:
-        yield
-    except openai.APIStatusError as error:
-        after = retry_after(error.response.headers)
-        raise ModelError(
-            f"{model}: {error.message}", status=error.status_code, retry_after=after
-        ) from error
-    except openai.APIConnectionError as error:
-        url = f"{error.request.url.scheme}://{error.request.url.netloc.decode()}"
-        why = f" ({error.__cause__})" if str(error.__cause__ or "") else ""
-        raise ModelError(f"{model} at {url}: {error.message}{why}") from error
-    except openai.APIError as error:
-        raise ModelError(f"{model}: {error.message}", status=_code(error)) from error
-    except openai.OpenAIError as error:
-        raise ModelError(f"{model}: {error}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ModelError(f"{model}: the server sent something that is not JSON") from error
-
-
-def _code(error: openai.APIError) -> int | None:
-    """The status that an error sent inside a stream carries as its code."""
-    code = error.code or ""
-    return int(code) if code.isdecimal() and 400 <= int(code) < 600 else None
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks to wait: ``retry-after-ms``, or ``Retry-After`` (RFC 9110 10.2.3).
-
-    >>> retry_after({"retry-after": "7"})
-    7.0
-    """
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name, "")) * unit
-        except ValueError:
-            continue
-        if math.isfinite(seconds) and seconds >= 0:
-            return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
-    except (KeyError, ValueError, TypeError):
-        return None

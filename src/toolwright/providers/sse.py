@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import AsyncIterable, AsyncIterator
 
 _LINE = re.compile(r"\r\n|\n|\r")
 _BOM = "\ufeff"
@@ -74,3 +75,13 @@ class SSEParser:
         field, _, value = line.partition(":")
         if field == "data":
             self._data.append(value.removeprefix(" "))
+
+
+async def parsed(pieces: AsyncIterable[bytes]) -> AsyncIterator[str]:
+    """The data of every event in a body that arrives in pieces."""
+    parser = SSEParser()
+    async for piece in pieces:
+        for data in parser.feed(piece):
+            yield data
+    for data in parser.close():
+        yield data

@@ -11,12 +11,18 @@ from toolwright.errors import ModelError
 
 Json: TypeAlias = dict[str, object]
 
+WIRES = frozenset({"anthropic", "bedrock", "gemini", "openai-responses"})
+"""Keys in the ``extra`` of messages and calls under which one wire keeps what it wants back.
+
+What Chat Completions wants back stands beside them.
+"""
+
 _EXCERPT = 1000
 """The most characters of unreadable arguments that are shown to the model again."""
 
 
 def plain(value: object) -> object:
-    """An SDK's object, JSON text or plain data as plain data.
+    """An SDK's object, JSON text or plain data as plain data, with what the server sent and no more.
 
     Args:
         value: An object with ``model_dump`` (pydantic, so every OpenAI-like SDK), JSON text as
@@ -38,7 +44,7 @@ def plain(value: object) -> object:
             raise ModelError(f"the server sent something that is not JSON: {start!r}") from error
     dump = getattr(value, "model_dump", None)
     if callable(dump):
-        return dump(warnings=False)
+        return dump(warnings=False, exclude_unset=True)
     return dict(value) if isinstance(value, Mapping) else value
 
 
@@ -153,6 +159,35 @@ def arguments_text(arguments: str | Mapping[str, object]) -> str:
         pass
     shown = arguments[:_EXCERPT] + "…" * (len(arguments) > _EXCERPT)
     return dumps({"malformed_arguments": shown})
+
+
+def arguments_object(arguments: str | Mapping[str, object]) -> Json:
+    """`arguments_text` as the object it is the text of, for wires that carry objects.
+
+    >>> arguments_object('{"city": "Par')
+    {'malformed_arguments': '{"city": "Par'}
+    """
+    value: Json = json.loads(arguments_text(arguments))
+    return value
+
+
+def parsed_input(text: str) -> Json:
+    """The input of a block that goes back unchanged: an object, whatever was sent."""
+    try:
+        return as_dict(plain(text))
+    except ModelError:
+        return {}
+
+
+def input_text(value: object) -> str:
+    """The arguments of a call that came whole, as text; none at all are an empty object.
+
+    >>> input_text({"city": "東京"}), input_text(None)
+    ('{"city":"東京"}', '{}')
+    """
+    if isinstance(value, str):
+        return value if value.strip() else "{}"
+    return "{}" if value is None else dumps(value)
 
 
 def _parsed(text: str) -> object:

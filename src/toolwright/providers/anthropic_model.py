@@ -1,0 +1,225 @@
+"""Claude, through Anthropic's official SDK."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from functools import partial
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+from toolwright.agent.assemble import assemble
+from toolwright.errors import MissingExtraError, ModelError, SetupError
+from toolwright.messages import AssistantMessage
+from toolwright.model import Delta, ModelRequest
+from toolwright.providers.anthropic_body import BodyCache
+from toolwright.providers.anthropic_encode import AnthropicOptions
+from toolwright.providers.anthropic_stream import StreamDecoder
+from toolwright.providers.http import PerLoop, check_options, retry_after
+from toolwright.providers.sse import parsed
+from toolwright.providers.wire import Json
+
+try:
+    import anthropic
+    import httpx2
+    from anthropic.lib.bedrock import AsyncAnthropicBedrock, AsyncAnthropicBedrockMantle
+    from anthropic.lib.vertex import AsyncAnthropicVertex
+except ImportError as error:
+    raise MissingExtraError("AnthropicMessages", "anthropic") from error
+
+Client: TypeAlias = (
+    anthropic.AsyncAnthropic
+    | AsyncAnthropicBedrock
+    | AsyncAnthropicBedrockMantle
+    | AsyncAnthropicVertex
+)
+
+_PATH = "/v1/messages"
+_MAX_PAUSES = 8
+"""How often a reply may pause before it is given as it is."""
+
+
+class AnthropicModelOptions(TypedDict, total=False):
+    """How `AnthropicMessages` deals with its server.
+
+    Attributes:
+        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: the
+            SDK's ten minutes.
+        max_retries: How often a failed request is sent again; 2 if nothing is said.
+        prompt_cache: Whether to mark what the next request will repeat for the server's cache,
+            which makes it far cheaper; True if nothing is said.
+        unsigned_thinking: Whether the server takes thinking without a signature back; some that
+            imitate Anthropic's do, which never sign.
+    """
+
+    timeout: float | None
+    max_retries: int
+    prompt_cache: bool
+    unsigned_thinking: bool
+
+
+class AnthropicMessages:
+    """A model that answers over Anthropic's Messages API, or a server's that imitates it.
+
+    Retries (connection errors, 408, 409, 429, 5xx; exponential with jitter, honouring
+    ``Retry-After``) are the SDK's, and so are its environment variables: ``ANTHROPIC_API_KEY``,
+    ``ANTHROPIC_AUTH_TOKEN``, ``ANTHROPIC_BASE_URL``, ``ANTHROPIC_PROFILE`` and its kin. A reply
+    that pauses in a long turn of the server's own tools is asked to go on.
+
+    Args:
+        model: The model's name on the server.
+        base_url: Where the server is; None: Anthropic's.
+        api_key: None: from the environment; a server given by `base_url` may need none.
+        client: An `anthropic.AsyncAnthropic` (or Bedrock's, Vertex's) of your own, which then
+            knows address, key, timeout and retries by itself.
+        stream: Whether to ask for the answer as a stream.
+        options: See `AnthropicModelOptions`.
+
+    Raises:
+        SetupError: if the client is none of these, there is no key, or an option is unknown.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        client: Client | None = None,
+        stream: bool = True,
+        **options: Unpack[AnthropicModelOptions],
+    ) -> None:
+        check_options("AnthropicMessages", options, AnthropicModelOptions.__annotations__)
+        self.name = model
+        self._stream = stream
+        timeout = options.get("timeout")
+        given: dict[str, Any] = {
+            "base_url": base_url,
+            "api_key": api_key,
+            "max_retries": options.get("max_retries", anthropic.DEFAULT_MAX_RETRIES),
+            "timeout": anthropic.NOT_GIVEN if timeout is None else timeout,
+        }
+        new: Callable[[], Client] = partial(_new_client, model, given)
+        self._clients = PerLoop(new, _checked(client))
+        self._bodies = BodyCache(
+            AnthropicOptions(
+                model,
+                stream,
+                options.get("prompt_cache", True),
+                options.get("unsigned_thinking", False),
+            )
+        )
+
+    def __repr__(self) -> str:
+        return f"AnthropicMessages({self.name!r})"
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+        """Ask for a reply; see `toolwright.model.Model`.
+
+        Raises:
+            ModelError: with the HTTP status and the seconds to wait, if the server said so.
+        """
+        with _model_errors(self.name):
+            async with aclosing(self._deltas(request)) as deltas:
+                if not self._stream:
+                    yield assemble([delta async for delta in deltas])
+                    return
+                async for delta in deltas:
+                    yield delta
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop; a client of your own stays open."""
+        await self._clients.close()
+
+    async def _deltas(self, request: ModelRequest) -> AsyncGenerator[Delta]:
+        prepared = self._bodies.prepared(request)
+        headers = {"anthropic-beta": ",".join(prepared.betas)} if prepared.betas else {}
+        decoder = StreamDecoder(prepared.tools)
+        more: list[Json] = []
+        for _ in range(_MAX_PAUSES + 1):
+            body = self._bodies.body(request, more)
+            async with aclosing(self._events(body, headers)) as events:
+                async for event in events:
+                    for delta in decoder.feed(event):
+                        yield delta
+            if not decoder.paused:
+                break
+            more = [{"role": "assistant", "content": decoder.content()}]
+        for delta in decoder.finish():
+            yield delta
+
+    async def _events(self, body: bytes, headers: dict[str, str]) -> AsyncGenerator[object]:
+        """The answer's events; a whole answer is one event.
+
+        Events are read here rather than by the SDK, which passes over those without a name; some
+        servers that imitate Anthropic's send no names.
+        """
+        client = self._clients.get()
+        native = type(client) is anthropic.AsyncAnthropic  # clouds' read the model out of a dict
+        sent: dict[str, Any] = {"content": body} if native else {"body": json.loads(body)}
+        stream = await client.post(
+            _PATH,
+            cast_to=object,
+            options={"headers": headers},
+            stream=True,
+            stream_cls=anthropic.AsyncStream[object],
+            **sent,
+        )
+        async with stream:
+            kind = stream.response.headers.get("content-type", "")
+            if kind.partition(";")[0].strip() == "application/json":
+                yield await stream.response.aread()
+            elif native:
+                async for event in parsed(stream.response.aiter_bytes()):
+                    yield event
+            else:
+                async for event in stream:
+                    yield event
+
+
+def _new_client(model: str, options: Mapping[str, Any]) -> anthropic.AsyncAnthropic:
+    why = ""
+    try:
+        client = anthropic.AsyncAnthropic(**options)
+        if client.api_key or client.auth_token or client.credentials:
+            return client
+    except anthropic.CredentialsError as error:
+        why = f" ({error})"
+    if options["base_url"] or os.environ.get("ANTHROPIC_BASE_URL"):
+        return anthropic.AsyncAnthropic(**{**options, "api_key": "none"})
+    raise SetupError(
+        f"AnthropicMessages({model!r}): no API key; set ANTHROPIC_API_KEY or pass api_key={why}"
+    )
+
+
+def _checked(client: object) -> Client | None:
+    if client is None or isinstance(client, Client):
+        return client
+    raise SetupError(
+        "AnthropicMessages(client=...): expected anthropic.AsyncAnthropic, got "
+        f"{type(client).__name__}"
+    )
+
+
+@contextmanager
+def _model_errors(model: str) -> Iterator[None]:
+    """Turn the SDK's exceptions into `ModelError`, by status and headers, never by text."""
+    try:
+        yield
+    except anthropic.APIStatusError as error:
+        after = retry_after(error.response.headers)
+        said = error.api_message or error.message
+        raise ModelError(f"{model}: {said}", status=error.status_code, retry_after=after) from error
+    except anthropic.APIConnectionError as error:
+        url = f"{error.request.url.scheme}://{error.request.url.netloc.decode()}"
+        why = f" ({error.__cause__})" if str(error.__cause__ or "") else ""
+        raise ModelError(f"{model} at {url}: {error.message}{why}") from error
+    except httpx2.HTTPError as error:
+        raise ModelError(f"{model}: the answer broke off ({error})") from error
+    except anthropic.AnthropicError as error:
+        raise ModelError(f"{model}: {error}") from error
+    except ModelError as error:  # sent inside a stream
+        raise ModelError(f"{model}: {error}", status=error.status) from error
+    except json.JSONDecodeError as error:
+        raise ModelError(f"{model}: the server sent something that is not JSON") from error

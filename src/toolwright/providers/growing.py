@@ -1,0 +1,141 @@
+"""Requests that cost what the last turn added, not what the whole transcript holds.
+
+A transcript only grows between the requests of a run, so what a wire makes of it is kept and
+grows with it: a turn encodes its own messages. A transcript is recognised by its messages, object
+by object; one that continues nothing known starts anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import is_
+from typing import Generic, Protocol, TypeVar
+
+from toolwright.agent.transcript import repair
+from toolwright.messages import Message
+from toolwright.model import ModelRequest, Settings, ToolDefinition
+from toolwright.providers.wire import Json, dumps
+
+MAX_TRANSCRIPTS = 16
+MAX_BYTES = 64 * 1024 * 1024
+"""How many transcripts are remembered, and how many bytes of them, beside the latest."""
+
+T = TypeVar("T")
+
+
+class Grown(Protocol):
+    """What a wire makes of a transcript, message by message."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it holds."""
+        ...
+
+    @property
+    def late(self) -> bool:
+        """Whether a result stood elsewhere than behind its call, so that it was left out."""
+        ...
+
+    def add(self, message: Message) -> None:
+        """Take the next message."""
+        ...
+
+
+G = TypeVar("G", bound=Grown)
+
+
+class _Known(Generic[G]):
+    __slots__ = ("grown", "key", "messages")
+
+    def __init__(self, grown: G, key: object) -> None:
+        self.grown = grown
+        self.key = key
+        self.messages: list[Message] = []
+
+    def is_begun_by(self, messages: Sequence[Message], key: object) -> bool:
+        """Whether `messages` are these and perhaps more."""
+        known = self.messages
+        if not known or len(known) > len(messages) or known[-1] is not messages[len(known) - 1]:
+            return False
+        return all(map(is_, known, messages)) and self.key == key
+
+
+class Transcripts(Generic[G]):
+    """The transcripts of one model's requests; not safe to use from several threads at once."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: list[_Known[G]] = []
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, messages: Sequence[Message], key: object, new: Callable[[], G]) -> G:
+        """What the wire makes of `messages`.
+
+        Args:
+            messages: The transcript so far.
+            key: What else it depends on, such as the tools' names.
+            new: Makes an empty one.
+        """
+        known = self._find(messages, key, new)
+        for message in messages[len(known.messages) :]:
+            known.grown.add(message)
+            known.messages.append(message)
+        if known.grown.late:  # rare: everything is put in order, and grows on from there
+            known.grown = new()
+            for message in repair(messages):
+                known.grown.add(message)
+        return known.grown
+
+    def _find(self, messages: Sequence[Message], key: object, new: Callable[[], G]) -> _Known[G]:
+        """The transcript that `messages` continue, or a new one; the latest stands last."""
+        for known in reversed(self._known):
+            if known.is_begun_by(messages, key):
+                self._known.remove(known)
+                break
+        else:
+            known = _Known(new(), key)
+        while self._known and self._is_full():
+            del self._known[0]
+        self._known.append(known)
+        return known
+
+    def _is_full(self) -> bool:
+        if len(self._known) >= MAX_TRANSCRIPTS:
+            return True
+        return sum(known.grown.size for known in self._known) > MAX_BYTES
+
+
+class Constant(Generic[T]):
+    """What depends on a request's tools and settings alone, made again only when they change.
+
+    Args:
+        make: Makes it.
+    """
+
+    __slots__ = ("_make", "_settings", "_tools", "_value")
+
+    def __init__(self, make: Callable[[ModelRequest], T]) -> None:
+        self._make = make
+        self._tools: tuple[ToolDefinition, ...] = ()
+        self._settings: Settings | None = None
+        self._value: T
+
+    def of(self, request: ModelRequest) -> T:
+        """The value for `request`."""
+        tools = request.tools
+        same = len(tools) == len(self._tools) and all(map(is_, tools, self._tools))
+        if not same or request.settings != self._settings:
+            self._value = self._make(request)
+            self._tools, self._settings = tuple(tools), request.settings
+        return self._value
+
+
+def append_json(buffer: bytearray, wires: Sequence[Json]) -> None:
+    """Write `wires` behind the items of a JSON list of which `buffer` is the inside."""
+    for wire in wires:
+        if buffer:
+            buffer += b","
+        buffer += dumps(wire).encode()

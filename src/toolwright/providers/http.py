@@ -1,0 +1,107 @@
+"""What models on HTTP clients share: a client for each event loop, and how long to wait."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from typing import Generic, Protocol, TypeVar
+from weakref import WeakKeyDictionary, finalize
+
+from toolwright.errors import SetupError
+
+
+class Closing(Protocol):
+    """A client that can be closed."""
+
+    def close(self) -> Awaitable[None]: ...
+
+
+C = TypeVar("C", bound=Closing)
+
+
+class PerLoop(Generic[C]):
+    """A client for each event loop, since a client's connections live on one.
+
+    When it is gone its clients are closed, each on its own loop while that runs.
+
+    Args:
+        make: Makes a client. It must not hold what holds this, or nothing is closed in time.
+        given: A client of the program's own: used on every loop, and never closed.
+    """
+
+    def __init__(self, make: Callable[[], C], given: C | None = None) -> None:
+        self._make = make
+        self._given = given
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, C] = WeakKeyDictionary()
+        finalize(self, _hang_up, self._clients).atexit = False
+        self.first: C = given or make()
+        """The one that is made at once, so that what is wrong with its options shows."""
+        self._fresh: C | None = self.first
+
+    def get(self) -> C:
+        """The running loop's client."""
+        if self._given is not None:
+            return self._given
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            client = self._clients[loop] = self._fresh or self._make()
+            self._fresh = None
+        return client
+
+    async def close(self) -> None:
+        """Close the running loop's client."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+
+def _hang_up(clients: Mapping[asyncio.AbstractEventLoop, Closing]) -> None:
+    for loop, client in list(clients.items()):
+        with suppress(RuntimeError):  # the loop has closed meanwhile
+            if loop.is_running():
+                loop.call_soon_threadsafe(_close_soon, client)
+
+
+def _close_soon(client: Closing) -> None:
+    task = asyncio.ensure_future(client.close())
+    _closing.add(task)
+    task.add_done_callback(_closing.discard)
+
+
+_closing: set[asyncio.Future[None]] = set()
+
+
+def check_options(model: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse options that do not exist.
+
+    Raises:
+        SetupError: naming them and those there are.
+    """
+    if unknown := set(given) - {*known}:
+        raise SetupError(
+            f"{model}: no option {', '.join(sorted(unknown))}; there are {', '.join(known)}"
+        )
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds the server asks to wait: ``retry-after-ms``, or ``Retry-After`` (RFC 9110 10.2.3).
+
+    >>> retry_after({"retry-after": "7"})
+    7.0
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
+    except (KeyError, ValueError, TypeError):
+        return None

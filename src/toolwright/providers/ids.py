@@ -1,0 +1,120 @@
+"""Call ids: the transcript's on one side, what a wire takes on the other.
+
+A model's id may be empty, repeated, too long or of letters that another provider refuses. So each
+request gives every call an id of its own: legal, used once, the same for the same transcript, and
+on the call and its result alike. A legal id that nobody used before stays as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from toolwright.errors import SetupError
+from toolwright.messages import ToolCall, ToolMessage
+from toolwright.providers.wire import clean_text
+
+_LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
+_LENGTH = 64
+_DIGITS = 10
+
+
+def common_id(id: str) -> str:
+    """`id` if it is ``[A-Za-z0-9_-]{1,64}``, which Anthropic and Bedrock take; else a name for it.
+
+    >>> common_id("toolu_01A09q90qw90lq917835lq9")
+    'toolu_01A09q90qw90lq917835lq9'
+    >>> common_id("functions.weather:0")
+    'functions_weather_0_c8cf447133'
+    """
+    if _LEGAL.fullmatch(id):
+        return id
+    digest = hashlib.sha256(id.encode()).hexdigest()[:_DIGITS]
+    return f"{_REFUSED.sub('_', id)[: _LENGTH - _DIGITS - 1]}_{digest}"
+
+
+class WireIds:
+    """The ids of one request.
+
+    Args:
+        legal: Gives an id that the wire takes: its argument itself, if it does.
+    """
+
+    __slots__ = ("_legal", "_repeats", "own")
+
+    def __init__(self, legal: Callable[[str], str] = common_id) -> None:
+        self._legal = legal
+        self._repeats: dict[str, int] = {}
+        self.own: dict[str, str] = {}
+        """The transcript's id by the wire's."""
+
+    def new(self, id: str) -> str:
+        """A legal id, which no other call of the transcript has, for the call with `id`."""
+        base = clean_text(id) or f"call_{len(self.own)}"
+        wire_id = self._legal(base)
+        number = self._repeats.get(base, 1)
+        while wire_id in self.own:
+            number += 1
+            wire_id = self._legal(f"{base}_{number}")
+        self._repeats[base] = number
+        self.own[wire_id] = id
+        return wire_id
+
+
+class Waiting:
+    """The calls of one turn that have no result yet."""
+
+    __slots__ = ("_by_call", "_ids")
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+        self._by_call: dict[str, deque[str]] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids on the wire, in call order."""
+        return iter(self._ids)
+
+    def add(self, call_id: str, wire_id: str) -> None:
+        self._ids[wire_id] = call_id
+        self._by_call.setdefault(call_id, deque()).append(wire_id)
+
+    def take(self, call_id: str) -> str:
+        """Id on the wire of the call that a result answers; empty if it answers none.
+
+        Of several calls with one id it is the first without a result.
+        """
+        same = self._by_call.get(call_id)
+        if not same:
+            return ""
+        wire_id = same.popleft()
+        del self._ids[wire_id]
+        return wire_id
+
+    def take_first(self) -> str:
+        """Id on the wire of the first call without a result; empty if there is none."""
+        return self.take(next(iter(self._ids.values()))) if self._ids else ""
+
+
+def paired(calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> list[ToolMessage]:
+    """The results in the order of their calls.
+
+    A call's result is the one with its id, else the next that has no call's id; if ids repeat,
+    the order alone counts.
+
+    Raises:
+        SetupError: if there is not one result for each call.
+    """
+    if len(calls) != len(results):
+        raise SetupError(
+            f"encode_turn(results=...): the reply has {len(calls)} calls and there are "
+            f"{len(results)} results; pass all that Toolset.run returned for these calls"
+        )
+    ids = {call.id for call in calls}
+    named = {result.tool_call_id: result for result in results if result.tool_call_id in ids}
+    if len(named) < sum(result.tool_call_id in ids for result in results):
+        named = {}
+    rest = iter([result for result in results if result.tool_call_id not in named])
+    return [named[call.id] if call.id in named else next(rest) for call in calls]

@@ -1,0 +1,60 @@
+"""Recorded traffic of providers, and how it arrives."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.shared import shared_file
+
+Row = dict[str, Any]
+
+
+def rows(surface: str) -> list[Row]:
+    """The recorded exchanges over one wire."""
+    path = shared_file("data/exchanges-sample.jsonl")
+    lines = path.read_text("utf-8").splitlines()
+    return [row for line in lines if (row := json.loads(line))["surface"] == surface]
+
+
+def body_of(row: Row) -> bytes:
+    """The answer's bytes."""
+    answer = row["response"]
+    if isinstance(answer, str):
+        return answer.encode()
+    if answer.keys() == {"base64"}:
+        return base64.b64decode(answer["base64"])
+    return json.dumps(answer, ensure_ascii=False).encode()
+
+
+def pieces(body: bytes, size: int) -> Iterator[bytes]:
+    """`body` as it arrives, `size` bytes at a time."""
+    for start in range(0, len(body), size):
+        yield body[start : start + size]
+
+
+def frames(*events: Mapping[str, Any]) -> bytes:
+    """Events of one key each as an AWS event stream."""
+    return b"".join(frame(name, body) for event in events for name, body in event.items())
+
+
+def frame(name: str, body: object) -> bytes:
+    """One message of an AWS event stream (`application/vnd.amazon.eventstream`)."""
+    failed = name.endswith("Exception")
+    headers = _header(":exception-type" if failed else ":event-type", name)
+    headers += _header(":content-type", "application/json")
+    headers += _header(":message-type", "exception" if failed else "event")
+    payload = json.dumps(body, ensure_ascii=False).encode()
+    prelude = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
+    prelude += struct.pack(">I", zlib.crc32(prelude))
+    message = prelude + headers + payload
+    return message + struct.pack(">I", zlib.crc32(message))
+
+
+def _header(name: str, value: str) -> bytes:
+    key, text = name.encode(), value.encode()
+    return bytes([len(key)]) + key + b"\x07" + struct.pack(">H", len(text)) + text
