@@ -76,4 +76,6 @@ def from_shown(prepared: Prepared, shown: dict[str, object]) -> Prepared:
 
 def as_json(prepared: Prepared) -> dict[str, object]:
     """The validated arguments as the JSON the model could have sent: the call's canonical form."""
-    return dict(from_json(to_json(dict(prepared.arguments), by_alias=True)))
+    aliases = prepared.tool.arguments.aliases
+    shown = {aliases.get(name, name): value for name, value in prepared.arguments.items()}
+    return dict(from_json(to_json(shown, by_alias=True)))

@@ -25,8 +25,8 @@ from toolwright.define.schema import (
 )
 from toolwright.define.signature import (
     MISSING,
+    REST,
     VAR_KEYWORD,
-    VAR_POSITIONAL,
     BodyKind,
     Parameter,
     Signature,
@@ -37,7 +37,6 @@ from toolwright.define.signature import (
 from toolwright.errors import DefinitionError
 from toolwright.record import record
 
-REST = (VAR_POSITIONAL, VAR_KEYWORD)
 ArgsSchema = type[BaseModel] | type[OldModel] | Mapping[str, object]
 
 
@@ -96,7 +95,7 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
     docs = _docs(function, signature, request)
     injected = signature.injected
     if request.args_schema is None:
-        arguments = from_parameters(name, signature.parameters, docs.params, request.extra)
+        arguments = from_parameters(name, signature, docs.params, request.extra)
     elif _is_model(request.args_schema):
         arguments, more = _from_model(name, request.args_schema, signature, request.extra)
         injected = (*injected, *more)
@@ -148,7 +147,8 @@ def _from_model(
         if marker is not None and field not in known:
             more.append(Injected(field, marker, optional))
     fields = [field for field in model.model_fields if field not in hidden]
-    _check_fit(name, f"args_schema {model.__name__}", fields, signature, fields)
+    always = [*fields, *(parameter.name for parameter in more)]
+    _check_fit(name, f"args_schema {model.__name__}", fields, signature, always)
     return from_model(name, model, hidden, extra), more
 
 
@@ -201,7 +201,7 @@ def _check_fit(
 
 def _docs(function: Callable[..., Any], signature: Signature, request: Request) -> Docstring:
     """The docstring of the function behind `function`, or of a callable object's class."""
-    plain = plain_function(function)
+    plain = function if isinstance(function, type) else plain_function(function)
     text = inspect.cleandoc(getattr(plain, "__doc__", None) or "")
     if not text and not inspect.isroutine(function):
         text = inspect.cleandoc(getattr(function, "__doc__", None) or "")

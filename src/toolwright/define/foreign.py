@@ -16,9 +16,10 @@ from pydantic_core import from_json
 
 from toolwright.define.bounds import check_work, plain_schema
 from toolwright.define.explain import invalid_arguments
+from toolwright.define.fields import Values
 from toolwright.define.mismatch import Mismatches
 from toolwright.define.phrase import short
-from toolwright.define.schema import Arguments, Extra, Values
+from toolwright.define.schema import Arguments, Extra
 from toolwright.define.subschemas import Schema, accepts, all_subschemas, resolve
 from toolwright.errors import DefinitionError, FieldError
 

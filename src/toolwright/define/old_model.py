@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeGuard
 
+from toolwright.define.fields import Values
 from toolwright.define.foreign import arguments_of_schema
-from toolwright.define.schema import Arguments, Extra, Values
+from toolwright.define.schema import Arguments, Extra
 
 
 class OldModel(Protocol):
@@ -42,7 +43,8 @@ def arguments_of_old_model(title: str, model: type[OldModel], extra: Extra) -> A
 
     def made(values: Values) -> Values:
         instance = model.parse_obj(values)
-        return {name: getattr(instance, name) for name in model.__fields__ if name in values}
+        given = instance.__fields_set__
+        return {name: getattr(instance, name) for name in model.__fields__ if name in given}
 
     def fill(values: Values) -> None:
         for name, field in model.__fields__.items():
@@ -51,6 +53,7 @@ def arguments_of_old_model(title: str, model: type[OldModel], extra: Extra) -> A
 
     return dataclasses.replace(
         arguments,
+        aliases={name: field.alias for name, field in model.__fields__.items()},
         validate=lambda text: made(arguments.validate(text)),
         check=lambda value: made(arguments.check(value)),
         fill=fill,

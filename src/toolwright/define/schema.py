@@ -1,4 +1,4 @@
-"""Parameters become a JSON Schema and a validator: the one file that knows pydantic.
+"""Parameters become a JSON Schema and a validator: with `fields`, the files that know pydantic.
 
 A function's parameters become a `TypedDict`, which takes every legal parameter name and leaves
 absent what the model left out, so that the function's own defaults apply. pydantic-core then
@@ -7,28 +7,35 @@ turns the arguments' text into keyword arguments in one call.
 
 from __future__ import annotations
 
-import copy
-import typing
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    with_config,
+)
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
-from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticSerializationError, PydanticUndefined, to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 from typing_extensions import TypedDict
 
 from toolwright.define.explain import invalid_arguments, pydantic_errors
-from toolwright.define.modern import modern
-from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
-from toolwright.errors import DefinitionError
+from toolwright.define.fields import Factory, Values, alias_of, field_of
+from toolwright.define.signature import (
+    MISSING,
+    UNSAID,
+    VAR_KEYWORD,
+    Signature,
+)
+from toolwright.errors import DefinitionError, FieldError
 from toolwright.record import record
 
 Extra = Literal["forbid", "ignore", "allow"]
-Values = dict[str, object]
-MADE = object()
-"""Stands for a default that a factory makes anew each time."""
 Validate = Callable[[str | bytes], Values]
 
 
@@ -42,6 +49,7 @@ class Arguments:
         check: The same for a mended value; raises `InvalidArguments` with every failing field.
         loose: Whether some value has no type, so that an overflowing number could slip through.
         fill: Adds what the text left out and the function does not default itself.
+        aliases: Key in the text by parameter name, where the two differ.
     """
 
     schema: Mapping[str, object]
@@ -49,6 +57,7 @@ class Arguments:
     check: Callable[[Values], Values]
     loose: bool
     fill: Callable[[Values], None] | None = None
+    aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class _Schema(GenerateJsonSchema):
@@ -59,13 +68,13 @@ class _Schema(GenerateJsonSchema):
 
 
 def from_parameters(
-    title: str, parameters: Sequence[Parameter], docs: Mapping[str, str], extra: Extra
+    title: str, signature: Signature, docs: Mapping[str, str], extra: Extra
 ) -> Arguments:
     """Arguments of a function.
 
     Args:
         title: The tool's name, for messages.
-        parameters: What the model fills.
+        signature: Its parameters are what the model fills.
         docs: Descriptions by parameter name, from the docstring.
         extra: What happens to unknown keys.
 
@@ -74,32 +83,63 @@ def from_parameters(
     """
     fields: dict[str, object] = {}
     defaults: dict[str, object] = {}
-    factories: dict[str, Callable[[], object]] = {}
+    factories: dict[str, Factory] = {}
+    aliases: dict[str, str] = {}
     rest: object = MISSING
-    for parameter in parameters:
+    for parameter in signature.parameters:
         if parameter.kind is VAR_KEYWORD:
             rest = parameter.annotation
             continue
-        annotation, default, factory = _field(parameter, docs)
+        annotation, default, factory = field_of(parameter, docs)
+        alias = alias_of(get_args(annotation))
+        if alias is not None:
+            aliases[parameter.name] = alias
         fields[parameter.name] = annotation if default is MISSING else NotRequired[annotation]
         if factory is not None:
             factories[parameter.name] = factory
-        if default is not MISSING and default is not MADE:
+        if default is not MISSING and default is not UNSAID:
             defaults[parameter.name] = default
-    arguments = _typed_dict(title, fields, rest, extra)
+    try:
+        arguments = _typed_dict(title, fields, rest, extra)
+    except TypeError as error:  # such as `Final[int]`, which is no type of a value
+        raise _no_json_form(title, fields, error) from error
     adapter = _adapter(title, arguments, fields)
     schema = _json_schema(title, adapter, fields)
-    _advertise_defaults(title, schema, defaults)
+    _advertise_defaults(title, schema, defaults, aliases)
     schema.pop("title", None)
     fill = _filler(factories) if factories else None
-    return _arguments(title, schema, adapter.validator.validate_json, fill, extra)
+    validate = adapter.validator.validate_json
+    made = _arguments(title, schema, validate, fill, extra, aliases)
+    reserved = signature.reserved | set(aliases)
+    return made if rest is MISSING or not reserved else _reserving(title, made, reserved)
 
 
-def _filler(factories: Mapping[str, Callable[[], object]]) -> Callable[[Values], None]:
+def _reserving(title: str, made: Arguments, reserved: frozenset[str]) -> Arguments:
+    """Refuse the keys that ``**kwargs`` would take though their parameters are filled already."""
+    names = reserved - set(made.aliases.values())
+
+    def refuse(values: Values) -> Values:
+        taken = [FieldError((name,), "no such key") for name in sorted(names & set(values))]
+        if taken:
+            raise invalid_arguments(title, taken)
+        return values
+
+    def validate(text: str | bytes) -> Values:
+        values = made.validate(text)
+        if not names.isdisjoint(values):
+            raise ValueError("a key that is filled already")
+        return values
+
+    return dataclasses.replace(
+        made, validate=validate, check=lambda value: made.check(refuse(value))
+    )
+
+
+def _filler(factories: Mapping[str, Factory]) -> Callable[[Values], None]:
     def fill(values: Values) -> None:
         for name, factory in factories.items():
             if name not in values:
-                values[name] = factory()
+                values[name] = factory(values)
 
     return fill
 
@@ -136,7 +176,10 @@ def from_model(
             if name not in values:
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
-    return _arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
+    aliases = {
+        name: alias for name, info in model.model_fields.items() if (alias := alias_of([info]))
+    }
+    return _arguments(title, schema, given, fill, "allow" if own == "allow" else extra, aliases)
 
 
 def _arguments(
@@ -145,6 +188,7 @@ def _arguments(
     validate_json: Callable[..., Values],
     fill: Callable[[Values], None] | None,
     extra: Extra,
+    aliases: Mapping[str, str],
 ) -> Arguments:
     """Close nested objects if nothing in them is open, and compile both ways to validate."""
     options: dict[str, Any] = {"strict": True}
@@ -163,66 +207,7 @@ def _arguments(
         except ValidationError as error:
             raise invalid_arguments(title, pydantic_errors(error, schema)) from None
 
-    return Arguments(schema, validate, check, _is_loose(schema), fill)
-
-
-def _field(
-    parameter: Parameter, docs: Mapping[str, str]
-) -> tuple[Any, object, Callable[[], object] | None]:
-    """One parameter's annotation with its description, its default, and what makes the default."""
-    annotation, metadata = _split(parameter.annotation)
-    default, factory = parameter.default, None
-    if isinstance(default, FieldInfo):
-        metadata.append(default)
-        default = MISSING
-    infos = [item for item in metadata if isinstance(item, FieldInfo)]
-    for info in infos:
-        if info.default not in (PydanticUndefined, ...):
-            default, factory = info.default, _constant(info.default)
-        elif info.default_factory is not None:
-            default, factory = MADE, typing.cast("Callable[[], object]", info.default_factory)
-    if parameter.kind is VAR_POSITIONAL:
-        made: Any = annotation
-        annotation, default = list[made], []
-    for item in metadata:
-        plain = _without_default(item) if isinstance(item, FieldInfo) else item
-        annotation = Annotated[annotation, plain]
-    text = _described(metadata, infos, docs.get(parameter.name))
-    if text:
-        annotation = Annotated[annotation, FieldInfo(description=text)]
-    return annotation, default, factory
-
-
-def _described(
-    metadata: Sequence[object], infos: Sequence[FieldInfo], documented: str | None
-) -> str | None:
-    """The description to add: a text in the annotation, else the docstring's, if there is none."""
-    if any(info.description for info in infos):
-        return None
-    return next((item for item in metadata if isinstance(item, str)), None) or documented
-
-
-def _split(annotation: object) -> tuple[Any, list[Any]]:
-    annotation = modern(annotation)
-    if get_origin(annotation) is Annotated:
-        base, *metadata = get_args(annotation)
-        return base, metadata
-    return annotation, []
-
-
-def _constant(value: object) -> Callable[[], object]:
-    return lambda: copy.copy(value)
-
-
-def _without_default(info: FieldInfo) -> FieldInfo:
-    plain = copy.copy(info)
-    plain.default, plain.default_factory = PydanticUndefined, None
-    plain._attributes_set = {
-        key: value
-        for key, value in info._attributes_set.items()
-        if key not in ("default", "default_factory")
-    }
-    return plain
+    return Arguments(schema, validate, check, _is_loose(schema), fill, aliases)
 
 
 def _typed_dict(title: str, fields: dict[str, object], rest: object, extra: Extra) -> Any:
@@ -272,11 +257,16 @@ def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) ->
     )
 
 
-def _advertise_defaults(title: str, schema: dict[str, Any], defaults: Mapping[str, object]) -> None:
+def _advertise_defaults(
+    title: str,
+    schema: dict[str, Any],
+    defaults: Mapping[str, object],
+    aliases: Mapping[str, str],
+) -> None:
     properties = schema.get("properties", {})
     for name, default in defaults.items():
-        shown = properties.get(name)
-        if shown is None:  # advertised under an alias
+        shown = properties.get(aliases.get(name, name))
+        if shown is None:  # taken out of a nested object by an alias path
             continue
         try:
             shown["default"] = to_jsonable_python(default)
@@ -325,7 +315,18 @@ def _without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
         for name, info in model.model_fields.items()
         if name not in hidden
     }
-    return create_model(model.__name__, __config__=model.model_config, **fields)
+    checks: dict[str, Any] = {}
+    for name, check in model.__pydantic_decorators__.field_validators.items():
+        kept = [field for field in check.info.fields if field in fields or field == "*"]
+        if kept:
+            checks[name] = field_validator(*kept, mode=check.info.mode)(_unbound(check.func))
+    config = model.model_config
+    return create_model(model.__name__, __config__=config, __validators__=checks, **fields)
+
+
+def _unbound(check: Any) -> Any:
+    """A validator as it stood in its class, to stand in another."""
+    return classmethod(check.__func__) if hasattr(check, "__func__") else check
 
 
 def input_model_fields(model: type[BaseModel]) -> dict[str, tuple[object, bool]]:

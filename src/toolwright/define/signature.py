@@ -9,7 +9,10 @@ import sys
 import typing
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, Required, get_args, get_origin
+
+import typing_extensions
+from typing_extensions import ReadOnly
 
 from toolwright.define.inject import Injected, marker_of
 from toolwright.errors import DefinitionError
@@ -21,7 +24,11 @@ Function = Callable[..., Any]
 POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
 VAR_POSITIONAL = inspect.Parameter.VAR_POSITIONAL
 VAR_KEYWORD = inspect.Parameter.VAR_KEYWORD
+REST = (VAR_POSITIONAL, VAR_KEYWORD)
 MISSING = inspect.Parameter.empty
+UNPACK = (typing.Unpack, typing_extensions.Unpack)
+UNSAID = object()
+"""Stands for a default that is not told: the parameter may be absent, and that is all."""
 
 
 @record
@@ -52,6 +59,7 @@ class Signature:
         positional: Names to pass by position; empty if all go by keyword.
         body: How the body runs.
         returns: The return annotation; `MISSING` if there is none.
+        reserved: Names that ``**kwargs`` cannot receive: what a partial or a method has bound.
     """
 
     name: str
@@ -60,6 +68,7 @@ class Signature:
     positional: tuple[Parameter, ...]
     body: BodyKind
     returns: object
+    reserved: frozenset[str] = frozenset()
 
 
 def read_signature(function: Function, name: str | None, caller: FrameType | None) -> Signature:
@@ -88,8 +97,11 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     for index, parameter in enumerate(raw.parameters.values()):
         if parameter.name in bound or (index == 0 and _is_unbound_self(function, parameter)):
             continue
-        annotation = hints.get(parameter.name, Any)
+        annotation = hints.get(parameter.name, _own_annotation(parameter))
         item = Parameter(parameter.name, annotation, parameter.default, parameter.kind)
+        if get_origin(annotation) in UNPACK and parameter.kind is VAR_KEYWORD:
+            parameters.extend(_unpacked(annotation))
+            continue
         if parameter.kind is POSITIONAL_ONLY or (takes_rest and parameter.kind <= VAR_POSITIONAL):
             positional.append(item)
         marker = marker_of(annotation)
@@ -105,6 +117,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
         tuple(positional),
         _body_kind(function),
         hints.get("return", MISSING),
+        _reserved(function, raw),
     )
 
 
@@ -132,6 +145,9 @@ def plain_function(function: Function) -> Function:
         inner = inner.func
     if not inspect.isroutine(inner) and not isinstance(inner, type):
         inner = type(inner).__call__
+    if isinstance(inner, type):
+        made_by = vars(inner).get("__init__")
+        inner = made_by if inspect.isfunction(made_by) else inner
     return getattr(inner, "__func__", inner)
 
 
@@ -157,6 +173,43 @@ def _bound_by_partial(function: Function) -> frozenset[str]:
         names.update(function.keywords)
         function = function.func
     return frozenset(names)
+
+
+def _own_annotation(parameter: inspect.Parameter) -> object:
+    """What a ``__signature__`` written by hand says; nothing, if that is still text."""
+    known = parameter.annotation
+    return Any if known is MISSING or isinstance(known, str) else known
+
+
+def _unpacked(annotation: object) -> list[Parameter]:
+    """The parameters of ``**kwargs: Unpack[Options]`` (PEP 692)."""
+    [options] = get_args(annotation)
+    hints = typing.get_type_hints(options, include_extras=True)
+    return [
+        Parameter(
+            name,
+            _unqualified(hint),
+            MISSING if name in options.__required_keys__ else UNSAID,
+            inspect.Parameter.KEYWORD_ONLY,
+        )
+        for name, hint in hints.items()
+    ]
+
+
+def _unqualified(hint: object) -> object:
+    while get_origin(hint) in (Required, NotRequired, ReadOnly):
+        [hint] = get_args(hint)
+    return hint
+
+
+def _reserved(function: Function, raw: inspect.Signature) -> frozenset[str]:
+    """Names of parameters that are filled already, and so collide with a key of ``**kwargs``."""
+    try:
+        every = inspect.signature(plain_function(function)).parameters.values()
+    except (ValueError, TypeError):  # a builtin whose own signature is not to be had
+        return frozenset()
+    taken = {p.name for p in every if p.kind is not POSITIONAL_ONLY and p.kind not in REST}
+    return frozenset(taken - set(raw.parameters)) | _bound_by_partial(function)
 
 
 def _hints(function: Function, title: str, caller: FrameType | None) -> dict[str, Any]:
