@@ -35,6 +35,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "phrase",
         "explain",
         "modern",
+        "fields",
         "schema",
         "output",
         "unionless",

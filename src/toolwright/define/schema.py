@@ -319,7 +319,8 @@ def _without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
     for name, check in model.__pydantic_decorators__.field_validators.items():
         kept = [field for field in check.info.fields if field in fields or field == "*"]
         if kept:
-            checks[name] = field_validator(*kept, mode=check.info.mode)(_unbound(check.func))
+            again: Any = field_validator  # its overloads split the modes
+            checks[name] = again(*kept, mode=check.info.mode)(_unbound(check.func))
     config = model.model_config
     return create_model(model.__name__, __config__=config, __validators__=checks, **fields)
 
