@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import types
 import typing
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, get_args, get_origin
+from weakref import WeakKeyDictionary
 
-from typing_extensions import TypedDict, TypeIs
+from typing_extensions import NotRequired, ReadOnly, Required, TypedDict, TypeIs
+
+_new: WeakKeyDictionary[type[Any], Any] = WeakKeyDictionary()
+_making = threading.RLock()
 
 
 def modern(annotation: object) -> Any:
@@ -19,13 +24,8 @@ def modern(annotation: object) -> Any:
     list[int]
     """
     if _is_old(annotation):
-        hints = typing.get_type_hints(annotation, include_extras=True)
-        total = getattr(annotation, "__total__", True)
-        fields = {name: modern(hint) for name, hint in hints.items()}
-        make: Any = TypedDict
-        made = make(annotation.__name__, fields, total=total)
-        made.__doc__ = annotation.__doc__
-        return made
+        with _making:
+            return _new.get(annotation) or _renewed(annotation)
     origin: Any = get_origin(annotation) or annotation
     args = get_args(annotation)
     if origin is Iterable:
@@ -37,7 +37,39 @@ def modern(annotation: object) -> Any:
         return typing.Union[tuple(modern(arg) for arg in args)]  # noqa: UP007
     if origin is Annotated:
         return Annotated[(modern(args[0]), *args[1:])]
+    if len(args) == 1:  # `NotRequired` takes no tuple
+        return origin[modern(args[0])]
     return origin[tuple(modern(arg) for arg in args)]
+
+
+def _renewed(old: type[Any]) -> Any:
+    """The same typed dict as one of typing_extensions'; it may hold itself."""
+    hints = typing.get_type_hints(old, include_extras=True)
+    make: Any = TypedDict
+    made = make(
+        old.__name__,
+        {
+            name: Any if is_required(old, name, hint) else NotRequired[Any]
+            for name, hint in hints.items()
+        },
+    )
+    made.__doc__, made.__module__, made.__qualname__ = old.__doc__, old.__module__, old.__qualname__
+    _new[old] = made  # first of all: its fields may ask for it
+    try:
+        made.__annotations__.update({name: modern(hint) for name, hint in hints.items()})
+    except Exception:
+        del _new[old]
+        raise
+    return made
+
+
+def is_required(owner: Any, name: str, hint: object) -> bool:
+    """Whether a key of a typed dict must be there; qualifiers in postponed annotations count, too."""
+    while get_origin(hint) is ReadOnly:
+        [hint] = get_args(hint)
+    if get_origin(hint) in (Required, NotRequired):
+        return get_origin(hint) is Required
+    return name in owner.__required_keys__
 
 
 def _is_old(annotation: object) -> TypeIs[type[Any]]:

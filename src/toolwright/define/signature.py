@@ -15,6 +15,7 @@ import typing_extensions
 from typing_extensions import ReadOnly
 
 from toolwright.define.inject import Injected, marker_of
+from toolwright.define.modern import is_required
 from toolwright.errors import DefinitionError
 from toolwright.record import record
 
@@ -189,7 +190,7 @@ def _unpacked(annotation: object) -> list[Parameter]:
         Parameter(
             name,
             _unqualified(hint),
-            MISSING if name in options.__required_keys__ else UNSAID,
+            MISSING if is_required(options, name, hint) else UNSAID,
             inspect.Parameter.KEYWORD_ONLY,
         )
         for name, hint in hints.items()
