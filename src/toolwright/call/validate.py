@@ -11,6 +11,7 @@ from pydantic_core import from_json, to_json
 
 from toolwright.call.coerce import coerce
 from toolwright.call.parse import needs_strict_check, normalise, overflows, parse_arguments
+from toolwright.define.old_model import plain
 from toolwright.define.tool import AnyTool, Prepared
 from toolwright.errors import TruncatedCall
 from toolwright.messages import ToolCall
@@ -78,4 +79,4 @@ def as_json(prepared: Prepared) -> dict[str, object]:
     """The validated arguments as the JSON the model could have sent: the call's canonical form."""
     aliases = prepared.tool.arguments.aliases
     shown = {aliases.get(name, name): value for name, value in prepared.arguments.items()}
-    return dict(from_json(to_json(shown, by_alias=True)))
+    return dict(from_json(to_json(shown, by_alias=True, fallback=plain)))

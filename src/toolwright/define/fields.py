@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import AliasChoices
+from pydantic import AliasChoices, AliasPath
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -90,6 +90,13 @@ def alias_of(metadata: Sequence[object]) -> str | None:
         if isinstance(found, str):
             return found
     return None
+
+
+def takes_path(metadata: Sequence[object]) -> bool:
+    """Whether the value is to be taken from inside another one (`AliasPath`)."""
+    found = [item.validation_alias for item in metadata if isinstance(item, FieldInfo)]
+    choices = [each.choices if isinstance(each, AliasChoices) else [each] for each in found]
+    return any(isinstance(each, AliasPath) for some in choices for each in some)
 
 
 def _without_default(info: FieldInfo) -> FieldInfo:

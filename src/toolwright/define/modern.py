@@ -6,10 +6,10 @@ import threading
 import types
 import typing
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, NotRequired, Required, get_args, get_origin
 from weakref import WeakKeyDictionary
 
-from typing_extensions import NotRequired, ReadOnly, Required, TypedDict, TypeIs
+from typing_extensions import ReadOnly, TypedDict, TypeIs
 
 _new: WeakKeyDictionary[type[Any], Any] = WeakKeyDictionary()
 _making = threading.RLock()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
+from toolwright.define.explain import invalid_arguments
 from toolwright.define.fields import Values
 from toolwright.define.foreign import arguments_of_schema
-from toolwright.define.schema import Arguments, Extra
+from toolwright.define.schema import Arguments, Extra, without_nulls
+from toolwright.errors import FieldError
 
 
 class OldModel(Protocol):
@@ -23,11 +25,35 @@ class OldModel(Protocol):
     def parse_obj(cls, obj: object) -> Any: ...
 
 
+@runtime_checkable
+class _Instance(Protocol):
+    def dict(self, *, by_alias: bool) -> dict[str, Any]: ...
+
+
 def is_old_model(schema: object) -> TypeGuard[type[OldModel]]:
     """Whether it is a model class of pydantic's first version."""
     return isinstance(schema, type) and all(
-        hasattr(schema, name) for name in ("__fields__", "parse_obj", "__config__")
+        hasattr(schema, name) for name in ("__config__", "parse_obj", "__fields__")
     )
+
+
+def plain(value: object) -> object:
+    """An instance of such a model as plain data; for ``to_json``'s `fallback`.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    if is_old_model(type(value)) and isinstance(value, _Instance):
+        return value.dict(by_alias=True)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _errors(error: ValueError) -> list[FieldError]:
+    """What the model's own validators say, beyond its schema."""
+    told: Any = getattr(error, "errors", None)
+    if told is None:
+        return [FieldError((), str(error))]
+    return [FieldError(tuple(each["loc"]), f"a valid value: {each['msg']}") for each in told()]
 
 
 def arguments_of_old_model(title: str, model: type[OldModel], extra: Extra) -> Arguments:
@@ -42,7 +68,10 @@ def arguments_of_old_model(title: str, model: type[OldModel], extra: Extra) -> A
     arguments = arguments_of_schema(title, schema, extra)
 
     def made(values: Values) -> Values:
-        instance = model.parse_obj(values)
+        try:
+            instance = model.parse_obj(values)
+        except ValueError as error:
+            raise invalid_arguments(title, _errors(error)) from None
         given = instance.__fields_set__
         return {name: getattr(instance, name) for name in model.__fields__ if name in given}
 
@@ -55,6 +84,6 @@ def arguments_of_old_model(title: str, model: type[OldModel], extra: Extra) -> A
         arguments,
         aliases={name: field.alias for name, field in model.__fields__.items()},
         validate=lambda text: made(arguments.validate(text)),
-        check=lambda value: made(arguments.check(value)),
+        check=lambda value: made(arguments.check(without_nulls(value, schema))),
         fill=fill,
     )

@@ -25,13 +25,14 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 from typing_extensions import TypedDict
 
 from toolwright.define.explain import invalid_arguments, pydantic_errors
-from toolwright.define.fields import Factory, Values, alias_of, field_of
+from toolwright.define.fields import Factory, Values, alias_of, field_of, takes_path
 from toolwright.define.signature import (
     MISSING,
     UNSAID,
     VAR_KEYWORD,
     Signature,
 )
+from toolwright.define.subschemas import accepts
 from toolwright.errors import DefinitionError, FieldError
 from toolwright.record import record
 
@@ -91,9 +92,15 @@ def from_parameters(
             rest = parameter.annotation
             continue
         annotation, default, factory = field_of(parameter, docs)
+        if takes_path(get_args(annotation)):
+            raise DefinitionError(
+                f"{title}: parameter {parameter.name!r} has an alias path, which no schema can "
+                "say; give it a plain alias"
+            )
         alias = alias_of(get_args(annotation))
         if alias is not None:
             aliases[parameter.name] = alias
+        _check_key(title, parameter.name, aliases, fields)
         fields[parameter.name] = annotation if default is MISSING else NotRequired[annotation]
         if factory is not None:
             factories[parameter.name] = factory
@@ -107,11 +114,23 @@ def from_parameters(
     schema = _json_schema(title, adapter, fields)
     _advertise_defaults(title, schema, defaults, aliases)
     schema.pop("title", None)
-    fill = _filler(factories) if factories else None
+    fill = _filler(factories, defaults) if factories else None
     validate = adapter.validator.validate_json
     made = _arguments(title, schema, validate, fill, extra, aliases)
     reserved = signature.reserved | set(aliases)
     return made if rest is MISSING or not reserved else _reserving(title, made, reserved)
+
+
+def _check_key(
+    title: str, name: str, aliases: Mapping[str, str], fields: Mapping[str, object]
+) -> None:
+    """Refuse a parameter whose key another one has."""
+    key = aliases.get(name, name)
+    other = next((each for each in fields if aliases.get(each, each) == key), None)
+    if other is not None:
+        raise DefinitionError(
+            f"{title}: {other!r} and {name!r} are both advertised as {key!r}; change an alias"
+        )
 
 
 def _reserving(title: str, made: Arguments, reserved: frozenset[str]) -> Arguments:
@@ -135,11 +154,13 @@ def _reserving(title: str, made: Arguments, reserved: frozenset[str]) -> Argumen
     )
 
 
-def _filler(factories: Mapping[str, Factory]) -> Callable[[Values], None]:
+def _filler(
+    factories: Mapping[str, Factory], defaults: Mapping[str, object]
+) -> Callable[[Values], None]:
     def fill(values: Values) -> None:
         for name, factory in factories.items():
             if name not in values:
-                values[name] = factory(values)
+                values[name] = factory({**defaults, **values})
 
     return fill
 
@@ -203,7 +224,7 @@ def _arguments(
 
     def check(value: Values) -> Values:
         try:
-            return validate(to_json(value))
+            return validate(to_json(without_nulls(value, schema)))
         except ValidationError as error:
             raise invalid_arguments(title, pydantic_errors(error, schema)) from None
 
@@ -288,6 +309,23 @@ def _objects(schema: object) -> Iterator[dict[str, Any]]:
     elif isinstance(schema, list):
         for value in schema:
             yield from _objects(value)
+
+
+def without_nulls(value: Values, schema: Mapping[str, Any]) -> Values:
+    """The value less the nulls that stand for "not given": a default of None filled in before.
+
+    >>> without_nulls({"n": None}, {"properties": {"n": {"type": "integer"}}})
+    {}
+    """
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    return {
+        name: item
+        for name, item in value.items()
+        if item is not None
+        or name in required
+        or name not in properties
+        or accepts(None, properties[name], schema)
+    }
 
 
 def _open(schema: Mapping[str, Any]) -> bool:
