@@ -86,6 +86,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
             f"{title}: its signature cannot be read ({error}); wrap it in a function of your own"
         ) from None
     hints = _hints(function, title, caller)
+    _refuse_unpacked(title, hints)
     bound = _bound_by_partial(function)
     parameters, injected, positional = [], [], []
     if any(p.kind is VAR_KEYWORD for p in raw.parameters.values()):
@@ -95,11 +96,6 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
         if parameter.name in bound or (index == 0 and _is_unbound_self(function, parameter)):
             continue
         annotation = hints.get(parameter.name, Any)
-        if get_origin(annotation) in UNPACK:
-            raise DefinitionError(
-                f"{title}: parameter {parameter.name!r} is annotated with Unpack, which cannot be "
-                "told to a model; write its keys as keyword-only parameters"
-            )
         item = Parameter(parameter.name, annotation, parameter.default, parameter.kind)
         if parameter.kind is POSITIONAL_ONLY or (takes_rest and parameter.kind <= VAR_POSITIONAL):
             positional.append(item)
@@ -117,6 +113,15 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
         _body_kind(function),
         hints.get("return", MISSING),
     )
+
+
+def _refuse_unpacked(title: str, hints: Mapping[str, object]) -> None:
+    for name, annotation in hints.items():
+        if get_origin(annotation) in UNPACK:
+            raise DefinitionError(
+                f"{title}: parameter {name!r} is annotated with Unpack, which cannot be told to a "
+                "model; write its keys as keyword-only parameters"
+            )
 
 
 def function_name(function: Function) -> str:
