@@ -8,9 +8,12 @@ by the coercion table, validation again, and an error that names every field.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from toolwright.call.coerce import coerce
 from toolwright.call.parse import needs_strict_check, normalise, overflows, parse_arguments
+from toolwright.call.step import Handler
+from toolwright.context import ToolContext
 from toolwright.define.canonical import canonical
 from toolwright.define.tool import AnyTool, Prepared
 from toolwright.errors import TruncatedCall
@@ -60,6 +63,15 @@ def revalidate(prepared: Prepared) -> Prepared:
         InvalidArguments: they no longer fit the tool's parameters.
     """
     return from_shown(prepared, as_json(prepared))
+
+
+def renewing(last: Handler) -> Handler:
+    """`last`, each time with arguments of its own: a try before may have changed them."""
+
+    async def renewed(prepared: Prepared, context: ToolContext[Any]) -> object:
+        return await last(revalidate(prepared), context)
+
+    return renewed
 
 
 def from_shown(prepared: Prepared, shown: dict[str, object]) -> Prepared:
