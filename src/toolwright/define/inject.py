@@ -7,7 +7,7 @@ were validated, so no argument of the model can take their place.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Protocol, Union, get_args, get_origin, runtime_checkable
 
 from toolwright.context import CancelToken, Run, ToolContext
@@ -98,6 +98,20 @@ class Bound(InjectedToolArg):
 
     def resolve(self, context: ToolContext[Any], name: str) -> object:
         raise KeyError(name)
+
+
+class OrDefault(InjectedToolArg):
+    """Gives the default of a model's field where its marker has nothing to give."""
+
+    def __init__(self, marker: InjectedToolArg, default: Callable[[], object]) -> None:
+        self.marker = marker
+        self.default = default
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        try:
+            return self.marker.resolve(context, name)
+        except KeyError:
+            return self.default()
 
 
 @record

@@ -78,7 +78,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
         DefinitionError: if it has no name, no readable signature, or an annotation that cannot be
             resolved.
     """
-    title = name or function_name(function)
+    title = function_name(function) if name is None else name
     try:
         raw = inspect.signature(function)
     except (ValueError, TypeError) as error:

@@ -342,7 +342,7 @@ class Tool(Generic[P, R]):
             args_schema: Parameters described elsewhere.
             options: See `ToolOptions`.
         """
-        function = coroutine or func
+        function = func if coroutine is None else coroutine
         if function is None:
             raise DefinitionError("Tool.from_function needs func= or coroutine=")
         return compile_tool(function, (name, description), args_schema, options, calling_frame())
