@@ -213,7 +213,7 @@ def _hints_of(plain: Any, title: str, caller: FrameType | None) -> dict[str, Any
 
 def _locals(plain: Function, caller: FrameType | None) -> Mapping[str, object]:
     names: dict[str, object] = {}
-    frames = []
+    frames: list[FrameType] = []
     while caller is not None and len(frames) < 4:
         if not str(caller.f_globals.get("__name__")).startswith("toolwright."):
             frames.append(caller)  # frames of our own on the way to the tool do not count
