@@ -148,7 +148,8 @@ def _from_model(
         if marker is not None and field not in known:
             more.append(Injected(field, marker, optional))
     fields = [field for field in model.model_fields if field not in hidden]
-    _check_fit(name, f"args_schema {model.__name__}", fields, signature, fields)
+    always = [*fields, *(parameter.name for parameter in more)]
+    _check_fit(name, f"args_schema {model.__name__}", fields, signature, always)
     return from_model(name, model, hidden, extra), more
 
 
@@ -201,7 +202,7 @@ def _check_fit(
 
 def _docs(function: Callable[..., Any], signature: Signature, request: Request) -> Docstring:
     """The docstring of the function behind `function`, or of a callable object's class."""
-    plain = plain_function(function)
+    plain = function if isinstance(function, type) else plain_function(function)
     text = inspect.cleandoc(getattr(plain, "__doc__", None) or "")
     if not text and not inspect.isroutine(function):
         text = inspect.cleandoc(getattr(function, "__doc__", None) or "")

@@ -8,6 +8,7 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from types import FrameType
 from typing import Any, Literal, get_origin
 
@@ -221,7 +222,16 @@ def _locals(plain: Function, caller: FrameType | None) -> Mapping[str, object]:
     for frame in reversed(frames):
         if frame.f_locals is not frame.f_globals:
             names.update(frame.f_locals)
-    names.update(inspect.getclosurevars(plain).nonlocals if inspect.isfunction(plain) else {})
+    return names | _closed_over(plain)
+
+
+def _closed_over(plain: Function) -> dict[str, object]:
+    """What the function takes from around it, as far as it is there already."""
+    code, cells = getattr(plain, "__code__", None), getattr(plain, "__closure__", None) or ()
+    names: dict[str, object] = {}
+    for name, cell in zip(code.co_freevars if code else (), cells, strict=False):
+        with suppress(ValueError):  # a name that is bound later, such as the tool's own
+            names[name] = cell.cell_contents
     return names
 
 
