@@ -219,10 +219,11 @@ def _hints_of(plain: Any, title: str, caller: FrameType | None) -> dict[str, Any
 
 def _locals(plain: Function, caller: FrameType | None) -> Mapping[str, object]:
     names: dict[str, object] = {}
-    frames = []
-    while caller is not None:
-        frames.append(caller)
-        caller = caller.f_back if len(frames) < 4 else None
+    frames: list[FrameType] = []
+    while caller is not None and len(frames) < 4:
+        if not str(caller.f_globals.get("__name__")).startswith("toolwright."):
+            frames.append(caller)  # frames of our own on the way to the tool do not count
+        caller = caller.f_back
     for frame in reversed(frames):
         if frame.f_locals is not frame.f_globals:
             names.update(frame.f_locals)
