@@ -33,7 +33,6 @@ from toolwright.providers import anthropic
 from toolwright.providers.sse import SSEParser
 
 
-
 def recorded(stream: bool) -> list[Row]:
     return [row for row in rows("anthropic") if row["stream"] is stream]
 
@@ -194,8 +193,10 @@ def test_a_request_without_tools_still_names_those_that_were_called(messages: li
 def test_the_request_holds_instructions_apart() -> None:
     messages = [SystemMessage("Be brief."), UserMessage("hi"), SystemMessage(" ")]
     body: Any = anthropic.encode(ModelRequest(messages), "claude-opus-5")
-    assert body["system"] == [{"type": "text", "text": "Be brief."}] == anthropic.encode_system(
-        messages
+    assert (
+        body["system"]
+        == [{"type": "text", "text": "Be brief."}]
+        == anthropic.encode_system(messages)
     )
     assert [message["role"] for message in body["messages"]] == ["user"]
 
@@ -230,8 +231,18 @@ def test_a_turn_without_calls_is_the_reply_alone() -> None:
 def test_a_program_with_a_client_of_its_own_goes_through_three_rounds() -> None:
     messages: list[Any] = [{"role": "user", "content": "go"}]
     for number in range(3):
-        use = {"type": "tool_use", "id": f"t{number}", "name": "add", "input": {"a": number, "b": 1}}
-        reply = {"type": "message", "role": "assistant", "content": [use], "stop_reason": "tool_use"}
+        use = {
+            "type": "tool_use",
+            "id": f"t{number}",
+            "name": "add",
+            "input": {"a": number, "b": 1},
+        }
+        reply = {
+            "type": "message",
+            "role": "assistant",
+            "content": [use],
+            "stop_reason": "tool_use",
+        }
         calls = anthropic.decode_calls(reply, tools=TOOLS)
         messages += anthropic.encode_turn(reply, TOOLS.run_sync(calls))
     body = {"model": "m", "max_tokens": 9, "messages": messages}

@@ -148,7 +148,9 @@ def fail() -> str:
 
 
 def test_pictures_and_errors_of_tools_reach_the_model() -> None:
-    first = events(*told(use("t1", "draw"), use("t2", "fail"), use("t3", "gone"), reason="tool_use"))
+    first = events(
+        *told(use("t1", "draw"), use("t2", "fail"), use("t3", "gone"), reason="tool_use")
+    )
     with saying(first, events(*told(text("Nice.")))) as server:
         result = Agent(model_at(root(server)), Toolset([draw, fail])).run_sync("draw")
         body = sent(server)
@@ -226,9 +228,7 @@ def test_vendors_are_connected_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert model.name == MODEL
 
 
-def test_what_is_wired_up_wrongly_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
+def test_what_is_wired_up_wrongly_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path))

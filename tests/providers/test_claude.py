@@ -34,7 +34,13 @@ def test_replies_may_be_as_long_as_the_generation_can_write(
 
 @pytest.mark.parametrize(
     "model",
-    ["claude-3-5-haiku", "claude-opus-4", "claude-opus-4-6", "claude-haiku-4-5-20251001", "kimi-k2"],
+    [
+        "claude-3-5-haiku",
+        "claude-opus-4",
+        "claude-opus-4-6",
+        "claude-haiku-4-5-20251001",
+        "kimi-k2",
+    ],
 )
 def test_older_models_take_a_temperature(model: str) -> None:
     assert takes_temperature(model)

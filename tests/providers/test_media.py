@@ -50,7 +50,9 @@ def test_other_addresses_stay(url: str) -> None:
 
 
 def test_a_note_says_what_stood_there() -> None:
-    assert note(Image(url="https://e.org/a"), "not shown") == "[image/png, https://e.org/a, not shown]"
+    assert (
+        note(Image(url="https://e.org/a"), "not shown") == "[image/png, https://e.org/a, not shown]"
+    )
 
 
 def test_only_text_can_be_blank() -> None:
