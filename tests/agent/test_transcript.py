@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.agent.valid import problems
 from tests.providers.transcripts import transcripts
 from toolwright.agent.transcript import no_result, order_results, repair
 from toolwright.messages import (
@@ -113,3 +115,31 @@ def test_results_of_a_resumed_turn_are_put_in_call_order() -> None:
     messages: list[Message] = [calling("a", "b"), result("b"), result("a")]
     order_results(messages)
     assert messages == [calling("a", "b"), result("a"), result("b")]
+
+
+IDS = st.sampled_from(["1", "2", "3", ""])
+REPLIES = st.builds(
+    lambda text, ids: AssistantMessage(text, tuple(ToolCall(i, "f") for i in ids)),
+    st.sampled_from(["", "text"]),
+    st.lists(IDS, max_size=3),
+)
+RESULTS = st.builds(lambda id, text: ToolMessage(text, id, "f"), IDS, st.text(max_size=3))
+MESSAGES = st.one_of(REPLIES, RESULTS, st.builds(UserMessage, st.text(max_size=3)))
+
+
+@given(st.lists(MESSAGES, max_size=12))
+def test_any_transcript_becomes_valid_but_for_calls_at_its_very_end(given_: list[Message]) -> None:
+    repaired = repair([*given_, UserMessage("end")])
+    assert problems(repaired) == []
+    assert repair(repaired) == repaired
+
+
+@given(st.lists(MESSAGES, max_size=12))
+def test_repair_invents_no_results_and_loses_no_words_of_a_person(given_: list[Message]) -> None:
+    repaired = repair(given_)
+    results = [m for m in repaired if isinstance(m, ToolMessage) and m.kind != "skipped"]
+    texts = [m.text for m in given_ if isinstance(m, ToolMessage)]
+    assert all(result.text in texts for result in results) and len(results) <= len(texts)
+    assert [m for m in repaired if isinstance(m, UserMessage)] == [
+        m for m in given_ if isinstance(m, UserMessage)
+    ]

@@ -41,7 +41,7 @@ counter = Counter()
 _private = [search]
 both = [search, helper]
 named = {"find": search, "加倍": helper}
-prefixed = Toolset([search]).with_prefix("my_")
+_prefixed = Toolset([search]).with_prefix("my_")
 '''
 
 PLAIN = '''
@@ -83,8 +83,8 @@ def _problem(target: str) -> str:
 @pytest.mark.parametrize(
     ("target", "names"),
     [
-        ("tools.py", ("search", "read_page", "my_search")),
-        ("./tools.py", ("search", "read_page", "my_search")),
+        ("tools.py", ("search", "read_page")),
+        ("./tools.py", ("search", "read_page")),
         ("tools.py:search", ("search",)),
         ("tools.py:helper", ("helper",)),
         ("tools.py:counter", ("up",)),
@@ -92,7 +92,7 @@ def _problem(target: str) -> str:
         ("tools.py:_private", ("search",)),
         ("tools.py:both", ("search", "helper")),
         ("tools.py:named", ("find", "加倍")),
-        ("tools.py:prefixed", ("my_search",)),
+        ("tools.py:_prefixed", ("my_search",)),
         ("plain.py", ("add",)),
         ("plain.py:bare", ("bare",)),
     ],
@@ -220,3 +220,12 @@ def test_any_object_of_a_file_can_be_had(tools: Path) -> None:
     assert load_object("plain.py:dumps") is __import__("json").dumps
     with pytest.raises(SetupError, match="names no object"):
         load_object("plain.py")
+
+
+def test_one_target_that_is_a_toolset_stays_that_toolset(folder: Path) -> None:
+    text = "from toolwright import Toolset\ndef f(a: int) -> int:\n    'Give.'\n    return a\n"
+    (folder / "sets.py").write_text(text + "tools = Toolset([f], parallel=False, width=1)\n")
+    made = load_object("sets.py:tools")
+    assert load_target("sets.py:tools") is made
+    assert load_target("sets.py") is made
+    assert load_targets(["sets.py"]) is made

@@ -131,6 +131,9 @@ def test_two_possible_readings_are_none() -> None:
     schema = {"anyOf": [{"type": "integer"}, {"type": "array", "items": INTEGER}]}
     assert one("[5]", schema) == [5]
     assert one("5", {"anyOf": [{"const": 5}, {"const": 5.5}]}) == 5
+    lists = {"anyOf": [ARRAY, {"type": "array", "items": STRING}]}
+    assert one('["5"]', lists) == '["5"]'
+    assert one("[5]", {"anyOf": [ARRAY, {"type": "array", "items": NUMBER}]}) == [5]
     both = {"anyOf": [{"properties": {"n": INTEGER}}, {"properties": {"n": BOOLEAN}}]}
     assert one({"n": "5"}, both) == {"n": "5"}
 

@@ -7,6 +7,7 @@ import gc
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -407,6 +408,21 @@ def test_what_a_body_left_behind_raises_is_logged(caplog: pytest.LogCaptureFixtu
     assert "given up" in caplog.text and "after all" in caplog.text
 
 
+def test_a_loop_that_ends_does_not_wait_for_a_body_that_never_stops() -> None:
+    closed: list[str] = []
+
+    async def body() -> None:
+        try:
+            await resist(60)
+        finally:
+            closed.append("closed")
+
+    begun = time.monotonic()
+    assert isinstance(run(lambda: outcome(drive(body, SOON))), TimedOut)
+    assert time.monotonic() - begun < 2
+    assert closed == ["closed"]
+
+
 def test_a_call_inside_a_body_left_behind_never_cancels_the_task_it_came_from() -> None:
     """The inner deadline passes when the inner body has long moved to another task."""
 
@@ -558,7 +574,9 @@ def test_a_body_that_raises_the_cancellation_itself_is_told_so() -> None:
 
 
 @pytest.mark.parametrize("waits_before", [0, 1, 3])
-def test_a_body_that_cancels_its_own_task_harms_only_itself(waits_before: int) -> None:
+def test_a_body_that_cancels_the_task_it_runs_in_cancels_its_caller(waits_before: int) -> None:
+    """A signal handler may do that at any moment: to swallow it would be to swallow Ctrl-C."""
+
     async def body() -> None:
         for _ in range(waits_before):
             await asyncio.sleep(0)
@@ -567,8 +585,14 @@ def test_a_body_that_cancels_its_own_task_harms_only_itself(waits_before: int) -
         task.cancel()
         await asyncio.sleep(1)
 
-    error = run(lambda: outcome(drive(body)))
-    assert isinstance(error, Cancelled) and "cancelled itself" in error.text
+    async def main() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        with pytest.raises(asyncio.CancelledError):
+            await drive(body)
+        assert task.uncancel() == 0
+
+    run(main)
 
 
 def test_a_body_that_waits_for_a_cancelled_task_is_told_so() -> None:
@@ -579,6 +603,58 @@ def test_a_body_that_waits_for_a_cancelled_task_is_told_so() -> None:
 
     error = run(lambda: outcome(drive(body)))
     assert isinstance(error, Cancelled) and "cancelled itself" in error.text
+
+
+@pytest.mark.parametrize("caught", [False, True])
+@pytest.mark.parametrize("where", ["in the block", "at its end"])
+def test_a_task_group_that_fails_inside_leaves_nothing_in_the_task(
+    where: str, caught: bool
+) -> None:
+    """Before Python 3.13 a group that fails at its end leaves a cancellation in the count."""
+
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("inner")
+
+    async def body() -> str:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+                group.create_task(_sleep())
+                if where == "in the block":
+                    await _sleep()
+        except* ValueError:
+            if not caught:
+                raise
+        await asyncio.sleep(0)
+        return "handled"
+
+    for _ in range(3):
+        result = run(lambda: outcome(drive(body, 5)))
+        assert result == "handled" if caught else isinstance(result, ExceptionGroup)
+
+
+def test_a_cancellation_from_outside_is_not_lost_in_a_task_group_that_fails() -> None:
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("inner")
+
+    async def body() -> str:
+        with suppress(ExceptionGroup):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+        await _sleep()
+        return "never"
+
+    async def main() -> str:
+        try:
+            async with asyncio.timeout(SOON):
+                await drive(body, 5)
+        except TimeoutError:
+            return "timed out"
+        return "went on"
+
+    assert run(main) == "timed out"
 
 
 # — after the end —

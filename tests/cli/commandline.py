@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
 import pty
@@ -91,6 +92,12 @@ def steps(context: ToolContext, number: int = 30) -> str:
     return "all done"
 
 
+@tool(approval=True)
+def remove(path: str) -> str:
+    """Remove something."""
+    return f"removed {path}"
+
+
 @tool
 async def stubborn(seconds: float = 60) -> str:
     """Go on whatever it is told."""
@@ -100,6 +107,13 @@ async def stubborn(seconds: float = 60) -> str:
             await asyncio.sleep(0.1)
         except asyncio.CancelledError:
             pass
+    return "done"
+
+
+@tool(inline=True)
+def block(seconds: float = 60) -> str:
+    """Let nothing else run."""
+    time.sleep(seconds)
     return "done"
 '''
 
@@ -117,6 +131,8 @@ parallel = Scripted(
 endless = Scripted([call("echo", {"value": str(n)}) for n in range(99)], name="endless")
 waiting = Scripted([[call("wait", {"seconds": 60}), call("steps", {"number": 600})], "x"],
                    name="waiting")
+asking = Scripted([[call("remove", {"path": "猫.txt"}), call("echo", {"value": "x"})], "gone"],
+                  name="asking")
 broken = Scripted([ModelError("the server is down")], name="broken")
 hostile = Scripted(["\\x1b[2Jgone"], name="hostile")
 not_a_model = 3
@@ -139,13 +155,20 @@ class Ended:
 
 
 _BYTECODE = tempfile.TemporaryDirectory(prefix="toolwright-bytecode-")
-_UNWANTED = ("NO_COLOR", "CI", "COLUMNS", "TOOLWRIGHT_MODEL", "PYTHONDONTWRITEBYTECODE")
+atexit.register(_BYTECODE.cleanup)
+_STATES = tempfile.TemporaryDirectory(prefix="toolwright-states-")
+atexit.register(_STATES.cleanup)
+_UNWANTED = (
+    *("NO_COLOR", "CI", "COLUMNS", "TOOLWRIGHT_MODEL", "PYTHONDONTWRITEBYTECODE"),
+    *("EDITOR", "VISUAL"),
+)
 
 
 def environment(**changes: str) -> dict[str, str]:
     """This process's environment without what changes the look of things; quick to start in."""
     kept = {key: value for key, value in os.environ.items() if key not in _UNWANTED}
-    return {**kept, "TERM": "xterm-256color", "PYTHONPYCACHEPREFIX": _BYTECODE.name, **changes}
+    folders = {"PYTHONPYCACHEPREFIX": _BYTECODE.name, "XDG_STATE_HOME": _STATES.name}
+    return {**kept, "TERM": "xterm-256color", **folders, **changes}
 
 
 def toolwright(
@@ -222,16 +245,24 @@ class Terminal:
                 self.screen = self._bytes.decode("utf-8", "replace")
         return self.screen
 
+    def type(self, text: str) -> None:
+        """Type keys."""
+        os.write(self._master, text.encode())
+
+    def echoes(self) -> bool:
+        """Whether the terminal shows what is typed, as it did before the command."""
+        return bool(termios.tcgetattr(self._master)[3] & termios.ECHO)
+
     def interrupt(self, number: int) -> None:
         """Send a signal."""
         os.kill(self.process.pid, number)
 
     def end(self) -> Ended:
         """Wait for the program's end."""
-        self.until(lambda _: False, 30.0)
-        out = self.process.stdout.read().decode() if self.process.stdout else ""
-        code = self.process.wait(10)
-        os.close(self._master)
-        if self.process.stdout:
-            self.process.stdout.close()
-        return Ended(code, out, self.screen)
+        try:
+            self.until(lambda _: False, 30.0)
+            out = self.process.communicate(timeout=10)[0]
+        finally:
+            self.process.kill()  # which does nothing if it has ended
+            os.close(self._master)
+        return Ended(self.process.returncode, (out or b"").decode(), self.screen)

@@ -84,6 +84,14 @@ def test_a_failed_call_is_json_too(here: Here) -> None:
     assert message["details"]["errors"][0]["path"] == ["limit"]
 
 
+def test_a_call_that_asks_for_approval_runs_only_with_a_yes(here: Here) -> None:
+    refused = here("call", "tools.py", "remove", "path=a")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("denied: ")
+    assert refused.err.endswith("--yes approves it\n")
+    assert here("call", "tools.py", "remove", "path=a", "--yes").out == "removed a\n"
+
+
 def test_details_of_a_crash_have_the_line_of_the_user(folder: Path) -> None:
     ended = toolwright("call", "tools.py", "crash", "--details", cwd=folder)
     assert ended.code == 1
@@ -99,6 +107,7 @@ def test_details_of_a_crash_have_the_line_of_the_user(folder: Path) -> None:
         (("tools.py",), "say which tool of tools.py: "),
         (("tools.py:search", "qery=1"), "search has no argument 'qery'; did you mean 'query'?"),
         (("tools.py:search", "serch"), "did you mean 'search'?"),
+        (("tools.py:echo", "hello"), "'hello' is not an argument: echo takes key=value words"),
     ],
 )
 def test_wrong_words_are_two_and_run_nothing(words: tuple[str, ...], said: str, here: Here) -> None:

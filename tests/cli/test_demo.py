@@ -98,13 +98,13 @@ def test_events_of_the_tour_are_json_lines(tmp_path: Path) -> None:
     assert types.count("tool_call") == types.count("tool_result") == 7
 
 
-def test_the_tour_in_the_documents_is_the_tour() -> None:
+def _without_times(text: str) -> str:
+    """The tour with what differs from day to day made equal."""
+    text = re.sub(r" *█+ *", " bar ", re.sub(r"\d+", "#", text))
+    text = re.sub(r"(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day", "day", text)
+    return " ".join(re.sub(r"# (µs|ms)|#\.# s", "time", text).split())
+
+
+def test_the_tour_in_the_documents_is_the_tour(tour: tuple[Ended, float]) -> None:
     kept = (ROOT / "docs" / "demo.txt").read_text("utf-8")
-    assert [line for line in kept.splitlines() if re.match(r"\d\. ", line)] == [
-        "1. Three turns: a question, a call, an answer",
-        "2. Two calls in one turn run side by side",
-        "3. A wrong argument comes back as text the model can act on",
-        "4. The model reads the content; people and programs get the rest",
-        "5. What the runtime adds to a call",
-        "6. Try next",
-    ]
+    assert _without_times(kept) == _without_times(tour[0].out)

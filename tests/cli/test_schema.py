@@ -22,7 +22,7 @@ def test_one_tool_is_one_object_and_all_are_a_list(here: Here) -> None:
     assert "搜索文档" in one.out
     every = json.loads(here("schema", "tools.py", "--json").out)
     assert body in every
-    assert len(every) == 9
+    assert len(every) == 11
 
 
 def test_each_provider_gets_its_own_form_and_losses_are_told(here: Here) -> None:

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from typing_extensions import TypedDict
 
+from toolwright.define.dialect import Target, compile_schema
+
 Json = Any
 NAMES = ["a", "b", "名称", "kind"]
 
@@ -241,6 +243,24 @@ def tool_schemas(draw: st.DrawFn) -> Json:
     root = draw(objects(annotated))
     root["$defs"] = {"One": draw(objects(annotated)), "Two": draw(st.one_of(_strings(), _others()))}
     return root
+
+
+# — one schema, one target —
+
+
+def parameters(**properties: Json) -> Json:
+    """A closed object schema with these optional properties."""
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def sent(schema: Json, target: Target) -> Json:
+    """The property ``it`` as `target` gets it."""
+    return compile_schema(parameters(it=schema), target).schema["properties"]["it"]
+
+
+def report(schema: Json, target: Target) -> list[tuple[str, str]]:
+    """Path and subject of each loss."""
+    return [(loss.path, loss.what) for loss in compile_schema(schema, target).losses]
 
 
 # — values —

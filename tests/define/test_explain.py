@@ -54,6 +54,7 @@ class Arguments(Closed):
     table: dict[str, int] = {}
     pair: tuple[int, str] | None = None
     even: Annotated[int, AfterValidator(_even)] = 0
+    evens: Annotated[int, AfterValidator(_even)] | list[int] = 0
 
 
 SCHEMA = Arguments.model_json_schema()
@@ -82,6 +83,8 @@ def lines(sent: dict[str, Any]) -> list[str]:
         ({"city": None}, ["city: expected a string, got null"]),
         ({"unit": "celcius"}, ['unit: expected one of "celsius", "fahrenheit" (did you mean "celsius"?), got "celcius" (a string)']),
         ({"even": 3}, ["even: expected an integer: must be even, got 3 (an integer)"]),
+        ({"evens": 3}, ["evens: expected an integer, or a list of integers: must be even, got 3 (an integer)"]),
+        ({"evens": ["x"]}, ['evens[0]: expected an integer, got "x" (a string)']),
         ({"table": {"a": "x"}}, ['table.a: expected an integer, got "x" (a string)']),
         ({"pair": ["x", 1]}, ['pair[0]: expected an integer, got "x" (a string)', "pair[1]: expected a string, got 1 (an integer)"]),
         ({"words": [1, "x"]}, ['words[1]: expected an integer, got "x" (a string)']),

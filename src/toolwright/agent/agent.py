@@ -8,19 +8,21 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
-from toolwright.agent.correction import Correction, Corrections
-from toolwright.agent.loop import Plan, advance
+from toolwright.agent.correction import Correction
+from toolwright.agent.loop import Plan, Progression
 from toolwright.agent.saved import RunState
 from toolwright.agent.transcript import repair
 from toolwright.approval import Approver, Decision, Ticket
-from toolwright.call.approve import Rules, accepted
+from toolwright.call.approve import accepted
 from toolwright.call.bridge import run_sync
 from toolwright.call.provider import Source, fixed, gather
+from toolwright.call.rules import Rules
+from toolwright.call.stop import GIVE_UP
 from toolwright.call.toolset import Toolset
 from toolwright.content import Content
 from toolwright.context import CancelToken, Listener, Run
 from toolwright.define.tool import Step
-from toolwright.errors import SetupError
+from toolwright.errors import SetupError, describe
 from toolwright.events import EndReason, Event, RunFinished, RunStarted
 from toolwright.messages import (
     AssistantMessage,
@@ -186,8 +188,6 @@ class Agent:
 
     async def _work(self, messages: list[Message], run: Run[Any]) -> RunResult:
         run.state["messages"] = messages
-        corrections = Corrections()
-        tickets: list[Ticket] = []
         if run.listeners:
             run.emit(RunStarted(*run.next(), self.model.name))
         reason: EndReason = "error"
@@ -197,12 +197,13 @@ class Agent:
             if self._sources:
                 tools = await gather(self._sources, self.tools, run)
                 plan = dataclasses.replace(plan, tools=tools)
-            reason = await advance(plan, messages, run, corrections, tickets)
+            progression = Progression(plan, messages, run)
+            reason = await progression.advance()
         except asyncio.CancelledError:
             reason = "cancelled"
             raise
         except BaseException as error:
-            problem = f"{type(error).__name__}: {error}"
+            problem = describe(error)
             raise
         finally:
             if run.listeners:
@@ -212,9 +213,9 @@ class Agent:
             messages,
             reason,
             run.usage,
-            corrections.by_tool(),
+            progression.corrections.by_tool(),
             run.id,
-            tuple(tickets),
+            progression.tickets,
         )
 
 
@@ -283,9 +284,13 @@ class RunStream:
 
     async def aclose(self) -> None:
         """Stop the run if it still goes on."""
-        if self._task is not None and not self._task.done():
-            self._task.cancel()
+        if self._task is None:
+            return
+        if not self._task.done():
+            self._task.cancel(GIVE_UP)
             await asyncio.wait([self._task])
+        if not self._task.cancelled():
+            self._task.exception()  # who leaves early does not ask; who reads on was told
 
     async def __aenter__(self) -> RunStream:
         return self

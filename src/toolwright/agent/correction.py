@@ -8,6 +8,8 @@ from toolwright.messages import ToolMessage
 from toolwright.record import record
 
 MENDABLE = ("invalid_arguments", "malformed_arguments", "truncated_call")
+ACCEPTED = (None, "tool_error", "crashed", "timeout", "invalid_output")
+"""Kinds of result of a call whose body ran; None is success."""
 
 
 @record
@@ -16,7 +18,7 @@ class Correction:
 
     Args:
         failed: Calls whose arguments were not accepted.
-        corrected: Those of them that were followed by a call that was.
+        corrected: Those of them that were followed by a call that was, whatever came of it.
     """
 
     failed: int = 0
@@ -41,7 +43,7 @@ class Corrections:
                 counts = self._counts.setdefault(result.name, [0, 0, 0])
                 counts[0] += 1
                 counts[2] += 1
-            elif self._counts and not result.failed and result.name in self._counts:
+            elif self._counts and result.kind in ACCEPTED and result.name in self._counts:
                 counts = self._counts[result.name]
                 if counts[2]:
                     counts[1] += 1

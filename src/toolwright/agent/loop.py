@@ -8,10 +8,11 @@ another loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Any
 
-from toolwright.agent.assemble import Assembly
+from toolwright.agent.assemble import Assembly, settle
 from toolwright.agent.correction import Corrections
 from toolwright.agent.transcript import order_results
 from toolwright.approval import Ticket
@@ -20,7 +21,7 @@ from toolwright.call.toolset import Toolset
 from toolwright.context import Run
 from toolwright.errors import ModelError
 from toolwright.events import EndReason, Replied, Streamed, TurnStarted
-from toolwright.messages import AssistantMessage, Message, ToolMessage, unanswered
+from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage, unanswered
 from toolwright.model import Delta, Model, ModelRequest, Settings
 from toolwright.record import record
 
@@ -44,69 +45,85 @@ class Plan:
     search: bool = False
 
 
-async def advance(
-    plan: Plan,
-    messages: list[Message],
-    run: Run[Any],
-    corrections: Corrections,
-    tickets: list[Ticket],
-) -> EndReason:
-    """Go on until there is nothing to do.
-
-    Whatever way it ends, every call in `messages` has its result, but for those in `tickets`.
+class Progression:
+    """One run of the loop.
 
     Args:
         plan: Fixed for the run.
         messages: Grows; nothing in it is ever changed or taken away.
         run: What the calls share; receives the events.
-        corrections: Counts how often the model mends its calls.
-        tickets: Receives what waits for a person.
 
-    Raises:
-        ModelError: the model failed, or its reply broke off before it said or called anything.
-        BaseException: cancellation from outside, and what else tools may not swallow.
+    Attributes:
+        corrections: How often the model mended its calls.
+        tickets: What waits for a person.
     """
-    offer = Offer(plan.tools, run, plan.search)
-    tools = offer.tools
-    request: ModelRequest | None = None
-    calls = unanswered(messages)
-    resumed = bool(calls)
-    turns = 0
-    while True:
-        if calls:
-            batch = tools.batch(calls, run)
-            try:
-                await batch.run()
-            finally:
-                results = batch.results
-                messages.extend(results)
-                if resumed:
-                    order_results(messages)
-                    resumed = False
-            corrections.note(results)
-            if batch.tickets:
-                tickets.extend(batch.tickets)
-                return "suspended"
-            if _is_answer(tools, results):
-                return "returned"
-        if run.cancel.cancelled:
-            return "cancelled"
-        if turns == plan.max_turns:
-            return "max_turns"
-        turns += 1
+
+    def __init__(self, plan: Plan, messages: list[Message], run: Run[Any]) -> None:
+        self._plan = plan
+        self._messages = messages
+        self._run = run
+        self._offer = Offer(plan.tools, run, plan.search)
+        self._request: ModelRequest | None = None
+        self.corrections = Corrections()
+        self.tickets: tuple[Ticket, ...] = ()
+
+    async def advance(self) -> EndReason:
+        """Go on until there is nothing to do.
+
+        Whatever way it ends, every call in the messages has its result, but for those that wait
+        for a person.
+
+        Raises:
+            ModelError: the model failed, or its reply broke off before it said or called anything.
+            BaseException: cancellation from outside, and what else tools may not swallow.
+        """
+        calls = unanswered(self._messages)
+        resumed, turns = bool(calls), 0
+        while True:
+            if calls and (reason := await self._call(calls, resumed)):
+                return reason
+            resumed = False
+            if self._run.cancel.cancelled:
+                return "cancelled"
+            if turns == self._plan.max_turns:
+                return "max_turns"
+            turns += 1
+            reply = await self._ask(turns)
+            if reply is None:
+                return "cancelled"
+            self._messages.append(reply)
+            calls = reply.tool_calls
+            if not calls:
+                return "answered"
+
+    async def _call(self, calls: Sequence[ToolCall], resumed: bool) -> EndReason | None:
+        """Run the calls of a turn; why the run ends with them, if it does."""
+        batch = self._offer.tools.batch(calls, self._run)
+        try:
+            await batch.run()
+        finally:
+            results = batch.results
+            self._messages.extend(results)
+            if resumed:
+                order_results(self._messages)
+        self.corrections.note(results)
+        self.tickets = batch.tickets
+        if self.tickets:
+            return "suspended"
+        return "returned" if _is_answer(self._offer.tools, results) else None
+
+    async def _ask(self, turn: int) -> AssistantMessage | None:
+        """The model's next reply; None if the run was cancelled meanwhile."""
+        run = self._run
         if run.listeners:
-            run.emit(TurnStarted(*run.next(), turns))
-        offered = await offer.now()
-        if request is None or request.tools is not offered:
-            request = ModelRequest(messages, offered, plan.settings)
-        reply = await _ask(plan.model, request, run)
-        if reply is None:
-            return "cancelled"
-        _check(reply)
-        messages.append(reply)
-        calls = reply.tool_calls
-        if not calls:
-            return "answered"
+            run.emit(TurnStarted(*run.next(), turn))
+        offered = await self._offer.now()
+        if self._request is None or self._request.tools is not offered:
+            self._request = ModelRequest(self._messages, offered, self._plan.settings)
+        reply = await _ask(self._plan.model, self._request, run)
+        if reply is not None:
+            _check(reply)
+        return reply
 
 
 def _is_answer(tools: Toolset, results: list[ToolMessage]) -> bool:
@@ -138,10 +155,18 @@ async def _ask(model: Model, request: ModelRequest, run: Run[Any]) -> AssistantM
         return None
     finally:
         interrupt.close()
+        await _close(stream)
     run.usage = run.usage + reply.usage
     if run.listeners:
         run.emit(Replied(*run.next(), reply))
     return reply
+
+
+async def _close(stream: object) -> None:
+    """End a model's generator now, not when it is collected: it may hold a connection."""
+    aclose = getattr(stream, "aclose", None)
+    if aclose is not None:
+        await aclose()
 
 
 async def _receive(
@@ -150,7 +175,7 @@ async def _receive(
     assembly: Assembly | None = None
     async for delta in stream:
         if isinstance(delta, AssistantMessage):
-            return delta
+            return settle(delta)
         if assembly is None:
             assembly = Assembly()
         assembly.add(delta)
@@ -162,16 +187,18 @@ async def _receive(
 class Interrupt:
     """Cancels the current task when the run is cancelled, and knows that it did."""
 
-    __slots__ = ("_forget", "_loop", "_struck", "_task")
+    __slots__ = ("_before", "_forget", "_loop", "_struck", "_task")
 
     def __init__(self, run: Run[Any]) -> None:
         self._task = asyncio.current_task()
+        self._before = self._task.cancelling() if self._task is not None else 0
         self._loop = asyncio.get_running_loop()
         self._struck = False
         self._forget = run.cancel.watch(self._cancelled)
 
     def _cancelled(self) -> None:
-        self._loop.call_soon_threadsafe(self._strike)
+        with suppress(RuntimeError):  # the loop has closed: there is nothing left to cancel
+            self._loop.call_soon_threadsafe(self._strike)
 
     def _strike(self) -> None:
         if self._task is not None and not self._struck:
@@ -179,11 +206,11 @@ class Interrupt:
             self._task.cancel()
 
     def ours(self) -> bool:
-        """Whether the cancellation just caught is this one; takes it back if so."""
+        """Whether the cancellation just caught is this one alone; takes it back if it came."""
         if not self._struck or self._task is None:
             return False
         self._struck = False
-        return self._task.uncancel() == 0
+        return self._task.uncancel() <= self._before
 
     def close(self) -> None:
         self._forget()

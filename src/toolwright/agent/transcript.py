@@ -95,17 +95,10 @@ def order_results(messages: list[Message]) -> None:
         tail += 1
     reply = messages[-1 - tail] if tail < len(messages) else None
     if tail and isinstance(reply, AssistantMessage):
+        places = {call.id: place for place, call in reversed(list(enumerate(reply.tool_calls)))}
         results = [m for m in messages[-tail:] if isinstance(m, ToolMessage)]
-        ordered = [found for call in reply.tool_calls if (found := _take(results, call))]
-        messages[-tail:] = [*ordered, *results]
-
-
-def _take(results: list[ToolMessage], call: ToolCall) -> ToolMessage | None:
-    """The first result with the call's id, taken off the list."""
-    for index, result in enumerate(results):
-        if result.tool_call_id == call.id:
-            return results.pop(index)
-    return None
+        results.sort(key=lambda result: places.get(result.tool_call_id, len(places)))
+        messages[-tail:] = results
 
 
 def no_result(call: ToolCall) -> ToolMessage:

@@ -14,7 +14,8 @@ import operator
 import re
 from collections.abc import Callable
 
-from toolwright.define.tool import AnyTool, tool
+from toolwright.define.decorator import tool
+from toolwright.define.tool import AnyTool
 from toolwright.effects import Effects
 from toolwright.errors import MissingExtraError, ToolError
 
@@ -189,7 +190,7 @@ _OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_NODES = (ast.Expr, ast.Name, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Call, ast.Constant)
+_NODES = (ast.Name, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Call, ast.Constant)
 
 _SIGNS = str.maketrans(
     {
@@ -240,12 +241,13 @@ def calculator(expression: str) -> str:
     """
     source = _rewrite(_tokens(expression))
     try:
-        tree = ast.parse(source).body
+        # As an expression: of a file's source, a syntax error would make Python open that file.
+        tree = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ToolError(_broken(expression)) from None
-    if len(tree) != 1 or _depth(tree[0]) > MAX_DEPTH:
-        raise ToolError(f"Nested deeper than {MAX_DEPTH} levels." if tree else _broken(expression))
-    return _shown(_evaluate(source, tree[0]))
+    if _depth(tree) > MAX_DEPTH:
+        raise ToolError(f"Nested deeper than {MAX_DEPTH} levels.")
+    return _shown(_evaluate(source, tree))
 
 
 def tools() -> tuple[AnyTool, ...]:
@@ -253,7 +255,7 @@ def tools() -> tuple[AnyTool, ...]:
     return (calculator,)
 
 
-def _evaluate(source: str, tree: ast.stmt) -> Number:
+def _evaluate(source: str, tree: ast.expr) -> Number:
     try:
         return _checked(_EVALUATOR.eval(source, tree))
     except ZeroDivisionError:

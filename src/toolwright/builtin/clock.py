@@ -6,7 +6,8 @@ import difflib
 from datetime import datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from toolwright.define.tool import AnyTool, tool
+from toolwright.define.decorator import tool
+from toolwright.define.tool import AnyTool
 from toolwright.effects import Effects
 from toolwright.errors import ToolError
 

@@ -17,7 +17,8 @@ from toolwright.builtin.window import (
     read_window,
 )
 from toolwright.content import Image, Text, sniff
-from toolwright.define.tool import AnyTool, tool
+from toolwright.define.decorator import tool
+from toolwright.define.tool import AnyTool
 from toolwright.effects import Effects
 from toolwright.errors import ToolError
 from toolwright.messages import ToolOutput

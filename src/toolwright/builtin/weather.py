@@ -13,7 +13,8 @@ import re
 from typing import Literal
 from urllib.parse import urlsplit
 
-from toolwright.define.tool import AnyTool, tool
+from toolwright.define.decorator import tool
+from toolwright.define.tool import AnyTool
 from toolwright.effects import Effects
 from toolwright.errors import MissingExtraError, ToolError
 

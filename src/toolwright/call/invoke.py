@@ -99,10 +99,19 @@ async def _run_other(
         return await run_coroutine(_collect(body(), context), context, tool.timeout)
     if tool.body == "generator":
         body = functools.partial(_collect_sync, body, context)
-    value = body() if tool.inline else await _run_in_thread(tool, body, context, pool)
+    value = (
+        _run_inline(tool, body) if tool.inline else await _run_in_thread(tool, body, context, pool)
+    )
     if inspect.isawaitable(value):
         value = await run_coroutine(_await(value), context, tool.timeout)
     return value
+
+
+def _run_inline(tool: AnyTool, body: Callable[[], object]) -> object:
+    try:
+        return body()
+    except asyncio.CancelledError:
+        raise cancelled_itself(tool.name) from None
 
 
 async def _run_in_thread(
@@ -113,16 +122,21 @@ async def _run_in_thread(
 ) -> object:
     threads = pool or shared_pool()
     cancel = context.run.cancel
+    begun = given_up = False
 
     def start() -> object:
+        nonlocal begun
         if cancel.cancelled:  # while it waited for a thread
             raise not_started(tool.name, cancel.reason)
-        return body()
+        begun = True
+        return None if given_up else body()
 
     def halt() -> None:
+        nonlocal given_up
+        given_up = True  # before `begun` is read: a thread that comes now sees it
         threads.abandon(job)
-        if not job.future.done():
-            job.future.set_exception(stop.error(running=job.started))
+        if not (job.future.done() or job.finished):  # else its outcome is on the way
+            job.future.set_exception(stop.error("running" if begun else "not started"))
 
     job = threads.submit(start)
     stop = Stop(context, tool.timeout, job.future.get_loop(), halt)

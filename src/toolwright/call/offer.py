@@ -10,7 +10,8 @@ from typing import Any
 from toolwright.call.search import Index
 from toolwright.call.toolset import Toolset
 from toolwright.context import Run, ToolContext
-from toolwright.define.tool import AnyTool, Tool, tool
+from toolwright.define.decorator import tool
+from toolwright.define.tool import AnyTool, Tool
 from toolwright.messages import ToolCall
 
 SEARCH = "search_tools"

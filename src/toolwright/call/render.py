@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import to_json
 
-from toolwright.content import Audio, Content, Data, File, Image, Text, block_of
+from toolwright.content import Audio, Block, Content, Data, File, Image, Text, block_of
 from toolwright.define.tool import AnyTool, Prepared
 from toolwright.errors import InvalidOutput
 from toolwright.messages import ToolMessage, ToolOutput
@@ -32,22 +31,25 @@ def render(prepared: Prepared, value: object, duration: float) -> ToolMessage:
     if (
         type(value) is str
         and not prepared.changes
-        and (limit is None or len(value) <= limit)
         and tool.response_format == "content"
+        and (limit is None or len(value) <= limit)
     ):
-        text = clean(value)
-        return ToolMessage(text, call.id, tool.name, "success", None, None, NOTHING, duration)
+        shown: Content = clean(value)
+        return ToolMessage(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
+    whole: object
     if isinstance(value, ToolMessage):
-        return _own_message(prepared, value, duration)
-    artifact, details, content = _parts(tool, value)
-    shown = to_content(tool, content)
-    if isinstance(shown, str) and limit is not None and len(shown) > limit:
-        if artifact is None:
-            artifact = content
-        shown = shorten(shown, limit)
+        made, whole = _own(prepared, value), value.content
+    else:
+        made, whole = _made(tool, value)
+    shown, artifact, details = made.content, made.artifact, made.details
+    if limit is not None and _length(shown) > limit:
+        shown = _bounded(shown, limit)
+        artifact = whole if artifact is None else artifact
     if prepared.changes:
         details = {**details, "coerced": prepared.changes}
-    return ToolMessage(shown, call.id, tool.name, "success", None, artifact, details, duration)
+    return ToolMessage(
+        shown, call.id, tool.name, made.status, made.kind, artifact, details, duration
+    )
 
 
 def clean(text: str) -> str:
@@ -76,21 +78,45 @@ def shorten(text: str, limit: int) -> str:
     )
 
 
-def _parts(tool: AnyTool, value: object) -> tuple[object, Mapping[str, object], object]:
-    """Artifact, details and content of a value."""
+def _length(content: Content) -> int:
+    if isinstance(content, str):
+        return len(content)
+    return sum(len(block.text) for block in content if isinstance(block, Text | Data))
+
+
+def _bounded(content: Content, limit: int) -> Content:
+    """The same with at most `limit` characters of text, the first blocks first."""
+    if isinstance(content, str):
+        return shorten(content, limit)
+    blocks: list[Block] = []
+    for block in content:
+        if isinstance(block, Text | Data):
+            if len(block.text) > limit:
+                block = Text(shorten(block.text, limit))
+                limit = 0
+            else:
+                limit -= len(block.text)
+        blocks.append(block)
+    return tuple(blocks)
+
+
+def _made(tool: AnyTool, value: object) -> tuple[ToolMessage, object]:
+    """Content, artifact and details of a value; and its content as it was."""
     if isinstance(value, ToolOutput):
-        return value.artifact, value.details, value.content
+        shown = to_content(tool, value.content)
+        made = ToolMessage(shown, artifact=value.artifact, details=value.details)
+        return made, value.content
     if tool.response_format == "content":
-        return None, NOTHING, value
+        return ToolMessage(to_content(tool, value)), value
     if isinstance(value, tuple) and len(value) == 2:
-        return value[1], NOTHING, value[0]
+        return ToolMessage(to_content(tool, value[0]), artifact=value[1]), value[0]
     raise InvalidOutput(
         f"{tool.name!r} must return a pair (content, artifact) but returned a "
         f"{type(value).__name__}. This is a fault of the tool, not of the call."
     )
 
 
-def _own_message(prepared: Prepared, message: ToolMessage, duration: float) -> ToolMessage:
+def _own(prepared: Prepared, message: ToolMessage) -> ToolMessage:
     """A message the body made itself: it must answer this call."""
     call, tool = prepared.call, prepared.tool
     if message.tool_call_id not in ("", call.id):
@@ -100,13 +126,10 @@ def _own_message(prepared: Prepared, message: ToolMessage, duration: float) -> T
         )
     return ToolMessage(
         to_content(tool, message.content),
-        call.id,
-        tool.name,
-        message.status,
-        message.kind or ("tool_error" if message.failed else None),
-        message.artifact,
-        message.details,
-        duration,
+        status="error" if message.failed else "success",
+        kind=message.kind or "tool_error" if message.failed else None,
+        artifact=message.artifact,
+        details=message.details,
     )
 
 
@@ -120,11 +143,11 @@ def to_content(tool: AnyTool, value: object) -> Content:
         InvalidOutput: if there is no JSON for it.
     """
     if isinstance(value, str):
-        return clean(value)
+        return clean(str.__str__(value))  # a plain text, also of an Enum's member
     if value is None:
         return ""
     if isinstance(value, BLOCKS):
-        return (value,)
+        return (_block(tool, value),)
     if isinstance(value, bytes | bytearray | memoryview):
         return (block_of(bytes(value)),)
     if isinstance(value, list | tuple) and value and any(_is_block(item) for item in value):
@@ -138,24 +161,55 @@ def _is_block(item: object) -> bool:
     )
 
 
-def _block(tool: AnyTool, item: object) -> Any:
-    if isinstance(item, BLOCKS):
-        return item
-    if isinstance(item, bytes):
-        return block_of(item)
-    if isinstance(item, str):
-        return Text(clean(item))
-    if isinstance(item, Mapping) and _is_block(item):
-        return Text(clean(str(item["text"])))
-    return Data(item, _json(tool, item))
+def _block(tool: AnyTool, item: object) -> Block:
+    """One block, checked: what a provider cannot send fails here, in the call that made it."""
+    match item:
+        case Text(str(text)) | str(text) | {"type": "text", "text": str(text)}:
+            return Text(clean(text))
+        case Data(value, str(text)):
+            return Data(value, clean(text))
+        case Image(bytes()) | Audio(bytes()) | File(bytes()):
+            return item
+        case Text() | Data() | Image() | Audio() | File():
+            raise InvalidOutput(
+                f"{tool.name!r} returned a {type(item).__name__} block without the text or bytes "
+                "it needs. This is a fault of the tool, not of the call."
+            )
+        case bytes():
+            return block_of(item)
+        case _:
+            return Data(item, _json(tool, item))
 
 
 def _json(tool: AnyTool, value: object) -> str:
     try:
-        return to_json(value, inf_nan_mode="strings").decode()
-    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        try:
+            text = to_json(value, inf_nan_mode="strings", fallback=_as_data)
+        except ValueError:  # perhaps half a surrogate pair somewhere inside
+            text = to_json(_cleaned(value), inf_nan_mode="strings", fallback=_as_data)
+    except (ValueError, TypeError, RecursionError) as error:
         raise InvalidOutput(
             f"{tool.name!r} returned a {type(value).__name__}, which has no JSON form. This is a "
             "fault of the tool, not of the call.",
             {"error": str(error)},
         ) from error
+    return text.decode()
+
+
+def _as_data(value: object) -> object:
+    """Collections pydantic does not know."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, memoryview):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _cleaned(value: object) -> object:
+    if isinstance(value, str):
+        return clean(str.__str__(value))
+    if isinstance(value, Mapping):
+        return {_cleaned(key): _cleaned(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_cleaned(item) for item in value]
+    return value

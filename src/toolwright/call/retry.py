@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from typing import Any
 
 from toolwright.context import ToolContext
 from toolwright.define.tool import Place, Prepared, Proceed
-from toolwright.errors import Crashed, MissingExtraError, SetupError, TimedOut
-
-try:
-    import stamina
-except ImportError:
-    raise MissingExtraError("Retry", "retry") from None
+from toolwright.errors import Crashed, SetupError, TimedOut
 
 
 class Retry:
     """A `Step`: runs a body again that crashed or ran out of time.
 
     Only tools whose effects say `idempotent` or `read_only` are tried again; what is not declared
-    safe runs once. Waits grow from try to try, with jitter, and end with the run.
+    safe runs once. Waits double from try to try, each shortened by chance by up to a half so that
+    many calls do not come back at once. A cancelled run tries nothing again.
 
     Args:
         attempts: Tries in all.
-        wait: Seconds before the second try; doubled before each further one.
+        wait: Seconds before the second try.
         longest_wait: Seconds at most between two tries.
 
     Raises:
-        MissingExtraError: when imported without the extra ``retry``.
+        SetupError: for less than one attempt.
     """
 
     place: Place = "retry"
@@ -34,21 +32,21 @@ class Retry:
     def __init__(self, attempts: int = 3, wait: float = 0.1, longest_wait: float = 5.0) -> None:
         if attempts < 1:
             raise SetupError(f"Retry: {attempts} attempts is no attempt; give 1 or more")
-        self._caller = stamina.AsyncRetryingCaller(
-            attempts=attempts,
-            timeout=None,
-            wait_initial=wait,
-            wait_max=longest_wait,
-            wait_jitter=wait,
-        )
+        self.attempts = attempts
+        self.wait = wait
+        self.longest_wait = longest_wait
 
     async def __call__(
         self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
     ) -> object:
-        if not prepared.tool.effects.repeatable:
-            return await proceed(prepared)
-
-        def again(error: Exception) -> bool:
-            return isinstance(error, Crashed | TimedOut) and not context.cancel.cancelled
-
-        return await self._caller(again, proceed, prepared)
+        tries = self.attempts if prepared.tool.effects.repeatable else 1
+        wait = self.wait
+        for _ in range(tries - 1):
+            try:
+                return await proceed(prepared)
+            except (Crashed, TimedOut):
+                if context.cancel.cancelled:
+                    raise
+            await asyncio.sleep(wait * random.uniform(0.5, 1.0))
+            wait = min(2 * wait, self.longest_wait)
+        return await proceed(prepared)

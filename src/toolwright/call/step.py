@@ -84,9 +84,10 @@ async def settle(
     for _ in range(ROUNDS):
         changed = False
         for check in checks:
-            passed = await check(prepared, context)
-            changed = changed or passed is not prepared
-            prepared = passed
+            shown = _shown(prepared)
+            passed = await check(shown, context)
+            if passed is not shown:
+                changed, prepared = True, passed
         if not changed:
             return prepared
         checks = everyone

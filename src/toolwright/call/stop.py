@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import suppress
 from typing import Any, Literal, TypeGuard, cast
 
@@ -38,6 +39,14 @@ GIVE_UP = "toolwright: end within the time of grace"
 Reason = Literal["", "timeout", "cancelled"]
 
 log = logging.getLogger("toolwright")
+
+
+Work = Literal["running", "stopped", "not started"]
+_WORK: Mapping[Work, str] = {
+    "running": "Its work may still be running and may still take effect.",
+    "stopped": "Its work was stopped; what it had already done stays done.",
+    "not started": "It was still waiting for a free thread and has not started.",
+}
 
 
 class Deadlines:
@@ -136,24 +145,21 @@ class Stop:
             deadlines(self._loop).remove(self)
         self._forget()
 
-    def error(self, running: bool) -> TimedOut | Cancelled:
+    def error(self, work: Work) -> TimedOut | Cancelled:
         """What the model is told.
 
         Args:
-            running: Whether the work may still go on.
+            work: What became of the body.
         """
-        still = (
-            "Its work may still be running and may still take effect."
-            if running
-            else "Its work was stopped; what it had already done stays done."
-        )
-        details = {"may_still_be_running": running}
-        name = self.context.tool_name
+        details = {"may_still_be_running": work == "running"}
+        name, why = self.context.tool_name, self.context.run.cancel.reason
         if self.reason == "timeout":
             text = f"{name!r} did not finish within {self._timeout:g} seconds."
-            return TimedOut(f"{text} {still}", details)
-        why = self.context.run.cancel.reason
-        return Cancelled(f"{name!r} was cancelled{': ' + why if why else ''}. {still}", details)
+            return TimedOut(f"{text} {_WORK[work]}", details)
+        if work == "not started":
+            return not_started(name, why)
+        text = f"{name!r} was cancelled{': ' + why if why else ''}."
+        return Cancelled(f"{text} {_WORK[work]}", details)
 
 
 def cancelled_itself(name: str) -> Cancelled:
@@ -207,19 +213,18 @@ def _drive(
         waiting = body.send(None)
     except StopIteration as ended:
         return ended.value
-    except asyncio.CancelledError:  # before the first wait nobody but the body can have raised it
+    except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
         raise cancelled_itself(context.tool_name) from None
     watch = _Watch(context, timeout)
     try:
         while True:
-            watch.count_own()
             try:
                 if type(waiting) is asyncio.Future:
                     yield waiting
                 else:
                     yield from watch.beside(waiting)
             except BaseException as error:
-                if watch.is_over(error):
+                if watch.is_over(error, body):
                     raise watch.leave(body, error) from None
                 waiting = body.throw(error)
             else:
@@ -237,24 +242,21 @@ def _drive(
 class _Watch:
     """The task in which a body waits, and who has asked it to stop.
 
-    Of the cancellations the task counts, those since the body began are ours (strikes), the body's
-    own (it cancelled the task it runs in), or foreign.
+    Of the cancellations the task counts, those since the body began are ours (strikes) or foreign.
+    A body may swallow them; only the count tells.
     """
 
-    __slots__ = ("_before", "_grace", "_loop", "_ours", "_over", "_own", "_stop", "_task")
+    __slots__ = ("_before", "_grace", "_loop", "_ours", "_over", "_stop", "_task")
 
     def __init__(self, context: ToolContext[Any], timeout: float | None) -> None:
         self._task = task = cast("asyncio.Task[object]", asyncio.current_task())
         self._loop = task.get_loop()
-        self._before = task.cancelling() - _is_marked(task)
-        self._ours = self._own = 0
+        # A signal handler may have cancelled the task in the very step in which the body began.
+        self._before = task.cancelling() - int(getattr(task, "_must_cancel", False))
+        self._ours = 0
         self._grace: asyncio.TimerHandle | None = None
         self._over = False
         self._stop = Stop(context, timeout, self._loop, self._strike)
-
-    def count_own(self) -> None:
-        """Note whether the step the body just took has cancelled its own task."""
-        self._own += _is_marked(self._task)
 
     def beside(self, waiting: Any) -> Generator[Any, Any, None]:
         """Wait for what is no plain future, and may ignore that it is cancelled.
@@ -272,17 +274,19 @@ class _Watch:
             try:
                 yield from turn
             except asyncio.CancelledError as error:
-                if self.is_over(error) or not waiting.cancel(*error.args[:1]):
+                if self.is_over(error, None) or not waiting.cancel(*error.args[:1]):
                     raise
 
-    def is_over(self, error: BaseException) -> bool:
+    def is_over(self, error: BaseException, body: object) -> bool:
         """Take in what the task was sent; whether the body has had its time of grace."""
         if isinstance(error, asyncio.CancelledError):
             task = cast("asyncio.Task[object]", asyncio.current_task())
             if task is not self._task:  # an outer body was left behind, and this one in it
-                self._task, self._before, self._ours, self._own = task, task.cancelling(), 0, 0
+                self._task, self._before, self._ours = task, task.cancelling(), 0
             if GIVE_UP in error.args:
                 self._give_grace()
+            elif sys.version_info < (3, 13) and _is_leaving_its_group(body):
+                self._ours += 1
         return self._over
 
     def leave(self, body: Coroutine[Any, Any, object], error: BaseException) -> BaseException:
@@ -290,7 +294,7 @@ class _Watch:
         task = self._loop.create_task(_go_on(body, error))
         _left_behind.add(task)
         task.add_done_callback(_forget)
-        return self._stop.error(running=True) if self._stop.reason else error
+        return self._stop.error("running") if self._stop.reason else error
 
     def judge(self, error: BaseException | None) -> None:
         """Take our strikes back, and raise what they, or others, mean for the outcome.
@@ -298,7 +302,7 @@ class _Watch:
         Args:
             error: What came out of the body; None if it returned.
         """
-        for _ in range(self._ours + self._own):
+        for _ in range(self._ours):
             if self._task.cancelling() > self._before:
                 self._task.uncancel()
         if self._task.cancelling() > self._before:
@@ -306,7 +310,7 @@ class _Watch:
                 raise asyncio.CancelledError from error
         elif self._stop.reason and not isinstance(error, CallError):
             cause = None if isinstance(error, asyncio.CancelledError) else error
-            raise self._stop.error(running=False) from cause
+            raise self._stop.error("stopped") from cause
         elif isinstance(error, asyncio.CancelledError):
             raise cancelled_itself(self._stop.context.tool_name) from None
 
@@ -327,15 +331,25 @@ class _Watch:
 
     def _end_grace(self) -> None:
         self._grace = None
-        if self._stop.reason or self._task.cancelling() > self._before + self._own:
+        if self._stop.reason or self._task.cancelling() > self._before:
             self._over = True
             self._ours += 1
             self._task.cancel()
 
 
-def _is_marked(task: asyncio.Task[object]) -> bool:
-    """Whether a task that is running was cancelled in this very step: nobody but itself could."""
-    return bool(getattr(task, "_must_cancel", False))
+def _is_leaving_its_group(body: object) -> bool:
+    """Whether a body waits at the end of a `TaskGroup` that has cancelled the body's task.
+
+    Before Python 3.13 the group never takes that cancellation back, and the task would count it
+    for ever.
+    """
+    while body is not None:
+        frame = getattr(body, "cr_frame", None)
+        if frame is not None and frame.f_code is asyncio.TaskGroup.__aexit__.__code__:
+            group = frame.f_locals["self"]
+            return bool(getattr(group, "_parent_cancel_requested", False))
+        body = getattr(body, "cr_await", None)
+    return False
 
 
 def _is_future_of(waiting: object, loop: asyncio.AbstractEventLoop) -> TypeGuard[Any]:
@@ -360,12 +374,20 @@ async def _go_on(body: Coroutine[Any, Any, object], error: BaseException) -> obj
 def _drive_on(
     body: Coroutine[Any, Any, object], error: BaseException
 ) -> Generator[Any, Any, object]:
+    task = cast("asyncio.Task[object]", asyncio.current_task())
+    warned = False
     try:
         waiting = body.throw(error)
         while True:
             try:
                 yield waiting
             except BaseException as thrown:
+                if isinstance(thrown, asyncio.CancelledError):  # the loop is about to end
+                    if warned:  # and must not wait for this body for ever
+                        body.close()
+                        raise
+                    warned = True
+                    task.get_loop().call_later(GRACE, task.cancel)
                 waiting = body.throw(thrown)
             else:
                 waiting = body.send(None)

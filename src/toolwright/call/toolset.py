@@ -8,16 +8,17 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
-from toolwright.call.approve import Rules, approval
+from toolwright.call.approve import Approval, unchangeable
 from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
-from toolwright.call.lock import locking
+from toolwright.call.lock import check_resources, locking
 from toolwright.call.pipeline import Entry
+from toolwright.call.rules import Rules
 from toolwright.call.step import Handler, check_enabled, compose, rechecks
 from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
-from toolwright.call.validate import revalidate
+from toolwright.call.validate import renewing, revalidate
 from toolwright.context import Run
 from toolwright.define.base import HoldsTool, as_tool
 from toolwright.define.names import wire_names
@@ -48,6 +49,7 @@ class Toolset:
     Raises:
         DuplicateToolError: two tools have the same name.
         DefinitionError: a function cannot become a tool, or a method waits for its instance.
+        SetupError: `width` or `threads` leaves no room for a single call.
 
     >>> def add(a: int, b: int) -> int:
     ...     "Add two numbers."
@@ -68,6 +70,9 @@ class Toolset:
         width: int | None = None,
         threads: int | None = None,
     ) -> None:
+        for what, room in (("width", width), ("threads", threads)):
+            if room is not None and room < 1:
+                raise SetupError(f"Toolset({what}={room}): it needs room for at least one call")
         self.steps = tuple(steps)
         self.rules = rules
         self.parallel = parallel
@@ -78,7 +83,7 @@ class Toolset:
             self._invoke = functools.partial(invoke, pool=ThreadPool(threads))
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
-        for item in tools:
+        for item in carried(tools):
             self._add(item)
 
     def _add(self, item: Toolish) -> None:
@@ -166,15 +171,14 @@ class Toolset:
 
     def around(self, *steps: Step, rules: Rules | None = None) -> Toolset:
         """The same tools with further steps outside those they have, perhaps under other rules."""
-        made = Toolset(
-            (),
+        return Toolset(
+            list(self),
             steps=(*steps, *self.steps),
             rules=rules or self.rules,
             parallel=self.parallel,
             width=self._width,
             threads=self._threads,
         )
-        return made + self
 
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
         """Those tools for which `wanted` is true."""
@@ -197,7 +201,8 @@ class Toolset:
         return self.rename({name: prefix + name for name in self.names})
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
-        return self.with_tools([*self, *other])
+        """Both sets as one: this one's steps around all, the other's still around its own tools."""
+        return self.with_tools([*self, *carried(other)])
 
     # — running —
 
@@ -228,6 +233,26 @@ class Toolset:
         return Batch(calls, self, run, self._width)
 
 
+def carried(tools: Iterable[Toolish]) -> Iterable[Toolish]:
+    """The tools as they can stand in another set: those of a set take along what holds for them.
+
+    Raises:
+        SetupError: the set has rules, which are about a whole set.
+    """
+    if not isinstance(tools, Toolset):
+        return tools
+    if tools.rules is not None:
+        raise SetupError(f"{tools!r} has rules of its own: give them to the set it goes into")
+    return [
+        dataclasses.replace(
+            item,
+            steps=(*tools.steps, *item.steps),
+            sequential=item.sequential or not tools.parallel,
+        )
+        for item in tools
+    ]
+
+
 def handler_of(
     made: AnyTool,
     steps: Sequence[Step] = (),
@@ -245,21 +270,30 @@ def handler_of(
         last: Runs the body.
     """
     given = (*steps, *made.steps)
+    for step in given:
+        if (check := getattr(step, "check_tool", None)) is not None:
+            check(made)
     outer = [step for step in given if not hasattr(step, "place")]
     inner = sorted(
         (step for step in given if hasattr(step, "place")),
         key=lambda step: PLACES.index(getattr(step, "place", "")),
     )
+    if any(getattr(step, "place", "") == "retry" for step in inner):
+        last = renewing(last)
     guards = rechecks(outer)
     if made.enabled is not True:
         outer.insert(0, check_enabled)
     if made.effects.resources:
+        check_resources(made)
         inner.insert(0, locking(guards))
-    if rules is not None or made.approval is not False:
-        inner.insert(0, approval(made.approval, rules, guards))
-    if not (outer or inner):
+    asks = rules is not None or made.approval is not False
+    if not (outer or inner or asks):
         return last
-    return watched(compose(outer, compose(inner, last, revalidate), revalidate))
+    if asks:
+        approval = Approval(made.approval, rules, guards)
+        within = compose(inner, approval.seal(last), unchangeable)
+        return watched(compose(outer, approval.around(within), revalidate))
+    return watched(compose(outer, compose(inner, last, unchangeable), revalidate))
 
 
 def _owner(item: AnyTool) -> str:

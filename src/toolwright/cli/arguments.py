@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolwright.builtin.targets import did_you_mean
+from toolwright.builtin.collect import did_you_mean
 from toolwright.cli.exits import UsageProblem
 from toolwright.define.tool import AnyTool
 

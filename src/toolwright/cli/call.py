@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
 
-from toolwright.builtin.targets import did_you_mean, load_target
+from toolwright.builtin.collect import did_you_mean
+from toolwright.builtin.targets import load_target
 from toolwright.call.toolset import Toolset
 from toolwright.cli.arguments import read_arguments
 from toolwright.cli.exits import FAILED, INTERRUPTED, UsageProblem
@@ -35,6 +37,9 @@ def command(
         bool, typer.Option("--details", help="Print what is for people, on stderr.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole result.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Approve the call, if it asks for approval.")
+    ] = False,
 ) -> None:
     """Call one tool as a model would, without a model.
 
@@ -48,13 +53,15 @@ def command(
         tools = load_target(target)
         tool, rest = _chosen(tools, list(words or ()), target)
         call = ToolCall("call_1", tool.name, read_arguments(rest, tool))
-        message, shown, token = _run(tools, call)
+        message, shown, token = _run(tools, call, yes)
     if as_json:
         answer(pretty(shown))
     elif message.failed:
         note(f"{message.kind}: {message.text}", RED)
         if not details and "error" in message.details:
             note(f"{message.details['error']}  (--details tells more)", DIM)
+        if message.kind == "denied" and not yes:
+            note("--yes approves it", DIM)
     else:
         answer(message.text)
     if details:
@@ -72,12 +79,14 @@ def _chosen(tools: Toolset, words: list[str], target: str) -> tuple[AnyTool, lis
     is_argument = not first or "=" in first or first.lstrip()[:1] in ("{", "@") or first == "-"
     if is_argument and len(names) == 1:
         return tools[names[0]], words
+    if len(names) == 1 and not get_close_matches(first, names):
+        return tools[names[0]], words  # no tool's name, so a word that lacks its key
     if is_argument:
         raise UsageProblem(f"say which tool of {target}: {', '.join(names)}")
     raise UsageProblem(f"{target} has no tool {first!r}; {did_you_mean(first, names)}")
 
 
-def _run(tools: Toolset, call: ToolCall) -> tuple[ToolMessage, Any, CancelToken]:
+def _run(tools: Toolset, call: ToolCall, yes: bool) -> tuple[ToolMessage, Any, CancelToken]:
     """The result, the same as JSON-ready data, and the token that may have been cancelled."""
     watcher = view(keep=False)
     ended: list[Any] = []
@@ -89,7 +98,9 @@ def _run(tools: Toolset, call: ToolCall) -> tuple[ToolMessage, Any, CancelToken]
 
     async def run(token: CancelToken) -> ToolMessage:
         tokens.append(token)
-        [message] = await tools.run([call], Run(listeners=(watcher, note_end), cancel=token))
+        approver = (lambda _: True) if yes else None
+        shared: Run[None] = Run(listeners=(watcher, note_end), cancel=token, approver=approver)
+        [message] = await tools.run([call], shared)
         return message
 
     try:

@@ -17,11 +17,12 @@ from toolwright.builtin.catalog import load
 from toolwright.builtin.weather_fixture import WeatherFixture
 from toolwright.call.bridge import run_sync
 from toolwright.call.toolset import Toolset
-from toolwright.cli.terminal import BOLD, CYAN, DIM, GREEN, RED, answer, layout, styled
+from toolwright.cli.progress import JsonView
+from toolwright.cli.terminal import BOLD, CYAN, DIM, GREEN, RED, layout, styled
 from toolwright.cli.text import compact, duration, one_line, padded, signature, wrapped
 from toolwright.context import Run
-from toolwright.define.tool import tool
-from toolwright.events import Event, ToolFinished, ToolStarted, event_dict
+from toolwright.define.decorator import tool
+from toolwright.events import Event, ToolFinished, ToolStarted
 from toolwright.messages import (
     AssistantMessage,
     Message,
@@ -90,6 +91,7 @@ class Tour:
         self._as_json = as_json
         self._agent = Agent(connect("offline"), tools)
         self._events: list[Event] = []
+        self._json = JsonView()
 
     def take(self) -> None:
         """Go from stop to stop."""
@@ -106,6 +108,7 @@ class Tour:
             for line in stop():
                 if not self._as_json:
                     layout([line])
+        self._json.close()
 
     def _ask(self, prompt: str) -> RunResult:
         """One run, its events kept."""
@@ -114,7 +117,7 @@ class Tour:
 
     def _write(self, event: Event) -> None:
         if self._as_json:
-            answer(compact(event_dict(event)))
+            self._json(event)
 
     # — the stops —
 
@@ -185,10 +188,10 @@ class Tour:
 
 _NEXT = """
 toolwright run "weather in Paris and Tokyo" -t demo   # as in this tour
-toolwright run "what is 15% of 80?" -t calculator     # with a key: -m openai:...
+toolwright run "what is 15% of 80?" -t calculator     # or with -m openai:...
 toolwright tools                                      # what is built in
 toolwright call clock timezone=Asia/Shanghai          # one tool, no model
-toolwright schema weather -p anthropic                # what a provider is told
+toolwright schema weather -p anthropic                # what is sent
 toolwright call tools.py:search query=猫 limit=3      # functions of your own
 """
 

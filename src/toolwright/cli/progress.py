@@ -6,7 +6,10 @@ becomes its outcome. Elsewhere each start and each end is a line of its own, wri
 
 from __future__ import annotations
 
+import errno
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Protocol
 
@@ -14,8 +17,8 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from toolwright.cli.terminal import is_lively, note
-from toolwright.cli.text import count, duration, escaped, fit, one_line, signature
+from toolwright.cli.terminal import answer, is_lively, note
+from toolwright.cli.text import compact, count, duration, escaped, fit, one_line, signature, wrapped
 from toolwright.events import (
     Event,
     Progress,
@@ -24,13 +27,17 @@ from toolwright.events import (
     Streamed,
     ToolFinished,
     ToolStarted,
+    ToolSuspended,
     TurnStarted,
+    event_dict,
 )
 from toolwright.messages import ToolCall, ToolMessage
 from toolwright.model import TextDelta
 
 EVERY = 1.0
 """Seconds between two plain lines about how far one call is."""
+REASON = 160
+"""Most cells of the reason why a call failed."""
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TAIL = 400
 
@@ -40,9 +47,63 @@ class View(Protocol):
 
     def __call__(self, event: Event) -> None: ...
 
+    def hide(self) -> None:
+        """Take what moves off the screen."""
+        ...
+
+    def show(self) -> None:
+        """Put it back."""
+        ...
+
     def close(self) -> None:
         """Leave the screen in order."""
         ...
+
+
+class Still:
+    """A view in which nothing moves."""
+
+    def hide(self) -> None:
+        """Nothing to take away."""
+
+    def show(self) -> None:
+        """Nothing to put back."""
+
+
+class Pausable:
+    """A view that stands still while a person is asked, and catches up afterwards.
+
+    Args:
+        inner: The view.
+    """
+
+    def __init__(self, inner: View) -> None:
+        self._inner = inner
+        self._held: list[Event] | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Show it, or keep it for later."""
+        if self._held is not None:
+            self._held.append(event)
+        else:
+            self._inner(event)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the screen alone."""
+        self._held = []
+        self._inner.hide()
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            self._inner.show()
+            for event in held:
+                self._inner(event)
+
+    def close(self) -> None:
+        """Leave the screen in order."""
+        self._inner.close()
 
 
 def view(model: str = "", *, keep: bool = True) -> View:
@@ -58,7 +119,38 @@ def view(model: str = "", *, keep: bool = True) -> View:
     return PlainView() if keep else Blind()
 
 
-class Blind:
+class JsonView(Still):
+    """Each event as one line of JSON on stdout, for as long as somebody reads them.
+
+    Attributes:
+        stop: Called once, when the reader has gone.
+    """
+
+    def __init__(self) -> None:
+        self.stop: Callable[[], object] = bool
+        self._gone = False
+
+    def __call__(self, event: Event) -> None:
+        """Write it."""
+        if self._gone:
+            return
+        try:
+            answer(compact(event_dict(event)))
+        except BrokenPipeError:
+            self._gone = True
+            self.stop()
+
+    def close(self) -> None:
+        """End.
+
+        Raises:
+            BrokenPipeError: if the reader has gone.
+        """
+        if self._gone:
+            raise BrokenPipeError(errno.EPIPE, "nobody reads the events")
+
+
+class Blind(Still):
     """Shows nothing."""
 
     def __call__(self, event: Event) -> None:
@@ -68,7 +160,7 @@ class Blind:
         """Nothing to do."""
 
 
-class PlainView:
+class PlainView(Still):
     """A line for each start and each end."""
 
     def __init__(self) -> None:
@@ -88,6 +180,8 @@ class PlainView:
             case ToolFinished(call_id=id, message=message):
                 word = "failed" if message.failed else "done"
                 note(f"{word:7} {self._calls.get(id, message.name)}  {outcome(message)}")
+            case ToolSuspended(call_id=id):
+                note(f"waits   {self._calls.get(id, '')}  {_waits(event)}")
             case _:
                 pass
 
@@ -99,7 +193,7 @@ def outcome(message: ToolMessage) -> str:
     """How a call ended, on one line."""
     took = duration(message.duration)
     if message.failed:
-        return f"{took}  {message.kind}: {fit(one_line(_reason(message)), 160)}"
+        return f"{took}  {message.kind}: {fit(one_line(_reason(message)), REASON)}"
     return f"{took}  {count(len(message.text), 'character')}"
 
 
@@ -109,6 +203,10 @@ def _reason(message: ToolMessage) -> str:
     if isinstance(errors, tuple) and errors:
         return "; ".join(map(str, errors))
     return str(error) if error else message.text
+
+
+def _waits(event: ToolSuspended) -> str:
+    return f"for approval: {one_line(event.ticket.reason)}"
 
 
 def far(event: Progress) -> str:
@@ -126,14 +224,22 @@ class _Row:
         self.began = monotonic()
         self.far = ""
         self.message: ToolMessage | None = None
+        self.waits = ""
 
-    def line(self, width: int) -> Text:
+    def lines(self, width: int) -> list[Text]:
+        """One line; of a failed call also the reason, below it."""
+        if self.waits:
+            return [_line(("?", "yellow"), signature(self.call, width // 2), self.waits, width)]
         if self.message is None:
             rest = f"  {_since(self.began)}  {self.far}".rstrip()
-            return _line((_spin(), "cyan"), signature(self.call, width * 2 // 3), rest, width)
-        mark = ("✗", "red") if self.message.failed else ("✓", "green")
-        shown = signature(self.call, width * (1 if self.message.failed else 2) // 3)
-        return _line(mark, shown, f"  {outcome(self.message)}", width)
+            return [_line((_spin(), "cyan"), signature(self.call, width * 2 // 3), rest, width)]
+        shown = signature(self.call, width * 2 // 3)
+        if not self.message.failed:
+            return [_line(("✓", "green"), shown, f"  {outcome(self.message)}", width)]
+        head = f"  {duration(self.message.duration)}  {self.message.kind}"
+        reason = wrapped(fit(one_line(_reason(self.message)), REASON), max(width - 4, 8))
+        below = [Text(f"    {line}", "dim", no_wrap=True) for line in reason]
+        return [_line(("✗", "red"), shown, head, width), *below]
 
 
 def _line(mark: tuple[str, str], main: str, rest: str, width: int) -> Text:
@@ -186,6 +292,8 @@ class LiveView:
                 self._rows[id].far = far(event)
             case ToolFinished(call_id=id, message=message) if id in self._rows:
                 self._rows[id].message = message
+            case ToolSuspended(call_id=id) if id in self._rows:
+                self._rows[id].waits = f"  waits {_waits(event)}"
             case RunFinished():
                 self.close()
             case _:
@@ -200,6 +308,18 @@ class LiveView:
             live.stop()
         self._rows = {}
 
+    def hide(self) -> None:
+        """Take the lines off the screen; they are kept."""
+        live, self._live = self._live, None
+        if live is not None:
+            live.transient = True
+            live.stop()
+
+    def show(self) -> None:
+        """Put them back, if there are any."""
+        if self._rows:
+            self._show()
+
     def _show(self) -> None:
         if self._live is None:
             self._live = Live(
@@ -209,7 +329,7 @@ class LiveView:
 
     def _lines(self) -> Group:
         width = self._console.width
-        lines = [row.line(width) for row in list(self._rows.values())]
+        lines = [line for row in list(self._rows.values()) for line in row.lines(width)]
         if self._asked is not None:
             rest = f"  {_since(self._asked)}  {one_line(self._said)}"
             lines.append(_line((_spin(), "cyan"), self._model, rest, width))

@@ -6,7 +6,8 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from toolwright.builtin.targets import did_you_mean, load_target
+from toolwright.builtin.collect import did_you_mean
+from toolwright.builtin.targets import load_target
 from toolwright.cli.exits import UsageProblem
 from toolwright.cli.terminal import YELLOW, answer, note, stdout_kept_clean
 from toolwright.cli.text import pretty

@@ -7,8 +7,6 @@ import json
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from pydantic_core import to_json
-
 from toolwright.call.guard import (
     SAME,
     Allow,
@@ -21,6 +19,7 @@ from toolwright.call.guard import (
     input_guard,
     output_guard,
 )
+from toolwright.call.validate import as_json
 from toolwright.compat.agents_context import ToolContext
 from toolwright.compat.agents_verdicts import (
     AllowBehavior,
@@ -34,6 +33,7 @@ from toolwright.compat.agents_verdicts import (
 from toolwright.context import ToolContext as CoreContext
 from toolwright.define.tool import Prepared
 from toolwright.errors import SetupError
+from toolwright.providers.wire import dumps
 from toolwright.record import record
 
 
@@ -131,7 +131,7 @@ class ToolOutputGuardrail(_Guardrail):
 def _context(prepared: Prepared, core: CoreContext[Any]) -> ToolContext[Any]:
     """What a tool would see, with the arguments as they are by now."""
     context = ToolContext.from_tool_context(core)
-    context.tool_arguments = to_json(prepared.arguments, by_alias=True).decode()
+    context.tool_arguments = dumps(as_json(prepared))
     return context
 
 

@@ -11,8 +11,9 @@ from toolwright.call.toolset import Toolset
 from toolwright.compat.agents_context import RunContextWrapper, ToolContext
 from toolwright.compat.agents_guardrails import ToolInputGuardrail, ToolOutputGuardrail
 from toolwright.context import ToolContext as CoreContext
-from toolwright.define import tool as core
+from toolwright.define import decorator as core
 from toolwright.define.tool import DEADLINE, AnyTool, Prepared, Proceed, Step, Tool
+from toolwright.define.tool import Enabled as CoreEnabled
 from toolwright.errors import Crashed, RunStopped, ToolError
 from toolwright.messages import ToolCall
 from toolwright.providers.wire import dumps
@@ -158,7 +159,7 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
     return make if func is None else make(func)
 
 
-def _enabled(wanted: Enabled) -> core.Enabled:
+def _enabled(wanted: Enabled) -> CoreEnabled:
     if not callable(wanted):
         return wanted
     return lambda context: wanted(RunContextWrapper.from_tool_context(context), context.agent)

@@ -12,7 +12,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from toolwright.context import Run
-from toolwright.define.tool import AnyTool, Tool, ToolOptions, tool
+from toolwright.define.decorator import tool
+from toolwright.define.tool import AnyTool, Tool, ToolOptions
 from toolwright.errors import DefinitionError, SchemaAnnotationError
 
 
@@ -127,7 +128,11 @@ def as_tool(item: object) -> AnyTool:
     if isinstance(item, Tool):
         return item
     held = getattr(item, "tool", None)
-    return held if isinstance(held, Tool) else tool(cast("Callable[..., Any]", item))
+    if isinstance(held, Tool):
+        return held
+    if not callable(item):
+        raise DefinitionError(f"{item!r} is no tool: give a tool, a function, or what holds a tool")
+    return tool(item)
 
 
 def _fields(cls: type) -> Iterator[tuple[str, object]]:
@@ -150,7 +155,7 @@ def _check_annotation(cls: type) -> None:
         and issubclass(annotation, BaseModel)
     )
     if wrong or (text and text.isidentifier() and text not in ("Any", "type", "Type", "dict")):
-        shown = text or annotation.__name__
+        shown = annotation.__name__ if isinstance(annotation, type) else text
         raise SchemaAnnotationError(
             f"{cls.__name__}.args_schema is annotated as an instance of {shown}; it holds a class: "
             f"write args_schema: type[{shown}] = ..."

@@ -11,17 +11,17 @@ from pydantic import BaseModel
 from typing_extensions import TypeIs
 
 from toolwright.define.docstring import Docstring, parse_docstring
+from toolwright.define.foreign import arguments_of_schema
 from toolwright.define.inject import Injected, marker_of
 from toolwright.define.names import check_name
-from toolwright.define.raw import OldModel, from_json_schema, from_old_model, is_old_model
+from toolwright.define.old_model import OldModel, arguments_of_old_model, is_old_model
+from toolwright.define.output import Output, output_of
 from toolwright.define.schema import (
     Arguments,
     Extra,
-    Output,
     from_model,
     from_parameters,
     input_model_fields,
-    output_of,
 )
 from toolwright.define.signature import (
     MISSING,
@@ -103,7 +103,7 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
     elif is_old_model(request.args_schema):
         fields = list(request.args_schema.__fields__)
         _check_fit(name, f"args_schema {request.args_schema.__name__}", fields, signature, fields)
-        arguments = from_old_model(name, request.args_schema, request.extra)
+        arguments = arguments_of_old_model(name, request.args_schema, request.extra)
     elif isinstance(request.args_schema, Mapping):
         arguments = _from_schema(name, request.args_schema, signature, request.extra)
     else:
@@ -167,7 +167,7 @@ def _from_schema(
         and "default" in properties[field]
     ]
     _check_fit(name, "args_schema", fields, signature, always)
-    return from_json_schema(name, schema, extra)
+    return arguments_of_schema(name, schema, extra)
 
 
 def _check_fit(

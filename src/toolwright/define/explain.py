@@ -273,15 +273,21 @@ def _settle(found: list[_Found], level: int, root: Schema, data: object) -> list
             length, tag = each.branches[level]
             unions.setdefault(each.path[:length], {}).setdefault(tag, []).append(each)
     for path, branches in unions.items():
-        # A branch that fails at the union itself has the wrong type; the others were tried.
         tried = [
-            errors for errors in branches.values() if all(len(e.path) > len(path) for e in errors)
+            errors
+            for errors in branches.values()
+            if not any(len(e.path) == len(path) and _is_of_another_kind(e) for e in errors)
         ]
-        meant = next(iter(branches.values())) if len(branches) == 1 else _closest(tried, path)
+        meant = _closest(tried, path)
         kept += _settle(meant, level + 1, root, data) or [
             _whole_union(branches.values(), tried, path, root, data)
         ]
     return kept
+
+
+def _is_of_another_kind(found: _Found) -> bool:
+    kind = found.error["type"]
+    return kind in ("literal_error", "enum") or kind.endswith(("_type", "_parsing"))
 
 
 def _tags(errors: list[_Found], path: Path) -> set[str | int]:

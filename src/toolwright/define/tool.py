@@ -1,11 +1,11 @@
-"""`Tool`, the one record every front door compiles to, and `tool`, the first of them."""
+"""`Tool`, the one record every front door compiles to."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import (
     Any,
@@ -17,13 +17,13 @@ from typing import (
     TypedDict,
     TypeVar,
     Unpack,
-    overload,
 )
 
 from toolwright.context import Run, ToolContext
 from toolwright.define.compile import ArgsSchema, Request, compile_function
 from toolwright.define.inject import Injected
-from toolwright.define.schema import Arguments, Extra, Output
+from toolwright.define.output import Output
+from toolwright.define.schema import Arguments, Extra
 from toolwright.define.signature import BodyKind, Parameter, calling_frame
 from toolwright.effects import UNKNOWN, Effects
 from toolwright.errors import DefinitionError, SetupError
@@ -77,7 +77,10 @@ class Step(Protocol):
     by itself, or raise a `CallError`. What it returns is the tool's value.
 
     It runs before approval. One with an attribute `place` (see `Place`) runs after it, in the
-    order of the places.
+    order of the places, and passes on the arguments as they are.
+
+    One with a method ``check_tool(tool)`` is asked when it is registered; what it cannot work with
+    it refuses by a `SetupError`.
     """
 
     def __call__(
@@ -141,7 +144,15 @@ class Invoker(Protocol):
         self, tool: Tool[..., Any], value: object, run: Run[Any] | None
     ) -> object: ...
 
+    async def abatch(
+        self, tool: Tool[..., Any], values: Iterable[object], run: Run[Any] | None
+    ) -> list[object]: ...
+
     def invoke(self, tool: Tool[..., Any], value: object, run: Run[Any] | None) -> object: ...
+
+    def batch(
+        self, tool: Tool[..., Any], values: Iterable[object], run: Run[Any] | None
+    ) -> list[object]: ...
 
 
 _invoker: list[Invoker] = []
@@ -156,7 +167,7 @@ def lend(invoker: Invoker) -> None:
 class Tool(Generic[P, R]):
     """A function that models can call. Still callable as the plain function.
 
-    Made by `tool`, never by hand. Frozen: change it with `dataclasses.replace`.
+    Made by a front door such as `@tool`, never by hand. Frozen: change it with `dataclasses.replace`.
 
     Attributes:
         name: Unique in a toolset.
@@ -210,6 +221,14 @@ class Tool(Generic[P, R]):
         return self.arguments.schema
 
     @property
+    def args_schema(self) -> Mapping[str, object]:
+        """The same with the parameters that the program fills, which no model is shown."""
+        injected = {parameter.name: {"description": "injected"} for parameter in self.injected}
+        shown = self.parameters.get("properties")
+        properties = shown if isinstance(shown, Mapping) else {}
+        return {**self.parameters, "properties": {**properties, **injected}}
+
+    @property
     def output_schema(self) -> Mapping[str, object] | None:
         """JSON Schema of the result, if its annotation promises a structure."""
         return self.output.schema if self.output else None
@@ -259,6 +278,18 @@ class Tool(Generic[P, R]):
         """`invoke`, to be awaited."""
         return await _lent().ainvoke(self, value, run)
 
+    def batch(self, values: Iterable[object], run: Run[Any] | None = None) -> list[Any]:
+        """`invoke` for each value, side by side; the answers are in order.
+
+        Raises:
+            CallError: of the first that failed, if its value was not a call.
+        """
+        return _lent().batch(self, values, run)
+
+    async def abatch(self, values: Iterable[object], run: Run[Any] | None = None) -> list[Any]:
+        """`batch`, to be awaited."""
+        return await _lent().abatch(self, values, run)
+
     @classmethod
     def from_schema(
         cls,
@@ -289,7 +320,7 @@ class Tool(Generic[P, R]):
             return on_invoke(_tool_context, arguments)
 
         options.setdefault("inline", inspect.iscoroutinefunction(on_invoke))
-        return _compile(call, (name, description), parameters, options, calling_frame())
+        return compile_tool(call, (name, description), parameters, options, calling_frame())
 
     @classmethod
     def from_function(
@@ -314,65 +345,10 @@ class Tool(Generic[P, R]):
         function = coroutine or func
         if function is None:
             raise DefinitionError("Tool.from_function needs func= or coroutine=")
-        return _compile(function, (name, description), args_schema, options, calling_frame())
+        return compile_tool(function, (name, description), args_schema, options, calling_frame())
 
 
-@overload
-def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
-
-
-@overload
-def tool(
-    name: str | None = None,
-    /,
-    *,
-    description: str | None = None,
-    args_schema: ArgsSchema | None = None,
-    **options: Unpack[ToolOptions],
-) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
-
-
-def tool(
-    function: Callable[..., Any] | str | None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    args_schema: ArgsSchema | None = None,
-    **options: Unpack[ToolOptions],
-) -> Any:
-    """Make a tool of a typed, docstringed function.
-
-    As ``@tool``, ``@tool("name")``, ``@tool(...)`` or ``tool(function)``; of functions, methods,
-    partials and callable objects. Types and docstring say what the model is told; parameters that
-    ask for a `ToolContext` or are marked `InjectedToolArg` are hidden from it.
-
-    Args:
-        function: What to wrap, or the tool's name.
-        name: The tool's name; the function's own by default.
-        description: For the model; the docstring's text before its sections by default.
-        args_schema: A pydantic model or JSON Schema that describes the parameters instead.
-        options: See `ToolOptions`.
-
-    Raises:
-        DefinitionError: naming the function, the parameter and the fix.
-
-    >>> @tool
-    ... def add(a: int, b: int = 1) -> int:
-    ...     "Add two numbers."
-    ...     return a + b
-    >>> add.invoke('{"a": 2}'), add(2, 3), add.description
-    (3, 5, 'Add two numbers.')
-    """
-    if isinstance(function, str):
-        function, name = None, function
-    caller = calling_frame()
-    if function is None:
-        return lambda wrapped: _compile(wrapped, (name, description), args_schema, options, caller)
-    return _compile(function, (name, description), args_schema, options, caller)
-
-
-def _compile(
+def compile_tool(
     function: Callable[..., Any],
     names: tuple[str | None, str | None],
     args_schema: ArgsSchema | None,
@@ -417,6 +393,3 @@ def _properties(schema: Mapping[str, object]) -> Sequence[str]:
 
 AnyTool: TypeAlias = Tool[..., Any]
 """A tool whose parameters and result the type checker does not follow."""
-
-
-__all__ = ["AnyTool", "Prepared", "Proceed", "Step", "Tool", "ToolOptions", "tool"]

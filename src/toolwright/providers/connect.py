@@ -25,6 +25,7 @@ VENDORS: Mapping[str, str] = MappingProxyType(
     {
         "offline": "toolwright.providers.offline:Offline",
         "openai": _CHAT,
+        "openai-responses": "toolwright.providers.responses_model:OpenAIResponses",
         "anthropic": "toolwright.providers.anthropic_model:AnthropicMessages",
         "bedrock": "toolwright.providers.bedrock_model:BedrockConverse",
     }

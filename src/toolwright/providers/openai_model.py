@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypedDict, Unpack
 
-from toolwright.errors import MissingExtraError, ModelError, SetupError
+from toolwright.errors import MissingExtraError
 from toolwright.messages import AssistantMessage
 from toolwright.model import CallDelta, Delta, ModelRequest
 from toolwright.providers import openai_chat
 from toolwright.providers.chat_body import BodyCache
 from toolwright.providers.chat_profile import COMPATIBLE, OPENAI, ChatProfile
-from toolwright.providers.http import PerLoop, check_options, retry_after
+from toolwright.providers.http import PerLoop, check_options
 
 try:
     import openai
 except ImportError as error:
     raise MissingExtraError("OpenAIChat", "openai") from error
+
+from toolwright.providers.openai_client import (
+    checked_client,
+    client_options,
+    model_errors,
+    new_client,
+)
 
 _PATH = "/chat/completions"
 _OWN_HOSTS = ("api.openai.com", ".openai.azure.com", ".api.openai.com")
@@ -76,18 +82,13 @@ class OpenAIChat:
         check_options("OpenAIChat", options, ChatOptions.__annotations__)
         self.name = model
         self._stream = stream
-        base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
-        if api_key is None and base_url is not None and not os.environ.get("OPENAI_API_KEY"):
-            api_key = "none"
-        timeout = options.get("timeout")
-        given: dict[str, Any] = {
-            "base_url": base_url,
-            "api_key": api_key,
-            "max_retries": options.get("max_retries", openai.DEFAULT_MAX_RETRIES),
-            "timeout": openai.NOT_GIVEN if timeout is None else timeout,
-        }
-        new: Callable[[], openai.AsyncOpenAI] = partial(_new_client, model, given)
-        self._clients: PerLoop[openai.AsyncOpenAI] = PerLoop(new, _checked(client))
+        given = client_options(
+            base_url, api_key, options.get("timeout"), options.get("max_retries")
+        )
+        new: Callable[[], openai.AsyncOpenAI] = partial(new_client, "OpenAIChat", model, given)
+        self._clients: PerLoop[openai.AsyncOpenAI] = PerLoop(
+            new, checked_client("OpenAIChat", client)
+        )
         host = self._clients.first.base_url.host
         own = any(host == end or host.endswith(end) for end in _OWN_HOSTS)
         self.profile = options.get("profile") or (OPENAI if own else COMPATIBLE)
@@ -104,7 +105,7 @@ class OpenAIChat:
         """
         content = self._bodies.body(request)
         own_names = {alias: name for name, alias in self._bodies.names(request).items()}
-        with _model_errors(self.name):
+        with model_errors(self.name):
             if not self._stream:
                 reply = openai_chat.decode(await self._post(content))
                 yield _renamed_reply(reply, own_names)
@@ -148,23 +149,6 @@ class OpenAIChat:
         return {"content": content}
 
 
-def _new_client(model: str, options: Mapping[str, Any]) -> openai.AsyncOpenAI:
-    try:
-        return openai.AsyncOpenAI(**options)
-    except openai.OpenAIError as error:
-        raise SetupError(
-            f"OpenAIChat({model!r}): no API key; set OPENAI_API_KEY or pass api_key="
-        ) from error
-
-
-def _checked(client: object) -> openai.AsyncOpenAI | None:
-    if client is None or isinstance(client, openai.AsyncOpenAI):
-        return client
-    raise SetupError(
-        f"OpenAIChat(client=...): expected openai.AsyncOpenAI, got {type(client).__name__}"
-    )
-
-
 def _renamed(call: CallDelta, own_names: Mapping[str, str]) -> CallDelta:
     name = own_names.get(call.name, call.name)
     return call if name == call.name else replace(call, name=name)
@@ -175,31 +159,3 @@ def _renamed_reply(reply: AssistantMessage, own_names: Mapping[str, str]) -> Ass
         replace(call, name=own_names.get(call.name, call.name)) for call in reply.tool_calls
     )
     return replace(reply, tool_calls=calls) if calls != reply.tool_calls else reply
-
-
-@contextmanager
-def _model_errors(model: str) -> Iterator[None]:
-    """Turn the SDK's exceptions into `ModelError`, by status and headers, never by text."""
-    try:
-        yield
-    except openai.APIStatusError as error:
-        after = retry_after(error.response.headers)
-        raise ModelError(
-            f"{model}: {error.message}", status=error.status_code, retry_after=after
-        ) from error
-    except openai.APIConnectionError as error:
-        url = f"{error.request.url.scheme}://{error.request.url.netloc.decode()}"
-        why = f" ({error.__cause__})" if str(error.__cause__ or "") else ""
-        raise ModelError(f"{model} at {url}: {error.message}{why}") from error
-    except openai.APIError as error:
-        raise ModelError(f"{model}: {error.message}", status=_code(error)) from error
-    except openai.OpenAIError as error:
-        raise ModelError(f"{model}: {error}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ModelError(f"{model}: the server sent something that is not JSON") from error
-
-
-def _code(error: openai.APIError) -> int | None:
-    """The status that an error sent inside a stream carries as its code."""
-    code = error.code or ""
-    return int(code) if code.isdecimal() and 400 <= int(code) < 600 else None

@@ -71,9 +71,10 @@ class Scripted(Binds):
         items = [line] if isinstance(line, ToolCall) else line
         if not isinstance(items, list | tuple) or not items:
             raise TypeError(f"a script cannot say {line!r}")
-        if all(isinstance(item, ToolCall) for item in items):
-            return [self._message(items)]
-        return list(items)
+        calls = [item for item in items if isinstance(item, ToolCall)]
+        if len(calls) == len(items):
+            return [self._message(calls)]
+        return [item for item in items if not isinstance(item, ToolCall)]
 
     def _message(self, calls: Sequence[ToolCall]) -> AssistantMessage:
         numbered = (

@@ -1,0 +1,164 @@
+"""Hosted tools of the OpenAI Agents SDK, as data: they can be made and passed around, not yet run.
+
+Giving one to an agent or a toolset says so.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from toolwright.compat.agents_context import RunContextWrapper
+from toolwright.define.tool import AnyTool
+from toolwright.errors import SetupError
+from toolwright.record import record
+
+
+def _cannot_run(name: str) -> AnyTool:
+    raise SetupError(f"{name} is data only: it cannot be run yet, and no provider is sent it")
+
+
+@record
+class RankingOptions:
+    """How found passages are ranked."""
+
+    ranker: str | None = None
+    score_threshold: float | None = None
+
+
+@record
+class Filters:
+    """Which documents are searched."""
+
+    metadata: Mapping[str, Any] | None = None
+    file_ids: Sequence[str] | None = None
+
+
+@record
+class FileSearchTool:
+    """Search in vector stores.
+
+    Args:
+        vector_store_ids: Which.
+        max_num_results: Most results.
+        include_search_results: Whether the results are given to the program, too.
+        ranking_options: How they are ranked.
+        filters: Which documents are searched.
+    """
+
+    vector_store_ids: Sequence[str]
+    max_num_results: int | None = None
+    include_search_results: bool = False
+    ranking_options: RankingOptions | None = None
+    filters: Filters | None = None
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return "file_search"
+
+    @property
+    def tool(self) -> AnyTool:
+        """None yet.
+
+        Raises:
+            SetupError: always.
+        """
+        return _cannot_run("FileSearchTool")
+
+
+class Computer(ABC):
+    """A computer to look at and act on, as the subclass does it."""
+
+    @property
+    @abstractmethod
+    def display_width_px(self) -> int:
+        """Width of the screen."""
+
+    @property
+    @abstractmethod
+    def display_height_px(self) -> int:
+        """Height of the screen."""
+
+    @abstractmethod
+    def screenshot(self) -> Any:
+        """The screen as the bytes of a picture; may be async, like the others."""
+
+    @abstractmethod
+    def mouse_move(self, x: int, y: int) -> Any:
+        """Move the pointer."""
+
+    @abstractmethod
+    def mouse_click(self, button: str) -> Any:
+        """Press a button of the mouse."""
+
+    @abstractmethod
+    def keyboard_type(self, text: str) -> Any:
+        """Type a text."""
+
+
+@record
+class Mcp:
+    """Where a hosted MCP server is."""
+
+    server_url: str
+    api_key: str | None = None
+    config: Mapping[str, Any] | None = None
+
+
+@record
+class McpApprovalRequest:
+    """A call that a hosted server asks about."""
+
+    tool_name: str
+    arguments: Mapping[str, Any]
+    server_name: str = ""
+
+
+@record
+class MCPToolApprovalRequest:
+    """What an approval function is given."""
+
+    ctx_wrapper: RunContextWrapper[Any]
+    data: McpApprovalRequest
+
+
+class MCPToolApprovalFunctionResult(TypedDict, total=False):
+    """What an approval function answers."""
+
+    approve: bool
+    reason: str
+
+
+@record
+class HostedMCPTool:
+    """The tools of an MCP server that the provider talks to.
+
+    Args:
+        tool_config: Where it is.
+        on_approval_request: Answers what the server asks about.
+    """
+
+    tool_config: Mcp
+    on_approval_request: (
+        Callable[
+            [MCPToolApprovalRequest],
+            MCPToolApprovalFunctionResult | Awaitable[MCPToolApprovalFunctionResult],
+        ]
+        | None
+    ) = None
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return "hosted_mcp"
+
+    @property
+    def tool(self) -> AnyTool:
+        """None yet.
+
+        Raises:
+            SetupError: always.
+        """
+        return _cannot_run("HostedMCPTool")

@@ -1,0 +1,395 @@
+"""Responses answers, whole and streamed, as deltas.
+
+An answer is a list of output items. A stream tells of each item where it begins, piece by piece
+and once more when it is done, and at the end there is the whole answer again; servers leave out
+any of these. Items are told apart by their place, ``output_index``, since they may be interleaved.
+Whatever stands in a later, more complete form and has not been said yet is said then. If the last
+form contradicts the pieces, it counts: then the whole message follows the deltas.
+
+What a program does not know (items of the server's own tools, citations, ids, encrypted
+reasoning) is kept in the reply's ``extra["openai-responses"]["output"]``, in which ``"call"``
+stands for the message's calls, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from toolwright.agent.assemble import assemble
+from toolwright.errors import ModelError
+from toolwright.messages import AssistantMessage, FinishReason
+from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
+from toolwright.providers.layout import CALL
+from toolwright.providers.responses_item import (
+    CALLS,
+    WIRE,
+    Item,
+    call_extra,
+    refuses,
+    usage_of,
+)
+from toolwright.providers.wire import (
+    Json,
+    TextPieces,
+    as_dict,
+    as_list,
+    as_text,
+    clean_text,
+    plain,
+)
+from toolwright.providers.wiretools import WireTools
+from toolwright.record import NOTHING
+
+INCOMPLETE: Mapping[str, FinishReason] = MappingProxyType(
+    {
+        "max_output_tokens": "length",
+        "max_messages": "length",
+        "content_filter": "refusal",
+        "steered": "incomplete",
+    }
+)
+"""Why a response is incomplete; any other reason counts as ``length``."""
+
+STATUS: Mapping[str, int] = MappingProxyType(
+    {
+        "rate_limit_exceeded": 429,
+        "insufficient_quota": 429,
+        "server_error": 500,
+        "vector_store_timeout": 504,
+        "invalid_api_key": 401,
+        "model_not_found": 404,
+    }
+)
+"""The HTTP status of an error that is sent inside an answer; of ``invalid_…`` it is 400."""
+
+
+_ENDS = frozenset({"failed", "incomplete", "cancelled"})
+
+
+class StreamDecoder:
+    """Events in, deltas out, nothing else: feed it from any client, sync or async.
+
+    Args:
+        tools: The tools as they were sent; then calls carry their own names again.
+
+    >>> decoder = StreamDecoder()
+    >>> decoder.feed({"type": "response.output_text.delta", "output_index": 0, "delta": "Hi"})
+    [TextDelta(text='Hi')]
+    >>> decoder.finish()  # there was no response.completed: it was cut off
+    []
+    """
+
+    __slots__ = (
+        "_calls",
+        "_contradicted",
+        "_items",
+        "_model",
+        "_reason",
+        "_refused",
+        "_status",
+        "_stored",
+        "_text",
+        "_thought",
+        "_tools",
+        "_usage",
+    )
+
+    def __init__(self, tools: WireTools | None = None) -> None:
+        self._tools = tools or WireTools(target="openai-responses")
+        self._items: dict[int, Item] = {}
+        self._calls = 0
+        self._text = TextPieces()
+        self._thought = TextPieces()
+        self._status = ""
+        self._reason = ""
+        self._refused = False
+        self._contradicted = False
+        self._stored = False
+        self._model = ""
+        self._usage: Json = {}
+
+    def feed(self, event: object) -> list[Delta]:
+        """The deltas in one event.
+
+        Args:
+            event: A dict, its JSON text, or an SDK's event. Unknown events hold nothing; a whole
+                response is one event.
+
+        Raises:
+            ModelError: if the event is an error or a failed response, or no JSON.
+        """
+        if isinstance(event, str | bytes) and event.strip() in ("", "[DONE]", b"", b"[DONE]"):
+            return []
+        data = as_dict(plain(event))
+        kind = as_text(data.get("type"))
+        if kind == "error" or (not kind and data.get("error")):
+            raise_error(as_dict(data.get("error")) or data)
+        if data.get("object") == "response":
+            return self.whole(data)
+        handler = _HANDLERS.get(kind)
+        return handler(self, data) if handler is not None else []
+
+    def finish(self) -> list[Delta | AssistantMessage]:
+        """What is left at the end. There is no `Finish` in it if the response did not end."""
+        deltas: list[Delta | AssistantMessage] = []
+        if not self._status:
+            return deltas
+        for item in self._ordered():
+            deltas += self._close(item)
+        deltas.append(self._finish())
+        numbers = [item.number for item in self._ordered() if item.type in CALLS]
+        if self._contradicted or numbers != sorted(numbers):
+            again = StreamDecoder(self._tools)
+            last: list[Delta] = []
+            for index, item in enumerate(self._ordered()):
+                last += again._end_item({"output_index": index, "item": item.wire})
+            deltas.append(assemble([*last, self._finish()]))
+        return deltas
+
+    def whole(self, response: Json) -> list[Delta]:
+        """The deltas of a whole response, as `feed` takes it.
+
+        Raises:
+            ModelError: if it failed.
+        """
+        self._begin({"response": response})
+        self._reason = as_text(as_dict(response.get("incomplete_details")).get("reason"))
+        self._status = as_text(response.get("status")) or "completed"
+        if self._status == "failed":
+            raise_error(as_dict(response.get("error")) or {"message": self._reason})
+        self._usage = as_dict(response.get("usage")) or self._usage
+        deltas: list[Delta] = []
+        for index, wire in enumerate(as_list(response.get("output"))):
+            deltas += self._last_form(index, as_dict(wire))
+        if self._status in ("queued", "in_progress"):  # it is a snapshot
+            self._status = ""
+        return deltas
+
+    def _finish(self) -> Finish:
+        reason = self._finish_reason()
+        return Finish(reason, usage_of(self._usage), self._model, self._extra())
+
+    def _finish_reason(self) -> FinishReason:
+        if self._status == "incomplete":
+            return INCOMPLETE.get(self._reason, "length")
+        if self._status != "completed":
+            return "error"
+        return "refusal" if self._refused else "tool_calls" if self._calls else "stop"
+
+    def _extra(self) -> Mapping[str, object]:
+        extra: Json = {}
+        output = [CALL if item.type in CALLS else item.wire for item in self._ordered()]
+        if any(entry != CALL for entry in output):
+            extra["output"] = output
+        if self._stored:
+            extra["store"] = True
+        if self._status not in ("completed", "incomplete"):
+            extra["status"] = self._status
+        if self._reason not in ("", "max_output_tokens"):
+            extra["reason"] = self._reason
+        return {WIRE: extra} if extra else NOTHING
+
+    def _ordered(self) -> list[Item]:
+        return [self._items[index] for index in sorted(self._items)]
+
+    # — events —
+
+    def _begin(self, data: Json) -> list[Delta]:
+        response = as_dict(data.get("response"))
+        self._model = as_text(response.get("model")) or self._model
+        self._stored = response.get("store") is True
+        return []
+
+    def _end(self, data: Json) -> list[Delta]:
+        response = as_dict(data.get("response"))
+        status = as_text(response.get("status"))
+        if status not in _ENDS:
+            status = as_text(data.get("type")).rpartition(".")[2]
+        return self.whole({**response, "status": status})
+
+    def _start_item(self, data: Json) -> list[Delta]:
+        wire = as_dict(data.get("item"))
+        return self._open(_place(data), wire) if wire else []
+
+    def _end_item(self, data: Json) -> list[Delta]:
+        return self._last_form(_place(data), as_dict(data.get("item")))
+
+    def _say(self, data: Json) -> list[Delta]:
+        item, deltas = self._item(data, "message")
+        said = self._text.feed(as_text(data.get("delta")))
+        item.said.append(said)
+        return [*deltas, TextDelta(said)] if said else deltas
+
+    def _refuse(self, data: Json) -> list[Delta]:
+        self._refused = True
+        return self._say(data)
+
+    def _think(self, data: Json) -> list[Delta]:
+        item, deltas = self._item(data, "reasoning")
+        key = "summary_index" if "summary_index" in data else "content_index"
+        piece = item.separator((key, data.get(key))) + as_text(data.get("delta"))
+        thought = self._thought.feed(piece)
+        item.said.append(thought)
+        return [*deltas, ReasoningDelta(thought)] if thought else deltas
+
+    def _argue(self, data: Json) -> list[Delta]:
+        kind = "custom_tool_call" if "custom_tool_call" in str(data["type"]) else "function_call"
+        item, deltas = self._item(data, kind)
+        text = item.arguments.feed(as_text(data.get("delta")))
+        item.said.append(text)
+        if text and not self._is_renamed(item):
+            deltas.append(CallDelta(item.number, arguments=text))
+        return deltas
+
+    def _end_arguments(self, data: Json) -> list[Delta]:
+        """The arguments once more, or for the first time."""
+        kind = "custom_tool_call" if "custom_tool_call" in str(data["type"]) else "function_call"
+        item, deltas = self._item(data, kind)
+        text = data.get(CALLS[item.type]) if item.type in CALLS else None
+        if isinstance(text, str) and text:
+            item.wire = {**item.wire, CALLS[item.type]: text}
+            deltas += self._missing(item)
+        return deltas
+
+    # — items —
+
+    def _item(self, data: Json, kind: str) -> tuple[Item, list[Delta]]:
+        """The item an event is about; one whose start never came begins here."""
+        index = data.get("output_index")
+        found = self._items.get(index) if isinstance(index, int) else self._by_id(data)
+        if found is not None:
+            return found, []
+        place = _place(data) if isinstance(index, int) else len(self._items)
+        deltas = self._open(place, {"type": kind, "id": data.get("item_id")})
+        return self._items[place], deltas
+
+    def _by_id(self, data: Json) -> Item | None:
+        id = data.get("item_id")
+        return next((one for one in self._items.values() if id and one.wire.get("id") == id), None)
+
+    def _open(self, index: int, wire: Json) -> list[Delta]:
+        known = self._items.get(index)
+        if known is not None:
+            known.wire = {**known.wire, **wire}
+            return self._call(known)
+        item = self._items[index] = Item(dict(wire), self._calls)
+        self._calls += item.type in CALLS
+        return self._call(item)
+
+    def _call(self, item: Item) -> list[Delta]:
+        if item.type not in CALLS:
+            return []
+        id, name = as_text(item.wire.get("call_id")), as_text(item.wire.get("name"))
+        extra = call_extra(item.wire) or NOTHING
+        return [CallDelta(item.number, id, self._tools.own(name), "", extra)]
+
+    def _last_form(self, index: int, wire: Json) -> list[Delta]:
+        """Take an item as it is when done: whatever it says that was not said yet is said now."""
+        if not wire:
+            return []
+        item = self._same(index, wire)
+        if item is not None and item.done:
+            return []
+        deltas: list[Delta] = []
+        if item is None:
+            free = index if index not in self._items else max(self._items) + 1
+            deltas += self._open(free, wire)
+            item = self._items[free]
+        else:
+            before, item.wire = item.wire, dict(wire)
+            if any(before.get(key) != wire.get(key) for key in ("call_id", "name", "namespace")):
+                deltas += self._call(item)
+        return deltas + self._close(item)
+
+    def _same(self, index: int, wire: Json) -> Item | None:
+        """The item that `wire` is a later form of."""
+        kind, id = wire.get("type"), wire.get("id")
+        for item in self._items.values():
+            if id and item.type == kind and item.wire.get("id") == id:
+                return item
+        there = self._items.get(index)
+        return there if there is not None and there.type == kind else None
+
+    def _close(self, item: Item) -> list[Delta]:
+        if item.done:
+            return []
+        deltas = self._missing(item)
+        item.complete()
+        item.done = True
+        self._refused = self._refused or refuses(item.wire)
+        if item.type in CALLS and (self._is_renamed(item) or not "".join(item.said).strip()):
+            text = "".join(item.said)
+            if item.type == "function_call":
+                text = self._tools.inward(self._name(item), text) if text.strip() else "{}"
+            deltas.append(CallDelta(item.number, arguments=text))
+        secret = as_text(item.wire.get("encrypted_content"))
+        if item.type == "reasoning" and secret:
+            deltas.append(ReasoningDelta("", secret))
+        return deltas
+
+    def _missing(self, item: Item) -> list[Delta]:
+        """What an item's own form says beyond its pieces."""
+        text, said = item.text(), "".join(item.said)
+        if item.type not in CALLS:
+            text = clean_text(text)
+        if item.type not in {*CALLS, "message", "reasoning"} or not text or text == said:
+            return []
+        if not text.startswith(said):
+            self._contradicted = self._contradicted or item.type != "reasoning"
+            return []
+        rest = text[len(said) :]
+        item.said.append(rest)
+        if item.type == "message":
+            return [TextDelta(rest)]
+        if item.type == "reasoning":
+            return [ReasoningDelta(rest)]
+        return [] if self._is_renamed(item) else [CallDelta(item.number, arguments=rest)]
+
+    def _name(self, item: Item) -> str:
+        return self._tools.own(as_text(item.wire.get("name")))
+
+    def _is_renamed(self, item: Item) -> bool:
+        """Whether the call's properties have other names on the wire: then it is said whole."""
+        return self._name(item) in self._tools.keys
+
+
+def raise_error(error: Json) -> None:
+    """Raise the error that a server sent inside an answer.
+
+    Raises:
+        ModelError: with the server's own words, and the status that its code stands for.
+    """
+    code = as_text(error.get("code")) or as_text(error.get("type"))
+    message = as_text(error.get("message")) or code or "the response failed"
+    status = STATUS.get(code, 400 if code.startswith("invalid_") else None)
+    if code.isdecimal() and 400 <= int(code) < 600:
+        status = int(code)
+    raise ModelError(message, status=status)
+
+
+def _place(data: Json) -> int:
+    index = data.get("output_index")
+    return index if isinstance(index, int) else 0
+
+
+_HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = MappingProxyType(
+    {
+        "response.created": StreamDecoder._begin,
+        "response.in_progress": StreamDecoder._begin,
+        "response.completed": StreamDecoder._end,
+        "response.incomplete": StreamDecoder._end,
+        "response.failed": StreamDecoder._end,
+        "response.cancelled": StreamDecoder._end,
+        "response.output_item.added": StreamDecoder._start_item,
+        "response.output_item.done": StreamDecoder._end_item,
+        "response.output_text.delta": StreamDecoder._say,
+        "response.refusal.delta": StreamDecoder._refuse,
+        "response.reasoning_summary_text.delta": StreamDecoder._think,
+        "response.reasoning_text.delta": StreamDecoder._think,
+        "response.function_call_arguments.delta": StreamDecoder._argue,
+        "response.function_call_arguments.done": StreamDecoder._end_arguments,
+        "response.custom_tool_call_input.delta": StreamDecoder._argue,
+        "response.custom_tool_call_input.done": StreamDecoder._end_arguments,
+    }
+)

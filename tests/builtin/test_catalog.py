@@ -1,0 +1,67 @@
+"""Builtins by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolwright import Toolset
+from toolwright.builtin.catalog import BUILTINS, load
+from toolwright.errors import MissingExtraError, SetupError
+
+
+def test_all_builtins_fit_in_one_toolset() -> None:
+    made = Toolset(tool for name in BUILTINS for tool in load(name))
+    assert made.names == ("calculator", "weather", "read", "ls", "grep", "clock")
+
+
+def test_every_builtin_tells_its_effects_and_describes_each_parameter() -> None:
+    for name in BUILTINS:
+        for made in load(name):
+            assert made.effects.read_only
+            properties = made.parameters["properties"]
+            assert isinstance(properties, dict)
+            assert all(schema.get("description") for schema in properties.values())
+
+
+def test_options_go_to_the_builtin(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hello")
+    read, *_ = load("files", root=tmp_path)
+    assert "hello" in str(read.invoke({"path": "a.txt"}).content)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(
+        SetupError, match=r"no builtin called 'calculater'; did you mean calculator\?"
+    ):
+        load("calculater")
+    with pytest.raises(SetupError, match="there are calculator, weather, files, clock"):
+        load("zzz")
+
+
+@pytest.mark.parametrize(("name", "package"), [("calculator", "simpleeval"), ("weather", "httpx2")])
+def test_a_missing_package_is_told_with_the_line_that_installs_it(name: str, package: str) -> None:
+    program = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "from toolwright.builtin.catalog import load\n"
+        f"from toolwright.errors import {MissingExtraError.__name__} as Missing\n"
+        f"try: load({name!r})\nexcept Missing as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "pip install 'toolwright[builtin]'" in done.stdout
+
+
+def test_the_catalog_imports_no_optional_package() -> None:
+    program = (
+        "import sys, toolwright.builtin.catalog\n"
+        "print([m for m in ('simpleeval', 'httpx2') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

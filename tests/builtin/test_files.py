@@ -1,0 +1,186 @@
+"""Reading and listing files below a root."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toolwright import Toolset
+from toolwright.builtin.files import MAX_IMAGE, Files, tools
+from toolwright.content import Image
+from toolwright.errors import ToolError
+from toolwright.messages import ToolCall
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "README.md").write_text("one\ntwo\nthree\n")
+    (tmp_path / "big.txt").write_text("".join(f"{n}\n" for n in range(1, 5001)))
+    (tmp_path / "sub").mkdir()
+    return tmp_path
+
+
+def shown(files: Files, path: str, **options: int) -> str:
+    content = files.read(path, **options).content
+    assert isinstance(content, str)
+    return content
+
+
+def test_a_small_file_is_shown_whole_with_its_totals(place: Path) -> None:
+    output = Files(place).read("README.md")
+    assert output.content == "one\ntwo\nthree\n\n[README.md: 3 lines, 14 B]"
+    assert output.details == {
+        "path": "README.md",
+        "total_lines": 3,
+        "total_bytes": 14,
+        "first_line": 1,
+        "shown_lines": 3,
+        "truncated_by": None,
+    }
+
+
+def test_a_long_file_is_cut_with_the_next_call_to_make(place: Path) -> None:
+    files = Files(place)
+    first = shown(files, "big.txt")
+    assert first.endswith(
+        "\n2000\n\n[big.txt: 5000 lines, 23.3 KB. Lines 1 to 2000 are shown. "
+        'Read on with read(path="big.txt", offset=2001).]'
+    )
+    last = shown(files, "big.txt", offset=4001)
+    assert last.startswith("4001\n")
+    assert last.endswith("Lines 4001 to 5000 are shown.]")
+
+
+def test_offset_and_limit_choose_lines(place: Path) -> None:
+    assert shown(Files(place), "big.txt", offset=10, limit=2).startswith("10\n11\n\n[big.txt")
+
+
+@pytest.mark.parametrize(("offset", "limit"), [(0, 1), (1, 0), (-5, 5)])
+def test_offset_and_limit_count_from_one(place: Path, offset: int, limit: int) -> None:
+    with pytest.raises(ToolError, match="count from 1"):
+        Files(place).read("README.md", offset, limit)
+
+
+def test_an_offset_past_the_end_is_told_with_the_length(place: Path) -> None:
+    with pytest.raises(ToolError, match="has 3 lines; line 9 is past its end"):
+        Files(place).read("README.md", offset=9)
+
+
+def test_an_empty_file_is_read_without_complaint(place: Path) -> None:
+    (place / "empty").touch()
+    assert Files(place).read("empty").content == "[empty: 0 lines, 0 B]"
+
+
+def test_a_line_that_is_too_long_is_named_with_two_ways_on(place: Path) -> None:
+    (place / "long").write_text("x" * 60_000 + "\nend\n")
+    text = shown(Files(place), "long")
+    assert "Line 1 alone is longer than 50.0 KB" in text
+    assert "grep" in text and "offset=2" in text
+    assert shown(Files(place), "long", offset=2).startswith("end\n")
+
+
+def test_line_ends_and_invisible_characters_stay_as_they_are(place: Path) -> None:
+    data = "a\r\nb\u202e\U000e0061\r\n"
+    (place / "odd").write_bytes(data.encode())
+    assert shown(Files(place), "odd").startswith(data)
+
+
+def test_a_byte_order_mark_is_not_shown(place: Path) -> None:
+    (place / "bom").write_bytes(b"\xef\xbb\xbfhello\n")
+    assert shown(Files(place), "bom").startswith("hello\n")
+
+
+def test_broken_characters_are_counted_and_a_real_replacement_is_not(place: Path) -> None:
+    (place / "broken").write_bytes(b"\xff\xfe ok \xef\xbf\xbd\n")
+    assert "2 broken characters" in shown(Files(place), "broken")
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [(b"a\0b", "is binary,"), (b"%PDF-1.7", "application/pdf"), (b"ID3x", "audio/")],
+)
+def test_binary_files_are_refused_by_their_first_bytes(place: Path, data: bytes, told: str) -> None:
+    (place / "file.txt").write_bytes(data)
+    with pytest.raises(ToolError, match=told):
+        Files(place).read("file.txt")
+
+
+def test_a_picture_is_told_by_its_bytes_and_comes_as_a_block(place: Path) -> None:
+    (place / "photo.txt").write_bytes(PNG + b"123")
+    output = Files(place).read("photo.txt")
+    assert isinstance(output.content, tuple)
+    assert output.content[1] == Image(PNG + b"123", "image/png")
+
+
+def test_a_picture_that_no_provider_takes_is_refused(place: Path) -> None:
+    (place / "huge.png").write_bytes(PNG + bytes(MAX_IMAGE))
+    with pytest.raises(ToolError, match=r"at most 3\.3 MB"):
+        Files(place).read("huge.png")
+
+
+def test_a_huge_sparse_file_costs_neither_time_nor_memory(place: Path) -> None:
+    with (place / "sparse").open("wb") as file:
+        file.write(b"text\n" * 2000)
+        os.truncate(file.fileno(), 1 << 40)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    text = shown(Files(place), "sparse", limit=1)
+    assert "more than " in text and "1048576.0 MB" in text
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # KB
+
+
+def test_a_folder_is_listed_without_regard_to_case(place: Path) -> None:
+    (place / "Zed").touch()
+    (place / ".hidden").touch()
+    (place / "link").symlink_to("README.md")
+    assert Files(place).ls().content == (
+        ".hidden\nbig.txt\nlink@\nREADME.md\nsub/\nZed\n\n[.: 6 entries]"
+    )
+
+
+def test_a_long_listing_is_cut_with_its_total(place: Path) -> None:
+    for number in range(30):
+        (place / "sub" / f"{number:03}").touch()
+    output = Files(place).ls("sub", limit=2)
+    assert str(output.content).startswith("000\n001\n\n[sub: first 2 of 30 entries shown.")
+    assert output.details == {"path": "sub", "entries": 30, "shown": 2}
+
+
+def test_an_empty_folder_and_a_limit_of_zero_are_told(place: Path) -> None:
+    assert Files(place).ls("sub").content == "[sub: 0 entries]"
+    with pytest.raises(ToolError, match="limit counts from 1"):
+        Files(place).ls(limit=0)
+
+
+def test_a_search_is_one_of_the_tools(place: Path) -> None:
+    calls = [ToolCall("1", "grep", '{"pattern": "^t", "glob": "*.md"}')]
+    [result] = Toolset(tools(place)).run_sync(calls)
+    assert result.text.startswith("README.md:2: two\nREADME.md:3: three\n")
+    assert result.details["matches"] == 2
+
+
+def test_a_long_result_is_not_shortened_a_second_time(place: Path) -> None:
+    (place / "wide").write_text("猫" * 79 + "\n")
+    (place / "full").write_text(("x" * 99 + "\n") * 512)
+    [result] = Toolset(tools(place)).run_sync([ToolCall("1", "read", '{"path": "full"}')])
+    assert result.details["shown_lines"] == 512
+    assert "left out" not in result.text
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.text(
+        st.characters(exclude_characters="\0\ufeff\ufffd", exclude_categories=["Cs"]), max_size=60
+    )
+)
+def test_any_text_is_shown_as_it_was_written(tmp_path: Path, text: str) -> None:
+    (tmp_path / "t").write_bytes(text.encode())
+    content = shown(Files(tmp_path), "t")
+    assert content.startswith(text)
+    assert content.endswith("]")

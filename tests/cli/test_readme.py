@@ -1,0 +1,36 @@
+"""The README shows what the demo prints."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+from tests.gates.documents import blocks
+from tests.shared import ROOT
+
+
+def _steady(text: str) -> str:
+    """What is the same in every run: no clocks, no durations, no bars, no line breaks."""
+    text = re.sub(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b", "#", text)
+    text = re.sub(r"\d+(?:[.,:T+-]\d+)*|█+", "#", text)
+    text = re.sub(r"(?:# )?(?:ms|s|µs)\b", "", text)
+    return re.sub(r"[\s#]+", " ", text).strip()
+
+
+def test_the_readme_shows_what_the_demo_prints():
+    shown = next(
+        block
+        for block in blocks((ROOT / "README.md").read_text("utf-8"))
+        if block.language == "text"
+    )
+    said = subprocess.run(
+        [sys.executable, "-m", "toolwright", "demo"],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"},
+        check=True,
+    ).stdout
+    assert _steady(said) == _steady(shown.code)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tests.define.schema_cases import MODEL_SCHEMAS, parameters, report, sent
+from toolwright.define.dialect import compile_schema
+
+Json = Any
+
+
+def test_a_described_reference_is_put_in_place_unless_it_is_recursive() -> None:
+    compiled = compile_schema(MODEL_SCHEMAS["Ticket"], "openai-strict")
+    address = compiled.schema["properties"]["address"]
+    assert compiled.strict
+    assert address["description"] == "Where."
+    assert address["anyOf"][0] == {"$ref": "#/$defs/Address"}
+
+    plain = parameters(it={"$ref": "#/$defs/N", "description": "d"}) | {
+        "required": ["it"],
+        "$defs": {"N": {"type": "number", "description": "A number."}},
+    }
+    assert compile_schema(plain, "openai-strict").schema["properties"]["it"] == {
+        "description": "d\nA number.",
+        "type": "number",
+    }
+
+    node = parameters(next={"$ref": "#/$defs/Node", "description": "d"}) | {"required": ["next"]}
+    loop = {**node, "$defs": {"Node": node}}
+    assert compile_schema(loop, "openai-strict").schema["properties"]["next"] == {
+        "anyOf": [{"$ref": "#/$defs/Node"}],
+        "description": "d",
+    }
+
+
+def test_a_discriminated_union_loses_nothing_in_strict_mode() -> None:
+    compiled = compile_schema(MODEL_SCHEMAS["Ticket"], "openai-strict")
+    pet = compiled.schema["properties"]["pet"]
+    assert pet["anyOf"] == [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}]
+    assert "oneOf" not in {loss.what for loss in compiled.losses}
+    cat = compiled.schema["$defs"]["Cat"]["properties"]["kind"]
+    assert cat == {"const": "cat", "title": "Kind", "type": "string"}
+
+
+def test_a_one_of_whose_branches_overlap_is_reported() -> None:
+    either = {"oneOf": [{"type": "integer"}, {"type": "number"}]}
+    assert ("#/properties/it", "oneOf") in report(parameters(it=either), "openai-strict")
+    apart = {"oneOf": [{"type": "integer"}, {"type": "string"}]}
+    assert report(parameters(it=apart), "openai-strict") == []
+
+
+def test_a_type_that_no_listed_value_has_makes_no_branch() -> None:
+    schema = {"type": ["string", "integer"], "enum": ["a", "b"]}
+    assert sent(schema, "anthropic-strict") == {"type": "string", "enum": ["a", "b"]}
+
+
+def test_null_is_a_flag_for_geminis_openapi_form() -> None:
+    optional = {
+        "anyOf": [{"type": "string"}, {"type": "null"}],
+        "default": None,
+        "description": "d",
+    }
+    assert sent(optional, "gemini-legacy") == {
+        "type": "string",
+        "nullable": True,
+        "default": None,
+        "description": "d",
+    }
+    assert sent({"enum": ["a", None]}, "gemini-legacy") == {
+        "enum": ["a"],
+        "nullable": True,
+        "type": "string",
+    }
+
+
+def test_a_union_stands_alone_for_geminis_openapi_form() -> None:
+    union = {
+        "anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}],
+        "description": "d",
+    }
+    assert sent(union, "gemini-legacy") == {
+        "anyOf": [
+            {"description": "d", "nullable": True, "type": "string"},
+            {"description": "d", "nullable": True, "type": "integer"},
+        ]
+    }
+
+
+def test_the_compatible_form_keeps_the_widest_type_and_tells_the_rest() -> None:
+    literals = {"anyOf": [{"const": "a"}, {"enum": ["b", "c"], "type": "string"}, {"type": "null"}]}
+    assert sent(literals, "compatible") == {"type": "string", "enum": ["a", "b", "c"]}
+    sizes = {"anyOf": [{"type": "string", "minLength": 9}, {"type": "string", "maxLength": 1}]}
+    assert sent(sizes, "compatible")["type"] == "string"
+    assert '"minLength": 9' in sent(sizes, "compatible")["description"]
+    mixed = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
+    assert "type" not in sent(mixed, "compatible")
+
+
+def test_an_exploding_schema_is_cut_and_reported() -> None:
+    defs = {
+        f"D{i}": {
+            "type": "object",
+            "properties": {n: {"$ref": f"#/$defs/D{i + 1}"} for n in "abcd"},
+        }
+        for i in range(12)
+    }
+    schema = parameters(it={"$ref": "#/$defs/D0"}) | {"$defs": {**defs, "D12": {"type": "string"}}}
+    compiled = compile_schema(schema, "gemini-legacy")
+    assert len(str(compiled.schema)) < 2_000_000
+    assert "$ref" in {loss.what for loss in compiled.losses}
