@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import partial
@@ -253,7 +254,7 @@ def _model_errors(model: str) -> Iterator[None]:
         raise ModelError(f"{model}: {said}", status=status, retry_after=after) from error
     except (httpx2.HTTPError, OSError) as error:
         raise ModelError(f"{model}: {str(error) or type(error).__name__}") from error
-    except errors.UnknownApiResponseError as error:
+    except (errors.UnknownApiResponseError, json.JSONDecodeError) as error:
         raise ModelError(f"{model}: the server sent something that is not JSON") from error
     except ModelError as error:
         raise ModelError(
