@@ -28,7 +28,7 @@ demo: $(VENV)/run.stamp ## a two-minute tour, offline
 test: $(VENV)/dev.stamp $(NODE_STAMP) ## the tests, in under five minutes
 	$(PYTEST) -m "not slow" --timeout=120
 
-test-all: $(VENV)/dev.stamp $(NODE_STAMP) ## the tests, slow ones too
+test-all: $(VENV)/dev.stamp $(VENV)/peers.stamp $(NODE_STAMP) ## the tests, slow ones too
 	$(PYTEST) --timeout=900
 
 check: $(VENV)/dev.stamp ## lint, format, types, gates
@@ -46,6 +46,7 @@ lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest ver
 	$(COMPILE) --extra openai --extra builtin --extra cli pyproject.toml requirements/run.in -o requirements/run.txt
 	$(COMPILE) --extra all pyproject.toml requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) pyproject.toml requirements/core.in -o requirements/core.txt
+	$(COMPILE) --extra langchain --extra openai-agents --extra pydantic-ai pyproject.toml requirements/peers.in -o requirements/peers.txt
 
 clean: ## remove everything that make and the tools made
 	rm -rf $(VENV) tests/node/node_modules dist build
@@ -66,6 +67,11 @@ $(VENV)/run.stamp $(VENV)/dev.stamp: $(VENV)/%.stamp: requirements/%.txt pyproje
 	@echo "installing requirements/$*.txt ..."
 	@$(PIP) install --require-hashes -r requirements/$*.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
+	@echo "installing $< ..."
+	@$(PIP) install --require-hashes -r $<
 	@touch $@
 
 # Without the npm registry the tests that need these packages say so and do not run; in CI that fails.

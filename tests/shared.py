@@ -7,9 +7,11 @@ because a check that did not run has not passed.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 import pytest
@@ -54,3 +56,15 @@ def node_command(script: str) -> list[str]:
     if wheel is None or wheel.origin is None:
         cannot_run("there is no node: make test installs it")
     return [str(Path(wheel.origin).parent / "bin" / "node"), str(path)]
+
+
+def peer(module: str) -> ModuleType:
+    """Another library whose tools come and go, such as ``langchain_core.tools``.
+
+    Args:
+        module: Dotted name of what is wanted of it.
+    """
+    __tracebackhide__ = True
+    if importlib.util.find_spec(module.partition(".")[0]) is None:
+        cannot_run(f"{module} is not installed: make test-all installs it")
+    return importlib.import_module(module)

@@ -38,7 +38,7 @@ from toolwright.define.decorator import tool
 from toolwright.define.tool import Prepared, Proceed, Step, Tool
 
 # 2. A call becomes a message.
-from toolwright.call.approve import Rules
+from toolwright.call.rules import Rules
 from toolwright.call.toolset import Toolset
 import toolwright.call.direct  # noqa: F401 - gives tools their `invoke`
 

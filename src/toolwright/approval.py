@@ -8,12 +8,17 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from time import time
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from toolwright.record import NOTHING, record
+from toolwright.record import NOTHING, read_fields, record
 
 LIFETIME = 24 * 3600.0
 """Seconds a ticket can be decided."""
+CLOCKS: Final = 3600.0
+"""Seconds by which the clocks of two machines may differ."""
+
+Verdict = Literal["approve", "deny", "edit"]
+VERDICTS = get_args(Verdict)
 
 
 @record
@@ -32,6 +37,7 @@ class Ticket:
         expires: Seconds since the epoch after which it can no longer be decided.
         reason: Why it asks.
         effects: The tool's hints, by name.
+        origin: The digest of the call as the model made it, if a person has edited it since.
     """
 
     id: str
@@ -42,11 +48,13 @@ class Ticket:
     expires: float
     reason: str = ""
     effects: Mapping[str, object] = NOTHING
+    origin: str = ""
 
     @property
     def expired(self) -> bool:
-        """Whether it is too late."""
-        return time() >= self.expires
+        """Whether it is too late, or it claims to be good for longer than tickets are."""
+        now = time()
+        return not now < self.expires <= now + LIFETIME + CLOCKS
 
     def approve(self) -> Decision:
         """Let the call run as it is."""
@@ -62,8 +70,11 @@ class Ticket:
 
     def to_dict(self) -> dict[str, object]:
         """As JSON-ready data."""
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return {**fields, "arguments": dict(self.arguments), "effects": dict(self.effects)}
+        return {
+            **_fields(self),
+            "arguments": dict(self.arguments),
+            "effects": dict(self.effects),
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Ticket:
@@ -72,10 +83,7 @@ class Ticket:
         Raises:
             ValueError: if `data` is not a ticket.
         """
-        try:
-            return cls(**{f.name: data[f.name] for f in dataclasses.fields(cls)})
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"not a ticket: {error}") from None
+        return cls(**read_fields(data, _TICKET, _TICKET_MORE))
 
 
 @record
@@ -92,9 +100,43 @@ class Decision:
 
     ticket: str
     digest: str
-    verdict: Literal["approve", "deny", "edit"]
+    verdict: Verdict
     reason: str = ""
     arguments: Mapping[str, object] = NOTHING
+
+    def to_dict(self) -> dict[str, object]:
+        """As JSON-ready data: one process decides, another goes on."""
+        return {**_fields(self), "arguments": dict(self.arguments)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Decision:
+        """Back from `to_dict`.
+
+        Raises:
+            ValueError: if `data` is not a decision.
+        """
+        fields = read_fields(data, _DECISION, _DECISION_MORE)
+        if fields["verdict"] not in VERDICTS:
+            raise ValueError(f"there is no verdict {fields['verdict']!r:.100}")
+        return cls(**fields)
+
+
+def _fields(item: Ticket | Decision) -> dict[str, object]:
+    return {f.name: getattr(item, f.name) for f in dataclasses.fields(item)}
+
+
+_TEXT, _OBJECT = (str,), (Mapping,)
+_TICKET = {
+    "id": _TEXT,
+    "call_id": _TEXT,
+    "tool": _TEXT,
+    "arguments": _OBJECT,
+    "digest": _TEXT,
+    "expires": (int, float),
+}
+_TICKET_MORE = {"reason": _TEXT, "effects": _OBJECT, "origin": _TEXT}
+_DECISION = {"ticket": _TEXT, "digest": _TEXT, "verdict": _TEXT}
+_DECISION_MORE = {"reason": _TEXT, "arguments": _OBJECT}
 
 
 Answer: TypeAlias = Decision | bool
@@ -120,9 +162,6 @@ def digest_of(tool: str, definition: Mapping[str, object], arguments: Mapping[st
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def new_ticket(
-    call_id: str, tool: str, arguments: Mapping[str, object], digest: str, reason: str
-) -> Ticket:
-    """A ticket with an id nobody can guess."""
-    expires = time() + LIFETIME
-    return Ticket(secrets.token_hex(16), call_id, tool, arguments, digest, expires, reason)
+def new_id() -> str:
+    """An id nobody can guess: 128 random bits, in hex."""
+    return secrets.token_hex(16)

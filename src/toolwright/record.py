@@ -80,6 +80,42 @@ def _reduce(self: Any) -> tuple[Any, ...]:
     return type(self), tuple(getattr(self, f.name) for f in dataclasses.fields(self))
 
 
+Kinds = tuple[type, ...]
+
+
+def read_fields(
+    data: object, required: Mapping[str, Kinds], optional: Mapping[str, Kinds]
+) -> dict[str, Any]:
+    """Plain data as the arguments of a record: known names, values of the right types, no more.
+
+    Args:
+        data: As it came, perhaps from a hostile file.
+        required: Types by name.
+        optional: The same for what may be absent.
+
+    Raises:
+        ValueError: naming what is wrong.
+
+    >>> read_fields({"x": 1}, {"x": (int,)}, {"y": (int,)})
+    {'x': 1}
+    >>> read_fields({"x": True}, {"x": (int,)}, {})
+    Traceback (most recent call last):
+    ValueError: 'x' is a bool
+    """
+    if not isinstance(data, Mapping):
+        raise ValueError(f"a {type(data).__name__} where an object belongs")
+    kinds = {**optional, **required}
+    for name, value in data.items():
+        if name not in kinds:
+            raise ValueError(f"nothing is called {name!r:.100}")
+        if not isinstance(value, kinds[name]) or (type(value) is bool and bool not in kinds[name]):
+            raise ValueError(f"{name!r} is a {type(value).__name__}")
+    for name in required:
+        if name not in data:
+            raise ValueError(f"{name!r} is missing")
+    return dict(data)
+
+
 class _Nothing(Mapping[str, object]):
     """The empty mapping: one for all, since it cannot change."""
 

@@ -149,16 +149,6 @@ async def resists(n: int = 0) -> str:
 
 
 @tool
-async def cancels_itself(n: int = 0) -> str:
-    """Cancel the task it runs in."""
-    task = asyncio.current_task()
-    assert task is not None
-    task.cancel()
-    await asyncio.sleep(0)
-    return "never"
-
-
-@tool
 async def raises_cancelled(n: int = 0) -> str:
     """Raise what only a cancelled task should."""
     raise asyncio.CancelledError
@@ -256,7 +246,6 @@ OUTCOMES: dict[str, str | None] = {
     "hangs": "timeout",
     "hangs_sync": "timeout",
     "resists": "timeout",
-    "cancels_itself": "cancelled",
     "raises_cancelled": "cancelled",
     "raises_cancelled_sync": "cancelled",
     "raises_cancelled_inline": "cancelled",
@@ -904,6 +893,27 @@ def test_a_setup_error_inside_a_body_propagates_too() -> None:
         calls = [ToolCall(str(n), "broken", {}) for n in range(count)]
         with pytest.raises(SetupError, match="wired wrongly"):
             run(lambda calls=calls: Toolset([broken]).run(calls))
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_body_that_cancels_its_own_task_takes_no_sibling_along(waits: bool) -> None:
+    """Invariant 1: in a turn of several the task it runs in is its own."""
+
+    @tool
+    async def cancels_itself() -> str:
+        """Cancel the task it runs in."""
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        if waits:
+            await asyncio.sleep(0)
+        return "done"
+
+    calls = [ToolCall("1", "cancels_itself", {}), ToolCall("2", "slow", {})]
+    results, events = played(calls, Toolset([cancels_itself, slow]))
+    check_results(calls, results)
+    check_events(events, calls)
+    assert [r.kind for r in results] == ["cancelled" if waits else None, None]
 
 
 # — whose error it is —

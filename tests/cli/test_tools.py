@@ -31,7 +31,7 @@ def look(
 
 
 @tool
-def 加(左: int, 右: int) -> int:  # noqa: N803
+def 加(左: int, 右: int) -> int:
     """Add."""
     return 左 + 右
 

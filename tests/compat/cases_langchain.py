@@ -70,7 +70,7 @@ GOOD_AND_BAD: Mapping[Any, tuple[object, object]] = {
     dict[str, Any]: ({"k": [1]}, [1]),
     tuple[int, int]: ([1, 2], [1]),
     set[str]: (["a"], [{}]),
-    Optional[str]: (None, 1),
+    str | None: (None, 1),
     Literal["asc", "desc"]: ("asc", "up"),
     int | str: (7, [7]),
 }

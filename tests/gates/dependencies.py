@@ -25,11 +25,25 @@ def core() -> list[Requirement]:
     return [Requirement(text) for text in project()["dependencies"]]
 
 
+# Extras that bring other libraries of our kind: installed by test-all alone, locked apart. With
+# each, the module it brings, which is known without installing it.
+PEERS = {"langchain": "langchain_core", "openai-agents": "agents", "pydantic-ai": "pydantic_ai"}
+
+
 def extras() -> list[Requirement]:
-    """What the extras bring, the package itself aside."""
-    texts = [text for group in project()["optional-dependencies"].values() for text in group]
-    needs = [Requirement(text) for text in texts]
+    """What the extras bring, the package itself and its peers aside."""
+    groups = project()["optional-dependencies"]
+    needs = [need for name in groups if name not in PEERS for need in _group(name)]
     return [need for need in needs if canonicalize_name(need.name) != project()["name"]]
+
+
+def peers() -> list[Requirement]:
+    """What the extras of the peers bring."""
+    return [need for name in PEERS for need in _group(name)]
+
+
+def _group(name: str) -> list[Requirement]:
+    return [Requirement(text) for text in project()["optional-dependencies"][name]]
 
 
 def core_names() -> set[str]:

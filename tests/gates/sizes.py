@@ -16,6 +16,7 @@ NESTING = 4
 # Public front doors: what a user says by keyword is a list of options, not of arguments, so their
 # keyword-only parameters are not counted. ``module:function``, with the reason.
 FRONT_DOORS: dict[str, str] = {
+    "toolwright.compat.openapi:from_openapi": "which operations, and how to reach them, each by name",
     "toolwright.agent.agent:Agent.__init__": "what an agent is made of, each by name",
     "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
     "toolwright.cli.run:command": "the options of a command",

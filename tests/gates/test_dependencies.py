@@ -11,7 +11,15 @@ import pytest
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tests.gates.dependencies import core, core_names, extra_names, extras, modules_of
+from tests.gates.dependencies import (
+    PEERS,
+    core,
+    core_names,
+    extra_names,
+    extras,
+    modules_of,
+    peers,
+)
 from tests.gates.layers import chapter_of
 from tests.gates.sources import PACKAGE, Module, modules, planted, report
 from tests.shared import ROOT
@@ -30,11 +38,11 @@ def test_every_core_dependency_has_a_lower_and_an_upper_bound() -> None:
     assert unbound == []
 
 
-@pytest.mark.parametrize("lock", ["run.txt", "dev.txt", "core.txt"])
+@pytest.mark.parametrize("lock", ["run.txt", "dev.txt", "core.txt", "peers.txt"])
 def test_a_lock_holds_versions_that_the_declaration_allows(lock: str) -> None:
     text = (ROOT / "requirements" / lock).read_text("utf-8")
     locked = {canonicalize_name(n): Version(v) for n, v in re.findall(r"(?m)^(\S+?)==(\S+)", text)}
-    needs = core() + (extras() if lock == "dev.txt" else [])
+    needs = core() + {"dev.txt": extras(), "peers.txt": peers()}.get(lock, [])
     rows = []
     for need in needs:
         version = locked.get(canonicalize_name(need.name))
@@ -43,7 +51,7 @@ def test_a_lock_holds_versions_that_the_declaration_allows(lock: str) -> None:
     report(rows)
 
 
-@pytest.mark.parametrize("lock", ["run.txt", "dev.txt", "core.txt"])
+@pytest.mark.parametrize("lock", ["run.txt", "dev.txt", "core.txt", "peers.txt"])
 def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
     text = (ROOT / "requirements" / lock).read_text("utf-8")
     entries = re.split(r"(?m)^(?=[A-Za-z0-9])", text)[1:]
@@ -62,6 +70,7 @@ def undeclared(sources: Sequence[Module]) -> list[str]:
     # A dependency's own dependency that is part of its interface.
     own |= {"pydantic_core", "annotated_types", "typing_extensions"}
     optional = {module for name in extra_names() for module in modules_of(name)}
+    optional |= set(PEERS.values())
     rows = []
     for module in sources:
         chapter = chapter_of(module.name)

@@ -55,14 +55,21 @@ def options(model: str = MODEL, stream: bool = False, **settings: Any) -> Any:
 
 
 def test_pictures_and_papers_are_shown() -> None:
-    image = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAAAAAAAAAAAAAAAAAAA"}
+    image = {
+        "type": "base64",
+        "media_type": "image/png",
+        "data": "iVBORw0KGgoAAAAAAAAAAAAAAAAAAAAA",
+    }
     assert blocks_of((Text("see"), Image(PNG), Image(PNG, "image/jpeg"))) == [
         {"type": "text", "text": "see"},
         {"type": "image", "source": image},
         {"type": "image", "source": image},
     ]
     [by_url] = blocks_of((Image(url="https://example.org/a.png"),))
-    assert by_url == {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
+    assert by_url == {
+        "type": "image",
+        "source": {"type": "url", "url": "https://example.org/a.png"},
+    }
     [paper] = blocks_of((File(PDF, "报告.pdf", "application/pdf"),))
     assert (paper["type"], paper["title"]) == ("document", "报告.pdf")
     assert paper["source"]["media_type"] == "application/pdf"
@@ -184,7 +191,13 @@ def test_redacted_thinking_goes_back_to_its_own_model_only() -> None:
 
     own = ["thinking", "text", "server_tool_use", "redacted_thinking", "tool_use", "text"]
     assert kinds(laid_out(MODEL)) == own
-    assert kinds(laid_out("claude-opus-4-5")) == ["text", "text", "server_tool_use", "tool_use", "text"]
+    assert kinds(laid_out("claude-opus-4-5")) == [
+        "text",
+        "text",
+        "server_tool_use",
+        "tool_use",
+        "text",
+    ]
 
 
 def test_a_reply_whose_text_was_changed_says_the_new_text() -> None:
@@ -252,7 +265,10 @@ def test_breakpoints_of_the_program_stay_and_deferred_tools_get_none() -> None:
         sent: Any = encode_options(Settings(), tools, cached)["tools"]
         return ["cache_control" in one for one in sent]
 
-    assert marks({**body, "cache_control": {"type": "ephemeral", "ttl": "1h"}}, body) == [True, False]
+    assert marks({**body, "cache_control": {"type": "ephemeral", "ttl": "1h"}}, body) == [
+        True,
+        False,
+    ]
     assert marks(body, {**body, "defer_loading": True}) == [True, False]
     assert marks({**body, "defer_loading": True}) == [False]
 
@@ -295,7 +311,14 @@ def test_a_thinking_model_is_not_told_a_temperature_nor_made_to_call() -> None:
 def test_further_keys_are_sent_and_the_servers_tools_stand_behind_ours() -> None:
     search = {"type": "web_search_20250305", "name": "web_search"}
     body = options(extra={"tools": [search], "metadata": {"user_id": "u"}}, tool_choice="auto")
-    assert [one["name"] for one in body["tools"]] == ["get_weather", "add", "clock_now", "web_search"]
+    assert [one["name"] for one in body["tools"]] == [
+        "get_weather",
+        "add",
+        "clock_now",
+        "web_search",
+    ]
     assert body["metadata"] == {"user_id": "u"}
-    alone: Any = encode_options(Settings(extra={"tools": [search]}), WireTools(), AnthropicOptions())
+    alone: Any = encode_options(
+        Settings(extra={"tools": [search]}), WireTools(), AnthropicOptions()
+    )
     assert alone["tools"] == [search]

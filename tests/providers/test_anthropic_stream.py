@@ -111,7 +111,9 @@ def test_missing_and_repeated_ids_become_unique() -> None:
 
 def test_what_else_a_call_carries_is_kept_and_goes_back() -> None:
     caller = {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}
-    head = start(0, "tool_use", id="t", name="click", input={}, caller=caller, toolset_name="computer")
+    head = start(
+        0, "tool_use", id="t", name="click", input={}, caller=caller, toolset_name="computer"
+    )
     reply = reply_of(begin(), head, stop(0), *end("tool_use", container={"id": "c_1"}))
     assert reply.tool_calls[0].extra == {
         "anthropic": {"caller": caller, "toolset_name": "computer"}
@@ -213,7 +215,11 @@ def test_what_is_unknown_holds_nothing() -> None:
 
 def test_usage_is_cumulative_and_may_be_null() -> None:
     usage = {"input_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20}
-    last = {"input_tokens": None, "output_tokens": 9, "output_tokens_details": {"thinking_tokens": 4}}
+    last = {
+        "input_tokens": None,
+        "output_tokens": 9,
+        "output_tokens_details": {"thinking_tokens": 4},
+    }
     reply = reply_of(begin(usage={**usage, "output_tokens": 1}), *end(usage=last))
     assert reply.usage == Usage(1, 125, 9, 100, 4)
     assert reply_of(begin(usage=None), *end(usage=None)).usage == Usage(1)
@@ -253,7 +259,12 @@ WHOLE = {
         {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
         {"type": "redacted_thinking", "data": "b3BhcXVl"},
         {"type": "text", "text": "Let me see."},
-        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"q": "東京"}},
+        {
+            "type": "server_tool_use",
+            "id": "srvtoolu_1",
+            "name": "web_search",
+            "input": {"q": "東京"},
+        },
         {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"a": None}]},
         {"type": "text", "text": "It says", "citations": [{"type": "x", "title": None}]},
         {"type": "tool_use", "id": "t", "name": "f", "input": {"a": [1.0, None, "é"]}},
@@ -273,7 +284,9 @@ def as_stream(message: Any) -> list[Event]:
             head = {**block, "text": ""}
             head.pop("citations", None)
             told = [piece(index, "text_delta", text=char) for char in block["text"]]
-            told += [piece(index, "citations_delta", citation=c) for c in block.get("citations", ())]
+            told += [
+                piece(index, "citations_delta", citation=c) for c in block.get("citations", ())
+            ]
         elif kind == "thinking":
             head = {**block, "thinking": "", "signature": ""}
             told = [piece(index, "thinking_delta", thinking=char) for char in block["thinking"]]
@@ -311,7 +324,9 @@ def test_a_block_nobody_knows_grows_by_its_pieces() -> None:
 
 
 def test_a_piece_whose_start_never_came_is_still_said() -> None:
-    reply = reply_of(piece(0, "thinking_delta", thinking="hm"), piece(1, "text_delta", text="a"), *end())
+    reply = reply_of(
+        piece(0, "thinking_delta", thinking="hm"), piece(1, "text_delta", text="a"), *end()
+    )
     assert (reply.text, reply.reasoning) == ("a", (Reasoning("hm"),))
 
 
@@ -336,7 +351,9 @@ def test_a_pause_goes_on_in_the_next_message() -> None:
 # — any reply —
 
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
-inputs = st.dictionaries(words, st.integers() | words | st.none() | st.lists(words, max_size=2), max_size=3)
+inputs = st.dictionaries(
+    words, st.integers() | words | st.none() | st.lists(words, max_size=2), max_size=3
+)
 parts = st.one_of(
     st.builds(lambda t: {"type": "text", "text": t + "."}, words),
     st.builds(lambda t, s: {"type": "thinking", "thinking": t, "signature": s + "="}, words, words),
@@ -375,7 +392,9 @@ def test_any_reply_is_the_same_whole_and_streamed_and_goes_back_unchanged(messag
 
 events = st.lists(
     st.one_of(
-        st.builds(start, st.integers(0, 2), st.sampled_from(["text", "tool_use", "thinking", "odd"])),
+        st.builds(
+            start, st.integers(0, 2), st.sampled_from(["text", "tool_use", "thinking", "odd"])
+        ),
         st.builds(stop, st.integers(0, 3)),
         st.builds(
             lambda i, kind, value: piece(i, kind, text=value, partial_json=value, thinking=value),
@@ -400,7 +419,9 @@ def test_nothing_that_a_server_sends_makes_it_fail(told: list[Event]):
     starts = [one for one in told if one.get("content_block", {}).get("type") == "tool_use"]
     assert len(reply.tool_calls) == len(starts)
     kinds = [one["type"] for one in told]
-    latest = max((kinds.index(kind, at) for at, kind in enumerate(kinds) if kind in BOUNDS), default=-1)
+    latest = max(
+        (kinds.index(kind, at) for at, kind in enumerate(kinds) if kind in BOUNDS), default=-1
+    )
     assert (reply.finish_reason == "incomplete") == (latest < 0 or kinds[latest] != "message_stop")
     turn = anthropic.encode_turn(reply, [result("")] * len(starts))
     assert len(turn) == (2 if starts else len(turn))

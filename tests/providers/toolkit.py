@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 
 from toolwright import ToolError, tool
 from toolwright.define.tool import AnyTool
-from toolwright.providers.offline_fill import Filled, fill
+from toolwright.providers.offline.fill import Filled, fill
 from toolwright.record import NOTHING, record
 
 

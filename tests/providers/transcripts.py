@@ -21,7 +21,9 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
 PDF = b"%PDF-1.7 " + bytes(16)
 
 text = st.text(max_size=12) | st.sampled_from(["", " ", "\n", "北京\ud83d", "a\0b", "🐱", "ok "])
-ids = st.sampled_from(["", "a", "b", "functions.f:0", "toolu_1", "x" * 80, "call|item", "é", "\ud83d"])
+ids = st.sampled_from(
+    ["", "a", "b", "functions.f:0", "toolu_1", "x" * 80, "call|item", "é", "\ud83d"]
+)
 names = st.sampled_from(["f", "add", "clock.now", "查询天气", "x" * 70, "a b", "\ud83d"])
 models = st.sampled_from(["", "claude-sonnet-4-5", "claude-sonnet-4-5-20250929", "gpt-5", "other"])
 images = st.sampled_from(

@@ -13,9 +13,10 @@ from toolwright.agent.loop import Plan, Progression
 from toolwright.agent.saved import RunState
 from toolwright.agent.transcript import repair
 from toolwright.approval import Approver, Decision, Ticket
-from toolwright.call.approve import Rules, accepted
+from toolwright.call.approve import accepted
 from toolwright.call.bridge import run_sync
 from toolwright.call.provider import Source, fixed, gather
+from toolwright.call.rules import Rules
 from toolwright.call.stop import GIVE_UP
 from toolwright.call.toolset import Toolset
 from toolwright.content import Content

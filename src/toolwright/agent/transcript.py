@@ -7,6 +7,7 @@ made it, before anything else is said (provider quirks Q1 to Q5).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from toolwright.messages import (
     AssistantMessage,
@@ -23,7 +24,8 @@ def repair(messages: Iterable[Message]) -> list[Message]:
     Results move to their calls; results without a call and second results are dropped; a call
     nobody answered gets a result that says so, except at the very end, where it may still run.
     A result belongs to a call of its own turn if one has its id, else to the first earlier call
-    with that id that has none. A reply that said nothing is dropped.
+    with that id that has none; one without an id to the first of its turn that has none. A reply
+    that said nothing is dropped.
 
     >>> call = ToolCall("1", "add")
     >>> fixed = repair([AssistantMessage(tool_calls=(call,)), AssistantMessage("done")])
@@ -64,8 +66,9 @@ def _answers(messages: list[Message]) -> dict[tuple[int, int], ToolMessage]:
             if place is None:
                 strays.append((index, message))
             else:
-                answers[place] = message
-                del waiting[place]
+                id = waiting.pop(place).id
+                same = message.tool_call_id == id
+                answers[place] = message if same else replace(message, tool_call_id=id)
         elif not isinstance(message, SystemMessage):
             orphans |= waiting
             calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
@@ -92,17 +95,10 @@ def order_results(messages: list[Message]) -> None:
         tail += 1
     reply = messages[-1 - tail] if tail < len(messages) else None
     if tail and isinstance(reply, AssistantMessage):
+        places = {call.id: place for place, call in reversed(list(enumerate(reply.tool_calls)))}
         results = [m for m in messages[-tail:] if isinstance(m, ToolMessage)]
-        ordered = [found for call in reply.tool_calls if (found := _take(results, call))]
-        messages[-tail:] = [*ordered, *results]
-
-
-def _take(results: list[ToolMessage], call: ToolCall) -> ToolMessage | None:
-    """The first result with the call's id, taken off the list."""
-    for index, result in enumerate(results):
-        if result.tool_call_id == call.id:
-            return results.pop(index)
-    return None
+        results.sort(key=lambda result: places.get(result.tool_call_id, len(places)))
+        messages[-tail:] = results
 
 
 def no_result(call: ToolCall) -> ToolMessage:

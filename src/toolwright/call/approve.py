@@ -1,139 +1,40 @@
 """Asking before a call runs: by the tool's own word, or by rules for the run.
 
 An approval is bound to what was shown. The step computes the digest of what would run now, and
-compares; whatever does not match was not approved. It serves once, and expires.
+compares; whatever does not match was not approved. It serves once, and expires. What runs is made
+from the text that was digested, so nobody who holds the shown values can change it.
 """
 
 from __future__ import annotations
 
-import fnmatch
+import dataclasses
 import inspect
-import re
-import tomllib
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from time import time
-from typing import Any, Literal
+from typing import Any
 
-from toolwright.approval import Decision, Ticket, digest_of, new_ticket
-from toolwright.call.step import Recheck, settle
-from toolwright.call.validate import as_json, from_shown, prepare
+from toolwright.approval import LIFETIME, VERDICTS, Decision, Ticket, digest_of, new_id
+from toolwright.call.rules import Rules
+from toolwright.call.step import Handler, Recheck, settle
+from toolwright.call.validate import as_json, effective, from_shown, prepare
 from toolwright.context import Run, ToolContext
-from toolwright.define.tool import AnyTool, Needs, Prepared, Proceed, Step
-from toolwright.errors import Denied, SetupError, Suspend
-from toolwright.events import ApprovalDecided, ApprovalRequested
+from toolwright.define.tool import AnyTool, Needs, Prepared
+from toolwright.errors import (
+    Denied,
+    InvalidArguments,
+    MalformedArguments,
+    Refused,
+    SetupError,
+    Suspend,
+    describe,
+)
+from toolwright.events import ApprovalDecided, ApprovalRequested, Coerced
 from toolwright.messages import ToolCall
-from toolwright.record import record
-
-Action = Literal["deny", "ask", "allow"]
-ORDER: tuple[Action, ...] = ("deny", "ask", "allow")
-
-_RULE = re.compile(r"\s*([^()\s]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
-@record
-class Rule:
-    """Which calls a rule is about.
-
-    Args:
-        action: What happens to them.
-        tool: Pattern of the tool's name, with ``*`` and ``?``.
-        arguments: Pattern by argument name; all must match, an absent argument never does.
-    """
-
-    action: Action
-    tool: str
-    arguments: tuple[tuple[str, str], ...] = ()
-
-    def matches(self, tool: str, arguments: Mapping[str, object]) -> bool:
-        """Whether it is about this call."""
-        if not fnmatch.fnmatchcase(tool, self.tool):
-            return False
-        return all(
-            name in arguments and fnmatch.fnmatchcase(_text(arguments[name]), pattern)
-            for name, pattern in self.arguments
-        )
-
-    def __str__(self) -> str:
-        inner = ", ".join(f"{name}={pattern}" for name, pattern in self.arguments)
-        return f"{self.action} {self.tool}" + (f"({inner})" if inner else "")
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else str(value)
-
-
-def parse_rule(action: Action, text: str) -> Rule:
-    """A rule as people write it: ``tool``, ``tool*`` or ``tool(argument=pattern, ...)``.
-
-    Raises:
-        SetupError: if it is not of that form.
-
-    >>> str(parse_rule("deny", "write(path=/etc/*)"))
-    'deny write(path=/etc/*)'
-    """
-    found = _RULE.fullmatch(text)
-    if not found:
-        raise SetupError(f"{action} {text!r} is no rule; write tool or tool(argument=pattern)")
-    arguments = []
-    for part in filter(None, map(str.strip, (found[2] or "").split(","))):
-        name, equals, pattern = part.partition("=")
-        if not equals:
-            raise SetupError(f"{action} {text!r}: {part!r} is not argument=pattern")
-        arguments.append((name.strip(), pattern.strip()))
-    return Rule(action, found[1], tuple(arguments))
-
-
-class Rules:
-    """Which calls are refused, asked about, or let through: deny before ask before allow.
-
-    Where no rule is about a call, the tool's own `approval` decides.
-
-    Args:
-        deny, ask, allow: Rules of each kind, as `parse_rule` reads them.
-
-    >>> Rules(deny=["rm"], allow=["*"]).action("rm", {})
-    'deny'
-    """
-
-    def __init__(
-        self, deny: Iterable[str] = (), ask: Iterable[str] = (), allow: Iterable[str] = ()
-    ) -> None:
-        given = {"deny": deny, "ask": ask, "allow": allow}
-        self._rules = [parse_rule(action, text) for action in ORDER for text in given[action]]
-
-    @classmethod
-    def from_toml(cls, path: str | Path) -> Rules:
-        """Rules of a file: lists ``deny``, ``ask`` and ``allow`` in its table ``[approval]``.
-
-        Raises:
-            SetupError: if the file cannot be read, or holds anything else there.
-        """
-        try:
-            table = tomllib.loads(Path(path).read_text("utf-8")).get("approval", {})
-        except (OSError, ValueError) as error:
-            raise SetupError(f"{path}: {error}") from None
-        unknown = set(table) - set(ORDER)
-        lists_of_text = all(
-            isinstance(rules, list) and all(isinstance(rule, str) for rule in rules)
-            for rules in table.values()
-        )
-        if unknown or not lists_of_text:
-            raise SetupError(f"{path}: [approval] holds lists of text: deny, ask and allow")
-        return cls(**table)
-
-    def action(self, tool: str, arguments: Mapping[str, object]) -> Action | None:
-        """What the rules say about a call; None if nothing."""
-        rule = self.rule(tool, arguments)
-        return rule.action if rule else None
-
-    def rule(self, tool: str, arguments: Mapping[str, object]) -> Rule | None:
-        """The rule that decides about a call."""
-        return next((rule for rule in self._rules if rule.matches(tool, arguments)), None)
-
-
-def approval(needs: Needs, rules: Rules | None, guards: Sequence[Recheck]) -> Step:
-    """The step that asks.
+class Approval:
+    """What asks about the calls of one tool.
 
     Args:
         needs: The tool's own word: never, always, or if a predicate over the validated arguments
@@ -142,29 +43,100 @@ def approval(needs: Needs, rules: Rules | None, guards: Sequence[Recheck]) -> St
         guards: Look at arguments a person has edited; what they change is asked about anew.
     """
 
-    async def approve(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-        approved = ""
+    def __init__(self, needs: Needs, rules: Rules | None, guards: Sequence[Recheck]) -> None:
+        self._needs = needs
+        self._rules = rules
+        self._guards = guards
+        self._approved: dict[ToolContext[Any], str] = {}
+
+    def around(self, inner: Handler) -> Handler:
+        """`inner`, for calls that may run."""
+
+        async def asking(prepared: Prepared, context: ToolContext[Any]) -> object:
+            prepared, text = await self._settled(prepared, context)
+            if text is None:
+                return await inner(prepared, context)
+            self._approved[context] = text
+            try:
+                return await inner(from_shown(prepared, json.loads(text)), context)
+            finally:
+                del self._approved[context]
+
+        return asking
+
+    def seal(self, last: Handler) -> Handler:
+        """`last`, run with what was approved, whatever was done to the values since."""
+
+        async def sealed(prepared: Prepared, context: ToolContext[Any]) -> object:
+            text = self._approved.get(context)
+            if text is not None:
+                prepared = from_shown(prepared, json.loads(text))
+            return await last(prepared, context)
+
+        return sealed
+
+    async def _settled(
+        self, prepared: Prepared, context: ToolContext[Any]
+    ) -> tuple[Prepared, str | None]:
+        """The call as it may run, and the text of its arguments if somebody had to approve them.
+
+        Raises:
+            Denied, Suspend: it may not, or not yet.
+        """
+        agreed = origin = ""
         while True:
-            reason = await _why(needs, rules, prepared)
+            reason = await _why(self._needs, self._rules, prepared)
             if reason is None:
-                return await proceed(prepared)
-            shown = as_json(prepared)
-            digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
-            if approved == digest:
-                break
-            decision = await _decision(prepared, context.run, shown, digest, reason)
+                return prepared, None
+            question = _Question(prepared, reason, origin)
+            if question.digest == agreed:
+                return prepared, question.text
+            decision = await _decision(question, context.run)
             if decision.verdict == "deny":
                 text = decision.reason or "no reason was given"
                 raise Denied(f"The call of {prepared.tool.name!r} was not approved: {text}")
             if decision.verdict == "approve":
-                break
-            edited = prepare(_edited(prepared.call, decision), prepared.tool)
-            approved = _digest(edited)
+                return prepared, question.text
+            edited = _edit(prepared, decision)
+            if context.run.listeners:
+                changes = ("arguments edited by a person",)
+                context.run.emit(Coerced(*context.run.next(), prepared.call.id, changes))
+            agreed, origin = _Question(edited, reason).digest, origin or question.digest
+            guards = self._guards
             prepared = await settle(edited, context, guards, guards) if guards else edited
-        # What runs is made anew from what was shown: nobody else holds it, so nobody changes it.
-        return await proceed(from_shown(prepared, shown))
 
-    return approve
+
+class _Question:
+    """What somebody is asked: exactly this call.
+
+    Args:
+        prepared: The call.
+        reason: Why it must be asked about.
+        origin: The digest of the call as the model made it, if it was edited since.
+    """
+
+    def __init__(self, prepared: Prepared, reason: str, origin: str = "") -> None:
+        shown = as_json(prepared)
+        self.prepared = prepared
+        self.reason = reason
+        self.origin = origin
+        self.text = json.dumps(shown, ensure_ascii=False)
+        self.digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
+
+    def ticket(self) -> Ticket:
+        """A ticket for it, with values of its own."""
+        call, tool = self.prepared.call, self.prepared.tool
+        return Ticket(
+            new_id(),
+            call.id,
+            tool.name,
+            json.loads(self.text),
+            self.digest,
+            time() + LIFETIME,
+            self.reason,
+            effects_of(tool),
+            self.origin,
+        )
 
 
 async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | None:
@@ -174,7 +146,7 @@ async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | N
         Denied: a rule refuses it.
     """
     tool = prepared.tool.name
-    rule = rules.rule(tool, as_json(prepared)) if rules else None
+    rule = rules.rule(tool, effective(prepared)) if rules else None
     if rule is not None:
         if rule.action == "deny":
             raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")
@@ -183,31 +155,25 @@ async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | N
         return "the tool always asks" if needs else None
     try:
         answer = needs(prepared.arguments)
-        wanted = await answer if inspect.isawaitable(answer) else answer
+        wanted = bool(await answer if inspect.isawaitable(answer) else answer)
     except Exception as error:
-        return f"its approval predicate failed: {type(error).__name__}: {error}"
+        return f"its approval predicate failed: {describe(error)}"
     return "the tool asks for these arguments" if wanted else None
 
 
-async def _decision(
-    prepared: Prepared,
-    run: Run[Any],
-    arguments: Mapping[str, object],
-    digest: str,
-    reason: str,
-) -> Decision:
+async def _decision(question: _Question, run: Run[Any]) -> Decision:
     """Take the decision that was given with the run, or ask for one.
 
     Raises:
         Suspend: nobody is there to ask, and the run can wait.
         Denied: nobody is there to ask, and it cannot.
     """
-    name, call = prepared.tool.name, prepared.call
-    known = run.decisions.pop((call.id, digest), None)
+    name, call = question.prepared.tool.name, question.prepared.call
+    known = run.decisions.pop((call.id, question.digest), None)
     if known is not None:
         _tell(run, call.id, known)
         return known
-    ticket = new_ticket(call.id, name, arguments, digest, reason)
+    ticket = question.ticket()
     if run.listeners:
         run.emit(ApprovalRequested(*run.next(), call.id, ticket))
     if run.approver is not None:
@@ -234,24 +200,65 @@ async def _ask(run: Run[Any], ticket: Ticket) -> Decision:
             answer = await answer
     except Exception as error:
         return ticket.deny(f"the approver failed: {type(error).__name__}")
+    if answer is False:
+        return ticket.deny()
+    if ticket.expired:
+        return ticket.deny("the answer came too late")
     if answer is True:
         return ticket.approve()
-    if not isinstance(answer, Decision) or answer.digest != ticket.digest or ticket.expired:
-        return ticket.deny("" if answer is False else "the answer was not for this call")
+    if not isinstance(answer, Decision) or not _fits(answer, ticket):
+        return ticket.deny("the answer was not for this call")
     return answer
 
 
-def _edited(call: ToolCall, decision: Decision) -> ToolCall:
-    return ToolCall(call.id, call.name, decision.arguments)
+def _fits(decision: Decision, ticket: Ticket) -> bool:
+    same = (decision.ticket, decision.digest) == (ticket.id, ticket.digest)
+    return same and decision.verdict in VERDICTS
 
 
-def _digest(prepared: Prepared) -> str:
-    return digest_of(prepared.tool.name, definition_of(prepared.tool), as_json(prepared))
+def _edit(prepared: Prepared, decision: Decision) -> Prepared:
+    """The call with the arguments a person wants instead.
+
+    Raises:
+        Denied: they are not valid.
+    """
+    call, tool = prepared.call, prepared.tool
+    try:
+        edited = prepare(ToolCall(call.id, call.name, decision.arguments), tool)
+    except (InvalidArguments, MalformedArguments) as error:
+        raise Denied(
+            f"The call of {tool.name!r} did not run: a person edited its arguments, but so that "
+            "they are not valid.",
+            {"error": error.text},
+        ) from None
+    return Prepared(call, tool, edited.arguments, prepared.changes)
+
+
+def unchangeable(prepared: Prepared) -> Prepared:
+    """What becomes of a call that a step changes after the place where it was approved.
+
+    Raises:
+        Refused: always.
+    """
+    raise Refused(
+        f"The call of {prepared.tool.name!r} was refused: a step changed its arguments after the "
+        "place where they are approved. This is a fault of the program, not of the call."
+    )
 
 
 def definition_of(tool: AnyTool) -> Mapping[str, object]:
     """What a person relies on when they approve a call of the tool."""
-    return {"description": tool.description, "parameters": tool.parameters}
+    return {
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "effects": effects_of(tool),
+    }
+
+
+def effects_of(tool: AnyTool) -> dict[str, object]:
+    """The tool's hints, by name."""
+    effects = tool.effects
+    return {field.name: getattr(effects, field.name) for field in dataclasses.fields(effects)}
 
 
 _spent: dict[str, float] = {}
@@ -264,20 +271,25 @@ def accepted(
     """The decisions that count, by call and digest: each for one ticket that waits.
 
     Raises:
-        SetupError: for one that is for no such ticket; nothing is guessed.
+        SetupError: for one that is for no such ticket; nothing is guessed, and none is used up.
     """
     for old in [key for key, expires in _spent.items() if expires < time()]:
         del _spent[old]
     waiting = {ticket.id: ticket for ticket in tickets}
-    good = {}
+    good: dict[tuple[str, str], Decision] = {}
+    used: dict[str, float] = {}
     for decision in decisions:
         ticket = waiting.pop(decision.ticket, None)
-        if ticket is None or ticket.digest != decision.digest:
+        if ticket is None or not _fits(decision, ticket):
             raise SetupError("a decision is for no ticket that waits, or was used already")
         if ticket.expired:
             raise SetupError(f"the ticket for {ticket.tool!r} has expired; it must be asked anew")
         if ticket.id in _spent:
             raise SetupError(f"the ticket for {ticket.tool!r} has been used already")
-        _spent[ticket.id] = ticket.expires
-        good[ticket.call_id, ticket.digest] = decision
+        used[ticket.id] = ticket.expires
+        if ticket.origin and decision.verdict == "approve":
+            # The transcript holds the call as the model made it: what was approved is an edit.
+            decision = Decision(ticket.id, ticket.digest, "edit", arguments=ticket.arguments)
+        good[ticket.call_id, ticket.origin or ticket.digest] = decision
+    _spent.update(used)
     return good

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolwright.call.bridge import run_sync
@@ -43,8 +44,17 @@ class Direct:
         finally:
             context.end()
 
+    async def abatch(
+        self, tool: AnyTool, values: Iterable[object], run: Run[Any] | None
+    ) -> list[object]:
+        run = run or Run()
+        return await asyncio.gather(*(self.ainvoke(tool, value, run) for value in values))
+
     def invoke(self, tool: AnyTool, value: object, run: Run[Any] | None) -> object:
         return run_sync(lambda: self.ainvoke(tool, value, run))
+
+    def batch(self, tool: AnyTool, values: Iterable[object], run: Run[Any] | None) -> list[object]:
+        return run_sync(lambda: self.abatch(tool, values, run))
 
 
 def as_call(value: object) -> ToolCall | None:

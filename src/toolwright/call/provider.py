@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from toolwright.call.toolset import Toolish, Toolset
+from toolwright.call.toolset import Toolish, Toolset, carried
 from toolwright.context import Run
 from toolwright.define.tool import Tool
 from toolwright.errors import SetupError
@@ -72,4 +72,4 @@ async def _ask(provider: ToolProvider, run: Run[Any]) -> list[Toolish]:
     tools = await given if inspect.isawaitable(given) else given
     if not isinstance(tools, Iterable):
         raise SetupError(f"{type(provider).__name__}.get_tools gave {tools!r}; give tools")
-    return list(tools)
+    return list(carried(tools))

@@ -226,9 +226,9 @@ def _drive(
             except BaseException as error:
                 if watch.is_over(error, body):
                     raise watch.leave(body, error) from None
-                waiting = watch.resume(body.throw, error)
+                waiting = body.throw(error)
             else:
-                waiting = watch.resume(body.send, None)
+                waiting = body.send(None)
     except StopIteration as ended:
         watch.judge(None)
         return ended.value
@@ -242,31 +242,21 @@ def _drive(
 class _Watch:
     """The task in which a body waits, and who has asked it to stop.
 
-    Of the cancellations the task counts, those since the body began are ours (strikes), the body's
-    own (it cancelled the task it runs in), or foreign. A body may swallow them all; only the count
-    tells.
+    Of the cancellations the task counts, those since the body began are ours (strikes) or foreign.
+    A body may swallow them; only the count tells.
     """
 
-    __slots__ = ("_before", "_grace", "_loop", "_ours", "_over", "_own", "_stop", "_task")
+    __slots__ = ("_before", "_grace", "_loop", "_ours", "_over", "_stop", "_task")
 
     def __init__(self, context: ToolContext[Any], timeout: float | None) -> None:
         self._task = task = cast("asyncio.Task[object]", asyncio.current_task())
         self._loop = task.get_loop()
-        # Nobody but the body itself can have cancelled the task in the step it is in.
-        self._own = int(getattr(task, "_must_cancel", False))
-        self._before = task.cancelling() - self._own
+        # A signal handler may have cancelled the task in the very step in which the body began.
+        self._before = task.cancelling() - int(getattr(task, "_must_cancel", False))
         self._ours = 0
         self._grace: asyncio.TimerHandle | None = None
         self._over = False
         self._stop = Stop(context, timeout, self._loop, self._strike)
-
-    def resume(self, step: Callable[[Any], Any], sent: object) -> Any:
-        """Let the body take its next step, and note whether it cancels its own task in it."""
-        before = self._task.cancelling()
-        try:
-            return step(sent)
-        finally:
-            self._own += max(0, self._task.cancelling() - before)
 
     def beside(self, waiting: Any) -> Generator[Any, Any, None]:
         """Wait for what is no plain future, and may ignore that it is cancelled.
@@ -292,11 +282,11 @@ class _Watch:
         if isinstance(error, asyncio.CancelledError):
             task = cast("asyncio.Task[object]", asyncio.current_task())
             if task is not self._task:  # an outer body was left behind, and this one in it
-                self._task, self._before, self._ours, self._own = task, task.cancelling(), 0, 0
+                self._task, self._before, self._ours = task, task.cancelling(), 0
             if GIVE_UP in error.args:
                 self._give_grace()
             elif sys.version_info < (3, 13) and _is_leaving_its_group(body):
-                self._own += 1
+                self._ours += 1
         return self._over
 
     def leave(self, body: Coroutine[Any, Any, object], error: BaseException) -> BaseException:
@@ -312,7 +302,7 @@ class _Watch:
         Args:
             error: What came out of the body; None if it returned.
         """
-        for _ in range(self._ours + self._own):
+        for _ in range(self._ours):
             if self._task.cancelling() > self._before:
                 self._task.uncancel()
         if self._task.cancelling() > self._before:
@@ -341,7 +331,7 @@ class _Watch:
 
     def _end_grace(self) -> None:
         self._grace = None
-        if self._stop.reason or self._task.cancelling() > self._before + self._own:
+        if self._stop.reason or self._task.cancelling() > self._before:
             self._over = True
             self._ours += 1
             self._task.cancel()
@@ -384,12 +374,20 @@ async def _go_on(body: Coroutine[Any, Any, object], error: BaseException) -> obj
 def _drive_on(
     body: Coroutine[Any, Any, object], error: BaseException
 ) -> Generator[Any, Any, object]:
+    task = cast("asyncio.Task[object]", asyncio.current_task())
+    warned = False
     try:
         waiting = body.throw(error)
         while True:
             try:
                 yield waiting
             except BaseException as thrown:
+                if isinstance(thrown, asyncio.CancelledError):  # the loop is about to end
+                    if warned:  # and must not wait for this body for ever
+                        body.close()
+                        raise
+                    warned = True
+                    task.get_loop().call_later(GRACE, task.cancel)
                 waiting = body.throw(thrown)
             else:
                 waiting = body.send(None)

@@ -8,16 +8,17 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
-from toolwright.call.approve import Rules, approval
+from toolwright.call.approve import Approval, unchangeable
 from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
-from toolwright.call.lock import locking
+from toolwright.call.lock import check_resources, locking
 from toolwright.call.pipeline import Entry
+from toolwright.call.rules import Rules
 from toolwright.call.step import Handler, check_enabled, compose, rechecks
 from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
-from toolwright.call.validate import revalidate
+from toolwright.call.validate import renewing, revalidate
 from toolwright.context import Run
 from toolwright.define.base import HoldsTool, as_tool
 from toolwright.define.names import wire_names
@@ -82,7 +83,7 @@ class Toolset:
             self._invoke = functools.partial(invoke, pool=ThreadPool(threads))
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
-        for item in tools:
+        for item in carried(tools):
             self._add(item)
 
     def _add(self, item: Toolish) -> None:
@@ -171,7 +172,7 @@ class Toolset:
     def around(self, *steps: Step, rules: Rules | None = None) -> Toolset:
         """The same tools with further steps outside those they have, perhaps under other rules."""
         return Toolset(
-            self,
+            list(self),
             steps=(*steps, *self.steps),
             rules=rules or self.rules,
             parallel=self.parallel,
@@ -201,11 +202,7 @@ class Toolset:
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
         """Both sets as one: this one's steps around all, the other's still around its own tools."""
-        steps = other.steps if isinstance(other, Toolset) else ()
-        added = [
-            dataclasses.replace(made, steps=(*steps, *made.steps)) for made in map(as_tool, other)
-        ]
-        return self.with_tools([*self, *added])
+        return self.with_tools([*self, *carried(other)])
 
     # — running —
 
@@ -236,6 +233,26 @@ class Toolset:
         return Batch(calls, self, run, self._width)
 
 
+def carried(tools: Iterable[Toolish]) -> Iterable[Toolish]:
+    """The tools as they can stand in another set: those of a set take along what holds for them.
+
+    Raises:
+        SetupError: the set has rules, which are about a whole set.
+    """
+    if not isinstance(tools, Toolset):
+        return tools
+    if tools.rules is not None:
+        raise SetupError(f"{tools!r} has rules of its own: give them to the set it goes into")
+    return [
+        dataclasses.replace(
+            item,
+            steps=(*tools.steps, *item.steps),
+            sequential=item.sequential or not tools.parallel,
+        )
+        for item in tools
+    ]
+
+
 def handler_of(
     made: AnyTool,
     steps: Sequence[Step] = (),
@@ -253,21 +270,30 @@ def handler_of(
         last: Runs the body.
     """
     given = (*steps, *made.steps)
+    for step in given:
+        if (check := getattr(step, "check_tool", None)) is not None:
+            check(made)
     outer = [step for step in given if not hasattr(step, "place")]
     inner = sorted(
         (step for step in given if hasattr(step, "place")),
         key=lambda step: PLACES.index(getattr(step, "place", "")),
     )
+    if any(getattr(step, "place", "") == "retry" for step in inner):
+        last = renewing(last)
     guards = rechecks(outer)
     if made.enabled is not True:
         outer.insert(0, check_enabled)
     if made.effects.resources:
+        check_resources(made)
         inner.insert(0, locking(guards))
-    if rules is not None or made.approval is not False:
-        inner.insert(0, approval(made.approval, rules, guards))
-    if not (outer or inner):
+    asks = rules is not None or made.approval is not False
+    if not (outer or inner or asks):
         return last
-    return watched(compose(outer, compose(inner, last, revalidate), revalidate))
+    if asks:
+        approval = Approval(made.approval, rules, guards)
+        within = compose(inner, approval.seal(last), unchangeable)
+        return watched(compose(outer, approval.around(within), revalidate))
+    return watched(compose(outer, compose(inner, last, unchangeable), revalidate))
 
 
 def _owner(item: AnyTool) -> str:

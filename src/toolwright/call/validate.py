@@ -7,10 +7,14 @@ by the coercion table, validation again, and an error that names every field.
 
 from __future__ import annotations
 
-from pydantic_core import from_json, to_json
+from collections.abc import Mapping
+from typing import Any
 
 from toolwright.call.coerce import coerce
 from toolwright.call.parse import needs_strict_check, normalise, overflows, parse_arguments
+from toolwright.call.step import Handler
+from toolwright.context import ToolContext
+from toolwright.define.canonical import canonical
 from toolwright.define.tool import AnyTool, Prepared
 from toolwright.errors import TruncatedCall
 from toolwright.messages import ToolCall
@@ -61,6 +65,15 @@ def revalidate(prepared: Prepared) -> Prepared:
     return from_shown(prepared, as_json(prepared))
 
 
+def renewing(last: Handler) -> Handler:
+    """`last`, each time with arguments of its own: a try before may have changed them."""
+
+    async def renewed(prepared: Prepared, context: ToolContext[Any]) -> object:
+        return await last(revalidate(prepared), context)
+
+    return renewed
+
+
 def from_shown(prepared: Prepared, shown: dict[str, object]) -> Prepared:
     """The call with arguments made anew from their canonical form.
 
@@ -76,4 +89,16 @@ def from_shown(prepared: Prepared, shown: dict[str, object]) -> Prepared:
 
 def as_json(prepared: Prepared) -> dict[str, object]:
     """The validated arguments as the JSON the model could have sent: the call's canonical form."""
-    return dict(from_json(to_json(dict(prepared.arguments), by_alias=True)))
+    return canonical(prepared.arguments, prepared.tool.arguments.keys)
+
+
+def effective(prepared: Prepared) -> dict[str, object]:
+    """The same, with the advertised defaults of what the model left out."""
+    properties = prepared.tool.parameters.get("properties")
+    schemas = properties if isinstance(properties, Mapping) else {}
+    defaults = {
+        name: schema["default"]
+        for name, schema in schemas.items()
+        if isinstance(schema, Mapping) and "default" in schema
+    }
+    return {**defaults, **as_json(prepared)}

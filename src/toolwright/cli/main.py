@@ -17,6 +17,8 @@ from toolwright.errors import ModelError, SetupError
 COMMANDS = {
     "demo": ("toolwright.cli.demo", "A two-minute tour: real calls, no key, no network."),
     "run": ("toolwright.cli.run", "Ask a model that may call tools, and print its answer."),
+    "resume": ("toolwright.cli.resume", "Go on with a run that waits for approval."),
+    "approvals": ("toolwright.cli.approvals", "List the calls that wait for approval."),
     "tools": ("toolwright.cli.tools", "List the tools that a target brings."),
     "schema": ("toolwright.cli.schema", "Show tools as a provider is told of them, as JSON."),
     "call": ("toolwright.cli.call", "Call one tool as a model would, without a model."),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Protocol
 
@@ -46,9 +47,63 @@ class View(Protocol):
 
     def __call__(self, event: Event) -> None: ...
 
+    def hide(self) -> None:
+        """Take what moves off the screen."""
+        ...
+
+    def show(self) -> None:
+        """Put it back."""
+        ...
+
     def close(self) -> None:
         """Leave the screen in order."""
         ...
+
+
+class Still:
+    """A view in which nothing moves."""
+
+    def hide(self) -> None:
+        """Nothing to take away."""
+
+    def show(self) -> None:
+        """Nothing to put back."""
+
+
+class Pausable:
+    """A view that stands still while a person is asked, and catches up afterwards.
+
+    Args:
+        inner: The view.
+    """
+
+    def __init__(self, inner: View) -> None:
+        self._inner = inner
+        self._held: list[Event] | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Show it, or keep it for later."""
+        if self._held is not None:
+            self._held.append(event)
+        else:
+            self._inner(event)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the screen alone."""
+        self._held = []
+        self._inner.hide()
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            self._inner.show()
+            for event in held:
+                self._inner(event)
+
+    def close(self) -> None:
+        """Leave the screen in order."""
+        self._inner.close()
 
 
 def view(model: str = "", *, keep: bool = True) -> View:
@@ -64,7 +119,7 @@ def view(model: str = "", *, keep: bool = True) -> View:
     return PlainView() if keep else Blind()
 
 
-class JsonView:
+class JsonView(Still):
     """Each event as one line of JSON on stdout, for as long as somebody reads them.
 
     Attributes:
@@ -95,7 +150,7 @@ class JsonView:
             raise BrokenPipeError(errno.EPIPE, "nobody reads the events")
 
 
-class Blind:
+class Blind(Still):
     """Shows nothing."""
 
     def __call__(self, event: Event) -> None:
@@ -105,7 +160,7 @@ class Blind:
         """Nothing to do."""
 
 
-class PlainView:
+class PlainView(Still):
     """A line for each start and each end."""
 
     def __init__(self) -> None:
@@ -252,6 +307,18 @@ class LiveView:
             live.transient = not (self._keep and self._rows)
             live.stop()
         self._rows = {}
+
+    def hide(self) -> None:
+        """Take the lines off the screen; they are kept."""
+        live, self._live = self._live, None
+        if live is not None:
+            live.transient = True
+            live.stop()
+
+    def show(self) -> None:
+        """Put them back, if there are any."""
+        if self._rows:
+            self._show()
 
     def _show(self) -> None:
         if self._live is None:

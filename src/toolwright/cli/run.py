@@ -2,60 +2,48 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from toolwright.agent.agent import MAX_TURNS, Agent, RunResult
-from toolwright.builtin.targets import load_object, load_targets
-from toolwright.call.toolset import Toolset
-from toolwright.cli.exits import FAILED, INTERRUPTED, SUSPENDED, UsageProblem
-from toolwright.cli.interrupt import BY_HAND, run_interruptible
-from toolwright.cli.progress import JsonView, View, view
-from toolwright.cli.terminal import DIM, YELLOW, answer, note, stdout_kept_clean
-from toolwright.cli.text import count, duration, pretty
-from toolwright.context import CancelToken
-from toolwright.errors import SetupError
-from toolwright.messages import AssistantMessage, ToolMessage
-from toolwright.model import Model
-from toolwright.providers.connect import connect
-
-MODEL_VARIABLE = "TOOLWRIGHT_MODEL"
-OFFLINE = "offline"
+from toolwright.agent.agent import MAX_TURNS
+from toolwright.cli.exits import UsageProblem
+from toolwright.cli.launch import (
+    OFFLINE,
+    AnswerWithin,
+    Approve,
+    AsJson,
+    Instructions,
+    Launch,
+    MaxTurns,
+    ModelName,
+    Policy,
+    RulesFile,
+    StateFile,
+    Targets,
+    Timeout,
+    YesTo,
+    run_to_end,
+)
+from toolwright.cli.state import free
+from toolwright.cli.terminal import stdout_kept_clean
 
 
 def command(
     prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What to ask; - for stdin.")],
     *,
-    targets: Annotated[
-        list[str] | None,
-        typer.Option("--tools", "-t", metavar="TARGET", help="Tools; may be repeated."),
-    ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="MODEL",
-            help="vendor:model, offline, or file.py:name of a model of your own.",
-            envvar=MODEL_VARIABLE,
-        ),
-    ] = OFFLINE,
-    instructions: Annotated[
-        str, typer.Option(metavar="TEXT", help="What the model is told before anything else.")
-    ] = "",
-    max_turns: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How often the model may be asked.")
-    ] = MAX_TURNS,
-    timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=0, help="Stop the run after this long.")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the run's events instead, one JSON a line.")
-    ] = False,
+    targets: Targets = None,
+    model: ModelName = OFFLINE,
+    instructions: Instructions = "",
+    max_turns: MaxTurns = MAX_TURNS,
+    timeout: Timeout = None,
+    approve: Policy = Approve.ASK,
+    rules: RulesFile = None,
+    yes_to: YesTo = None,
+    answer_within: AnswerWithin = None,
+    state: StateFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Ask a model that may call tools, and print its answer.
 
@@ -65,86 +53,19 @@ def command(
     text = sys.stdin.read() if prompt == "-" else prompt
     if not text.strip():
         raise UsageProblem("the prompt is empty")
-    began = perf_counter()
+    launch = Launch(
+        tuple(targets or ()),
+        model,
+        instructions,
+        max_turns,
+        timeout,
+        as_json,
+        approve,
+        rules,
+        tuple(yes_to or ()),
+        answer_within,
+        free(state) if state else None,
+    )
     with stdout_kept_clean():
-        agent = Agent(
-            _model(model), _tools(targets or []), instructions=instructions, max_turns=max_turns
-        )
-        result, token = _run(agent, text, timeout, as_json)
-    if not as_json:
-        note(_summary(result, perf_counter() - began), DIM)
-        if result.output:
-            answer(result.output)
-    _end(result, token, max_turns)
-
-
-def _tools(targets: list[str]) -> Toolset:
-    if not targets:
-        note("no tools; give some with -t, such as -t builtin", YELLOW)
-    return load_targets(targets)
-
-
-def _model(name: str) -> Model:
-    """The model called `name`, or the user's own object."""
-    if ".py:" not in name:
-        return connect(name)
-    found: Any = load_object(name)
-    if not callable(getattr(found, "stream", None)) or not isinstance(
-        getattr(found, "name", None), str
-    ):
-        raise SetupError(f"{name} is no model: it needs a name and a method stream(request)")
-    model: Model = found
-    return model
-
-
-def _run(
-    agent: Agent, prompt: str, timeout: float | None, as_json: bool
-) -> tuple[RunResult, CancelToken]:
-    """The result, and the token that may have been cancelled."""
-    tokens: list[CancelToken] = []
-    lines = JsonView()
-    watcher: View = lines
-    if not as_json:
-        note(_introduction(agent), DIM)
-        watcher = view(agent.model.name)
-
-    async def run(token: CancelToken) -> RunResult:
-        tokens.append(token)
-        lines.stop = token.cancel
-        return await agent.run(prompt, listeners=[watcher], cancel=token)
-
-    try:
-        return run_interruptible(run, timeout), tokens[0]
-    finally:
-        watcher.close()
-
-
-def _introduction(agent: Agent) -> str:
-    name = agent.model.name
-    if name == OFFLINE and MODEL_VARIABLE not in os.environ:
-        name += " (rules, no language model; choose one with -m)"
-    return f"model: {name}"
-
-
-def _summary(result: RunResult, seconds: float) -> str:
-    calls = sum(isinstance(message, ToolMessage) for message in result.messages)
-    turns = sum(isinstance(message, AssistantMessage) for message in result.messages)
-    parts = [count(calls, "call"), count(turns, "turn"), duration(seconds)]
-    if result.usage.total_tokens:
-        parts.append(count(result.usage.total_tokens, "token"))
-    return ", ".join(parts)
-
-
-def _end(result: RunResult, token: CancelToken, max_turns: int) -> None:
-    """Say why there is no answer, and exit with the code for it."""
-    if result.reason == "cancelled":
-        note(f"stopped: {token.reason}", YELLOW)
-        raise typer.Exit(INTERRUPTED if token.reason == BY_HAND else FAILED)
-    if result.reason == "suspended":
-        for ticket in result.pending:
-            note(f"{ticket.tool} waits for approval ({ticket.reason}):", YELLOW)
-            note(pretty(dict(ticket.arguments)))
-        raise typer.Exit(SUSPENDED)
-    if result.reason == "max_turns":
-        note(f"no answer after {count(max_turns, 'turn')}; --max-turns allows more", YELLOW)
-        raise typer.Exit(FAILED)
+        agent = launch.agent()
+    run_to_end(launch, agent, text)

@@ -6,6 +6,7 @@ or fill the clipboard. What goes to a file or a pipe is left as it is.
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
@@ -56,6 +57,11 @@ def _stdout() -> TextIO:
     return _answers[-1] if _answers else sys.stdout
 
 
+def answers_are_seen() -> bool:
+    """Whether what is asked for goes to a terminal."""
+    return _stdout().isatty()
+
+
 def answer(text: str) -> None:
     """Write what was asked for to stdout."""
     out = _stdout()
@@ -84,3 +90,45 @@ def stdout_kept_clean() -> Iterator[None]:
             yield
     finally:
         _answers.pop()
+
+
+class _Held(io.TextIOBase):
+    """Takes what is printed to a stream, and keeps it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.texts: list[str] = []
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """As of the stream it stands for."""
+        return self.stream.encoding
+
+    def isatty(self) -> bool:
+        """As the stream it stands for."""
+        return self.stream.isatty()
+
+    def write(self, text: str, /) -> int:
+        """Keep it."""
+        self.texts.append(text)
+        return len(text)
+
+
+@contextmanager
+def output_held() -> Iterator[TextIO]:
+    """Keep back what tools print until the end of the block, so that nothing mixes with a question.
+
+    Yields:
+        The stream that stderr was, which alone reaches the terminal.
+    """
+    out, err = sys.stdout, sys.stderr
+    held = _Held(err)
+    held_out = held if out is err else _Held(out)
+    sys.stdout, sys.stderr = held_out, held
+    try:
+        yield err
+    finally:
+        sys.stdout, sys.stderr = out, err
+        for each in {id(each): each for each in (held_out, held)}.values():
+            each.stream.write("".join(each.texts))
+            each.stream.flush()

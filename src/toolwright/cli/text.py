@@ -38,6 +38,56 @@ def one_line(text: str) -> str:
     return escaped(" ".join(text.split()))
 
 
+# What looks like nothing or like another space although it is of no invisible category: fillers,
+# the blank Braille pattern, and the selectors and joiners that only change their neighbours.
+_BLANK = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+)
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+_SPACES = " \u3000"
+"""The spaces that are seen as what they are: ours, and the wide one of Chinese and Japanese."""
+
+
+def visible_json(value: object) -> str:
+    r"""A JSON value on several lines, every character that cannot be seen as its JSON escape.
+
+    It is JSON still, of the same value: what is read is what there is.
+
+    >>> print(visible_json({"path": "a\u202eb", "text": "猫\x1b[2J"}))
+    {
+      "path": "a\u202eb",
+      "text": "猫\u001b[2J"
+    }
+    """
+    text = pretty(value)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(char if char == "\n" or _is_seen(char) else _json_escape(char) for char in text)
+
+
+def visible_line(text: str) -> str:
+    r"""`text` on one line, every character that cannot be seen as an escape.
+
+    >>> visible_line("rm\u200b \n -rf")
+    'rm\\u200b -rf'
+    """
+    text = " ".join(text.split())
+    return "".join(char if _is_seen(char) else _json_escape(char) for char in text)
+
+
+def _is_seen(char: str) -> bool:
+    if char in _SPACES:
+        return True
+    category = unicodedata.category(char)
+    return category not in _UNSEEN and category != "Zs" and char not in _BLANK
+
+
+def _json_escape(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
 # — width, in terminal cells —
 
 
@@ -100,6 +150,22 @@ def wrapped(text: str, width: int) -> list[str]:
     return [*lines, line.rstrip()]
 
 
+def chopped(line: str, width: int) -> list[str]:
+    """`line` in pieces of at most `width` cells, nothing left out, not even a space.
+
+    >>> chopped("a  猫猫", 4), chopped("", 4)
+    (['a  ', '猫猫'], [''])
+    """
+    pieces, start, used = [], 0, 0
+    for index, char in enumerate(line):
+        cell = _cell(char)
+        if used + cell > width and index > start:
+            pieces.append(line[start:index])
+            start, used = index, 0
+        used += cell
+    return [*pieces, line[start:]]
+
+
 _WIDE = "\u2e80-\u2fff\u3041-\u9fff\uac00-\ud7af\uff10-\uff9f"
 _CLOSING = "\"',.;:!?)\\]}\u3001\u3002\u300b\u300d\u300f\u3011\uff01\uff09\uff0c\uff1a\uff1b\uff1f"
 _PIECE = re.compile(rf"[{_WIDE}][{_CLOSING}]*\s*|[^\s,{_WIDE}]*,*\s*")
@@ -144,8 +210,8 @@ def signature(call: ToolCall, width: int = 60) -> str:
         inside = arguments
     else:
         inside = ", ".join(f"{key}={compact(value)}" for key, value in arguments.items())
-    name = one_line(call.name)
-    return f"{name}({fit(one_line(inside), max(width - cells(name) - 2, 8))})"
+    name = visible_line(call.name)
+    return f"{name}({fit(visible_line(inside), max(width - cells(name) - 2, 8))})"
 
 
 def compact(value: object) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolwright.agent.agent import Agent
-from toolwright.agent.assemble import Assembly
+from toolwright.agent.bind import Bound, bind_tools
 from toolwright.call.bridge import run_sync
-from toolwright.call.toolset import Toolish, as_toolset
+from toolwright.call.toolset import Toolish, Toolset, as_toolset
 from toolwright.compat.langchain_messages import AIMessage, convert_to_messages
 from toolwright.context import Run
 from toolwright.errors import SetupError
 from toolwright.messages import AssistantMessage
-from toolwright.model import Model, ModelRequest, Settings, ToolDefinition
+from toolwright.model import Model, Settings
 from toolwright.providers.connect import connect
 
 Config = Mapping[str, Any] | None
@@ -44,7 +43,7 @@ class ToolNode:
         self.tools = as_toolset(tools)
         self._key = messages_key
 
-    async def ainvoke(self, state: Any, config: Config = None, **given: Any) -> Any:
+    async def ainvoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
         """Run the calls; see `invoke`."""
         in_state = isinstance(state, Mapping) and self._key in state
         messages = convert_to_messages(state[self._key] if in_state else state)
@@ -56,7 +55,7 @@ class ToolNode:
         results = await self.tools.run(last.tool_calls, run_of(config, **given))
         return {self._key: results} if in_state else results
 
-    def invoke(self, state: Any, config: Config = None, **given: Any) -> Any:
+    def invoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
         """Run the calls of the last message, side by side.
 
         Args:
@@ -73,12 +72,13 @@ class ToolNode:
 class ChatModel:
     """A model that is asked with `invoke` and told of its tools with `bind_tools`."""
 
-    def __init__(
-        self, model: Model, tools: Sequence[ToolDefinition] = (), settings: Settings | None = None
-    ) -> None:
-        self.model = model
-        self._tools = tuple(tools)
-        self._settings = settings or Settings()
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+
+    @property
+    def model(self) -> Model:
+        """The core's model."""
+        return self._bound.model
 
     def bind_tools(
         self,
@@ -95,23 +95,23 @@ class ChatModel:
             tool_choice: ``auto``, ``none``, ``any`` (or ``required``, True), or a tool's name.
             strict: Whether the provider shall hold arguments to the schema.
             parallel_tool_calls: Whether it may call several at once.
+
+        Raises:
+            SetupError: if `tool_choice` names no tool of these.
         """
-        choice = {"any": "required", True: "required", False: None}.get(tool_choice, tool_choice)
-        settings = dataclasses.replace(
-            self._settings,
-            tool_choice=choice if isinstance(choice, str) else None,
+        choice = "required" if tool_choice is True else tool_choice or None
+        bound = bind_tools(
+            self.model,
+            tools,
+            tool_choice=choice,
             strict=strict,
             parallel_tool_calls=parallel_tool_calls,
         )
-        return ChatModel(self.model, tuple(as_toolset(tools)), settings)
+        return ChatModel(bound)
 
     async def ainvoke(self, messages: object, config: Config = None) -> AIMessage:
         """Ask; see `invoke`."""
-        request = ModelRequest(convert_to_messages(messages), self._tools, self._settings)
-        assembly = Assembly()
-        async for delta in self.model.stream(request):
-            assembly.add(delta)
-        [reply] = convert_to_messages([assembly.reply()])
+        [reply] = convert_to_messages([await self._bound.ainvoke(convert_to_messages(messages))])
         assert isinstance(reply, AIMessage)
         return reply
 
@@ -132,7 +132,7 @@ def init_chat_model(model: str | Model, **options: Any) -> ChatModel:
         model: Name or model.
         options: See `toolwright.providers.connect.connect`.
     """
-    return ChatModel(connect(model, **options))
+    return ChatModel(Bound(connect(model, **options), Toolset(), Settings()))
 
 
 class CompiledAgent:

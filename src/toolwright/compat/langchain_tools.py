@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import functools
 import inspect
@@ -93,11 +92,7 @@ class BaseTool(base.BaseTool):
 
     def batch(self, values: Sequence[object], config: Config = None) -> list[Any]:
         """Run it for each value, side by side."""
-
-        async def gather() -> list[Any]:
-            return list(await asyncio.gather(*(self.ainvoke(value, config) for value in values)))
-
-        return run_sync(gather)
+        return self.tool.batch(values, run_of(config))
 
 
 class StructuredTool(BaseTool):
@@ -142,7 +137,7 @@ class StructuredTool(BaseTool):
         for name in ("name", "description", *ToolOptions.__annotations__):
             if hasattr(made, name):
                 setattr(held, name, getattr(made, name))
-        held.args_schema = args_schema or _all_parameters(made)
+        held.args_schema = args_schema or made.args_schema
         held.func, held.coroutine = func, coroutine
         vars(held)["tool"] = made
         return held
@@ -161,8 +156,8 @@ def tool(name_or_callable: Any = None, *, args_schema: Any = None, **options: An
     ... def add(a: int, b: int = 1) -> int:
     ...     "Add two numbers."
     ...     return a + b
-    >>> add.invoke({"a": 2}), add.name, add.args["b"]
-    (3, 'add', {'default': 1, 'type': 'integer'})
+    >>> add.invoke({"a": 2}), add.name, list(add.args)
+    (3, 'add', ['a', 'b'])
     """
     name = name_or_callable if isinstance(name_or_callable, str) else None
     wrap = core.tool(name, args_schema=args_schema, **_options(options))
@@ -202,10 +197,3 @@ def _only_refuses(method: Callable[..., Any]) -> bool:
     """Whether all it does is to raise `NotImplementedError`: the first name it looks up is that."""
     code = getattr(inspect.unwrap(method), "__code__", None)
     return code is not None and code.co_names[:1] == ("NotImplementedError",)
-
-
-def _all_parameters(made: AnyTool) -> dict[str, object]:
-    """The schema with the parameters that the program fills, which models are not shown."""
-    injected = {parameter.name: {"description": "injected"} for parameter in made.injected}
-    properties = cast("Mapping[str, object]", made.parameters.get("properties", {}))
-    return {**made.parameters, "properties": {**properties, **injected}}

@@ -128,7 +128,11 @@ def as_tool(item: object) -> AnyTool:
     if isinstance(item, Tool):
         return item
     held = getattr(item, "tool", None)
-    return held if isinstance(held, Tool) else tool(cast("Callable[..., Any]", item))
+    if isinstance(held, Tool):
+        return held
+    if not callable(item):
+        raise DefinitionError(f"{item!r} is no tool: give a tool, a function, or what holds a tool")
+    return tool(item)
 
 
 def _fields(cls: type) -> Iterator[tuple[str, object]]:

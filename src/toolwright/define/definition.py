@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from toolwright.define.dialect import Compiled, Loss, Target, compile_schema
-from toolwright.define.dialect_normal import json_copy
+from toolwright.define.dialect.normal import json_copy
 from toolwright.define.names import POLICIES, wire_name
 from toolwright.errors import DefinitionError
 from toolwright.record import NOTHING, record

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolwright.define.dialect_facts import words
-from toolwright.define.dialect_normal import Node, json_copy, map_children
+from toolwright.define.dialect.facts import words
+from toolwright.define.dialect.normal import Node, check_shape, json_copy, map_children
 from toolwright.errors import DefinitionError
 from toolwright.record import record
 
@@ -125,9 +125,17 @@ def _parameters(schema: Any, name: str) -> Node:
         return {"type": "object", "properties": {}}
     if not isinstance(schema, dict):
         raise DefinitionError(f"tool {name!r}: its parameters must be a JSON Schema object")
+    _check(schema, name)
     if not schema:
         return {"type": "object", "properties": {}}
     return schema
+
+
+def _check(schema: Node, name: object) -> None:
+    try:
+        check_shape(schema, types=None)
+    except DefinitionError as error:
+        raise DefinitionError(f"tool {name!r}: {error}") from None
 
 
 def _chat(body: Node) -> ForeignDefinition:
@@ -171,8 +179,10 @@ def _gemini_list(body: Node) -> ForeignDefinition:
 
 def _bare(body: Node) -> ForeignDefinition:
     schema = body.get("parameters")
-    legacy = isinstance(schema, dict) and _is_openapi(schema)
+    legacy = False
     if isinstance(schema, dict):
+        _check(schema, body.get("name"))
+        legacy = _is_openapi(schema)
         body = {**body, "parameters": _json_schema(schema)}
     return _make("gemini-legacy" if legacy else "bare", body, "parameters")
 
@@ -236,7 +246,7 @@ def _json_schema(schema: Node) -> Node:
 def _nullable(node: Node) -> Node:
     if "enum" in node and None not in node["enum"]:
         node = {**node, "enum": [*node["enum"], None]}
-    if isinstance(node.get("type"), str):
+    if isinstance(node.get("type"), str) and node["type"] != "null":
         return {**node, "type": [node["type"], "null"]}
     if "anyOf" in node:
         return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}

@@ -93,6 +93,13 @@ class _FromContext(InjectedToolArg):
         return self.wanted.from_tool_context(context)
 
 
+class Bound(InjectedToolArg):
+    """Marks a parameter that a partial has fixed: nothing is injected, and nothing is taken."""
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        raise KeyError(name)
+
+
 @record
 class Injected:
     """One parameter to inject.

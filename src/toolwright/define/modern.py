@@ -8,25 +8,39 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from typing_extensions import TypedDict, TypeIs
 
+Made = dict[type[Any], Any]
 
-def modern(annotation: object) -> Any:
-    """Replace `typing.TypedDict`, which pydantic cannot read before Python 3.12."""
+
+def modern(annotation: object, made: Made | None = None) -> Any:
+    """Replace `typing.TypedDict`, which pydantic cannot read before Python 3.12.
+
+    Args:
+        annotation: Any annotation, resolved.
+        made: What typed dicts have been replaced by already; they may hold themselves.
+    """
+    made = {} if made is None else made
     if _is_old(annotation):
-        hints = typing.get_type_hints(annotation, include_extras=True)
-        total = getattr(annotation, "__total__", True)
-        fields = {name: modern(hint) for name, hint in hints.items()}
-        make: Any = TypedDict
-        made = make(annotation.__name__, fields, total=total)
-        made.__doc__ = annotation.__doc__
-        return made
+        return made[annotation] if annotation in made else _replaced(annotation, made)
     origin, args = get_origin(annotation), get_args(annotation)
     if not args or origin is Literal or not any(_has_old(arg) for arg in args):
         return annotation
     if origin is types.UnionType:
-        return typing.Union[tuple(modern(arg) for arg in args)]  # noqa: UP007
+        return typing.Union[tuple(modern(arg, made) for arg in args)]  # noqa: UP007
     if origin is Annotated:
-        return Annotated[(modern(args[0]), *args[1:])]
-    return origin[tuple(modern(arg) for arg in args)] if origin else annotation
+        return Annotated[(modern(args[0], made), *args[1:])]
+    return origin[tuple(modern(arg, made) for arg in args)] if origin else annotation
+
+
+def _replaced(old: type[Any], made: Made) -> Any:
+    make: Any = TypedDict
+    new = made[old] = make(old.__name__, {})
+    hints = typing.get_type_hints(old, include_extras=True)
+    new.__annotations__ = {name: modern(hint, made) for name, hint in hints.items()}
+    for name in ("__doc__", "__module__", "__qualname__", "__total__"):
+        setattr(new, name, getattr(old, name))
+    new.__required_keys__ = getattr(old, "__required_keys__", frozenset())
+    new.__optional_keys__ = getattr(old, "__optional_keys__", frozenset())
+    return new
 
 
 def _is_old(annotation: object) -> TypeIs[type[Any]]:

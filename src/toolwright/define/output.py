@@ -1,4 +1,4 @@
-"""What a tool's return annotation promises."""
+"""What a tool promises about its result."""
 
 from __future__ import annotations
 

@@ -8,22 +8,27 @@ turns the arguments' text into keyword arguments in one call.
 from __future__ import annotations
 
 import copy
+import json
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticSerializationError, PydanticUndefined, to_json, to_jsonable_python
+from pydantic_core import PydanticUndefined, to_json, to_jsonable_python
 from typing_extensions import TypedDict
 
-from toolwright.define.explain import invalid_arguments, pydantic_errors
+from toolwright.define.canonical import renamed
+from toolwright.define.explain import invalid_arguments, pydantic_errors, unknown_key
 from toolwright.define.modern import modern
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
-from toolwright.errors import DefinitionError
-from toolwright.record import record
+from toolwright.define.subschemas import resolve
+from toolwright.errors import DefinitionError, FieldError
+from toolwright.record import NOTHING, record
 
 Extra = Literal["forbid", "ignore", "allow"]
 Values = dict[str, object]
@@ -42,6 +47,7 @@ class Arguments:
         check: The same for a mended value; raises `InvalidArguments` with every failing field.
         loose: Whether some value has no type, so that an overflowing number could slip through.
         fill: Adds what the text left out and the function does not default itself.
+        keys: What the model calls those parameters that it knows under another name.
     """
 
     schema: Mapping[str, object]
@@ -49,6 +55,7 @@ class Arguments:
     check: Callable[[Values], Values]
     loose: bool
     fill: Callable[[Values], None] | None = None
+    keys: Mapping[str, Any] = NOTHING
 
 
 class _Schema(GenerateJsonSchema):
@@ -72,27 +79,27 @@ def from_parameters(
     Raises:
         DefinitionError: naming the parameter that has no JSON form, and the fix.
     """
-    fields: dict[str, object] = {}
-    defaults: dict[str, object] = {}
-    factories: dict[str, Callable[[], object]] = {}
-    rest: object = MISSING
-    for parameter in parameters:
-        if parameter.kind is VAR_KEYWORD:
-            rest = parameter.annotation
-            continue
-        annotation, default, factory = _field(parameter, docs)
-        fields[parameter.name] = annotation if default is MISSING else NotRequired[annotation]
-        if factory is not None:
-            factories[parameter.name] = factory
-        if default is not MISSING and default is not MADE:
-            defaults[parameter.name] = default
-    arguments = _typed_dict(title, fields, rest, extra)
-    adapter = _adapter(title, arguments, fields)
-    schema = _json_schema(title, adapter, fields)
-    _advertise_defaults(title, schema, defaults)
+    given = {p.name: _field(p, docs) for p in parameters if p.kind is not VAR_KEYWORD}
+    rest = {p.name: p.annotation for p in parameters if p.kind is VAR_KEYWORD}
+    fields = {
+        name: field.annotation if field.default is MISSING else NotRequired[field.annotation]
+        for name, field in given.items()
+    }
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(_typed_dict(title, fields, rest, extra))
+        schema = adapter.json_schema(schema_generator=_Schema)
+    except DefinitionError:
+        raise
+    except Exception as error:
+        raise _no_json_form(title, {**fields, **rest}, error) from error
+    keys = renamed({name: field.infos for name, field in given.items()})
+    for name, field in given.items():
+        _advertise_default(title, schema, keys.get(name, name), field)
     schema.pop("title", None)
+    factories = {name: field.factory for name, field in given.items() if field.factory}
     fill = _filler(factories) if factories else None
-    return _arguments(title, schema, adapter.validator.validate_json, fill, extra)
+    made = _arguments(title, schema, adapter.validator.validate_json, fill, extra)
+    return replace(made, keys=keys) if keys else made
 
 
 def _filler(factories: Mapping[str, Callable[[], object]]) -> Callable[[Values], None]:
@@ -118,7 +125,10 @@ def from_model(
     if hidden:
         model = _without(model, hidden)
     adapter = TypeAdapter(model)
-    schema = _json_schema(title, adapter, {})
+    try:
+        schema = adapter.json_schema(schema_generator=_Schema)
+    except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
+        raise _no_json_form(title, {model.__name__: model}, error) from error
     schema.pop("title", None)
     schema.pop("description", None)
     own = model.model_config.get("extra")
@@ -136,7 +146,9 @@ def from_model(
             if name not in values:
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
-    return _arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
+    made = _arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
+    keys = renamed({name: [info] for name, info in model.model_fields.items()})
+    return replace(made, keys=keys) if keys else made
 
 
 def _arguments(
@@ -146,30 +158,72 @@ def _arguments(
     fill: Callable[[Values], None] | None,
     extra: Extra,
 ) -> Arguments:
-    """Close nested objects if nothing in them is open, and compile both ways to validate."""
+    """Close every object that is not open on purpose, and compile both ways to validate."""
     options: dict[str, Any] = {"strict": True}
-    if extra == "forbid" and not any(_open(part) for part in _objects(schema)):
+    parts = list(_objects(schema)) if extra == "forbid" else []
+    closed = [part for part in parts if not _open(part)]
+    for part in closed:
+        part["additionalProperties"] = False
+    mixed = len(closed) < len(parts)
+    if closed and not mixed:
         # pydantic's nested models ignore unknown keys by default; a tool never does.
         options["extra"] = "forbid"
-        for part in _objects(schema):
-            part.setdefault("additionalProperties", False)
 
     def validate(text: str | bytes) -> Values:
         return validate_json(text, **options)
 
     def check(value: Values) -> Values:
         try:
-            return validate(to_json(value))
+            values = validate(to_json(value))
         except ValidationError as error:
             raise invalid_arguments(title, pydantic_errors(error, schema)) from None
+        # pydantic can close all objects or none. What it drops is seen by the count of keys in the
+        # text, which leads here.
+        if mixed and (unknown := list(_unknown(value, schema, schema, ()))):
+            raise invalid_arguments(title, unknown)
+        return values
 
     return Arguments(schema, validate, check, _is_loose(schema), fill)
 
 
-def _field(
-    parameter: Parameter, docs: Mapping[str, str]
-) -> tuple[Any, object, Callable[[], object] | None]:
-    """One parameter's annotation with its description, its default, and what makes the default."""
+def _unknown(
+    value: object, schema: Mapping[str, Any], root: Mapping[str, Any], path: tuple[str | int, ...]
+) -> Iterator[FieldError]:
+    """Keys that no closed object of the schema has; within unions nothing is looked for."""
+    while isinstance(target := resolve(schema.get("$ref"), root), Mapping):
+        schema = target
+    branches = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    if len(branches) == 1:
+        yield from _unknown(value, branches[0], root, path)
+    properties, rest = schema.get("properties", {}), schema.get("additionalProperties")
+    items: Iterable[tuple[str | int, object]] = ()
+    if isinstance(value, dict):
+        items = value.items()
+        yield from (
+            unknown_key((*path, key), list(properties))
+            for key in value
+            if rest is False and key not in properties
+        )
+    elif isinstance(value, list):
+        items, rest = enumerate(value), schema.get("items")
+    for key, item in items:
+        inner = properties.get(key, rest)
+        if isinstance(inner, Mapping):
+            yield from _unknown(item, inner, root, (*path, key))
+
+
+@record
+class _Field:
+    """A parameter as pydantic shall see it, and what pydantic shall not."""
+
+    annotation: Any
+    default: object
+    factory: Callable[[], object] | None
+    infos: tuple[FieldInfo, ...]
+
+
+def _field(parameter: Parameter, docs: Mapping[str, str]) -> _Field:
+    """One parameter, with its description, its default, and what makes the default."""
     annotation, metadata = _split(parameter.annotation)
     default, factory = parameter.default, None
     if isinstance(default, FieldInfo):
@@ -177,7 +231,7 @@ def _field(
         default = MISSING
     infos = [item for item in metadata if isinstance(item, FieldInfo)]
     for info in infos:
-        if info.default not in (PydanticUndefined, ...):
+        if info.default is not PydanticUndefined and info.default is not ...:
             default, factory = info.default, _constant(info.default)
         elif info.default_factory is not None:
             default, factory = MADE, typing.cast("Callable[[], object]", info.default_factory)
@@ -190,7 +244,7 @@ def _field(
     text = _described(metadata, infos, docs.get(parameter.name))
     if text:
         annotation = Annotated[annotation, FieldInfo(description=text)]
-    return annotation, default, factory
+    return _Field(annotation, default, factory, tuple(infos))
 
 
 def _described(
@@ -225,33 +279,18 @@ def _without_default(info: FieldInfo) -> FieldInfo:
     return plain
 
 
-def _typed_dict(title: str, fields: dict[str, object], rest: object, extra: Extra) -> Any:
+def _typed_dict(
+    title: str, fields: Mapping[str, object], rest: Mapping[str, object], extra: Extra
+) -> Any:
     make: Any = TypedDict  # the functional form with fields known only now
-    if rest is not MISSING:
-        return with_config(ConfigDict(allow_inf_nan=False))(make(title, fields, extra_items=rest))
+    if rest:
+        more = {"extra_items": next(iter(rest.values()))}
+        return with_config(ConfigDict(allow_inf_nan=False))(make(title, dict(fields), **more))
     if extra == "allow":
         raise DefinitionError(
             f"{title}: extra='allow' needs a **kwargs parameter to receive unknown keys"
         )
-    return with_config(ConfigDict(extra="forbid", allow_inf_nan=False))(make(title, fields))
-
-
-def _adapter(title: str, arguments: Any, fields: Mapping[str, object]) -> TypeAdapter[Any]:
-    try:
-        return TypeAdapter(arguments)
-    except PydanticUserError as error:
-        raise _no_json_form(title, fields, error) from error
-    except Exception as error:
-        raise DefinitionError(f"{title}: its parameters have no schema ({error})") from error
-
-
-def _json_schema(
-    title: str, adapter: TypeAdapter[Any], fields: Mapping[str, object]
-) -> dict[str, Any]:
-    try:
-        return adapter.json_schema(schema_generator=_Schema)
-    except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
-        raise _no_json_form(title, fields, error) from error
+    return with_config(ConfigDict(extra="forbid", allow_inf_nan=False))(make(title, dict(fields)))
 
 
 def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) -> DefinitionError:
@@ -259,10 +298,7 @@ def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) ->
     culprit, text = "a parameter", str(error).splitlines()[0]
     for name, annotation in fields.items():
         try:
-            if get_origin(annotation) is NotRequired:
-                annotation = get_args(annotation)[0]
-            alone: Any = annotation
-            TypeAdapter(alone).json_schema()
+            TypeAdapter(_typed_dict(title, {name: annotation}, {}, "forbid")).json_schema()
         except Exception as reason:
             culprit, text = f"parameter {name!r}", str(reason).splitlines()[0]
             break
@@ -272,19 +308,19 @@ def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) ->
     )
 
 
-def _advertise_defaults(title: str, schema: dict[str, Any], defaults: Mapping[str, object]) -> None:
-    properties = schema.get("properties", {})
-    for name, default in defaults.items():
-        shown = properties.get(name)
-        if shown is None:  # advertised under an alias
-            continue
-        try:
-            shown["default"] = to_jsonable_python(default)
-        except (PydanticSerializationError, ValueError):
-            raise DefinitionError(
-                f"{title}: the default of parameter {name!r} ({default!r}) has no JSON form; "
-                "use None or a plain value and make the object inside the function"
-            ) from None
+def _advertise_default(title: str, schema: dict[str, Any], key: str, field: _Field) -> None:
+    if field.default is MISSING or field.default is MADE:
+        return
+    try:
+        default = to_jsonable_python(field.default)
+    except ValueError:
+        raise DefinitionError(
+            f"{title}: the default of parameter {key!r} ({field.default!r}) has no JSON form; "
+            "use None or a plain value and make the object inside the function"
+        ) from None
+    with suppress(ValueError):  # infinity stays the function's own: JSON has none
+        json.dumps(default, allow_nan=False)
+        schema["properties"][key]["default"] = default
 
 
 def _objects(schema: object) -> Iterator[dict[str, Any]]:

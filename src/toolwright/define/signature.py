@@ -7,11 +7,14 @@ import inspect
 import re
 import sys
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from types import FrameType
-from typing import Any, Literal
+from typing import Any, Literal, get_origin
 
-from toolwright.define.inject import Injected, marker_of
+import typing_extensions
+
+from toolwright.define.inject import Bound, Injected, marker_of
 from toolwright.errors import DefinitionError
 from toolwright.record import record
 
@@ -22,6 +25,7 @@ POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
 VAR_POSITIONAL = inspect.Parameter.VAR_POSITIONAL
 VAR_KEYWORD = inspect.Parameter.VAR_KEYWORD
 MISSING = inspect.Parameter.empty
+UNPACK = (typing.Unpack, typing_extensions.Unpack)
 
 
 @record
@@ -84,11 +88,18 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     hints = _hints(function, title, caller)
     bound = _bound_by_partial(function)
     parameters, injected, positional = [], [], []
+    if any(p.kind is VAR_KEYWORD for p in raw.parameters.values()):
+        injected += [Injected(name, Bound(), optional=True) for name in bound]
     takes_rest = any(p.kind is VAR_POSITIONAL for p in raw.parameters.values())
     for index, parameter in enumerate(raw.parameters.values()):
         if parameter.name in bound or (index == 0 and _is_unbound_self(function, parameter)):
             continue
         annotation = hints.get(parameter.name, Any)
+        if get_origin(annotation) in UNPACK:
+            raise DefinitionError(
+                f"{title}: parameter {parameter.name!r} is annotated with Unpack, which cannot be "
+                "told to a model; write its keys as keyword-only parameters"
+            )
         item = Parameter(parameter.name, annotation, parameter.default, parameter.kind)
         if parameter.kind is POSITIONAL_ONLY or (takes_rest and parameter.kind <= VAR_POSITIONAL):
             positional.append(item)
@@ -135,6 +146,17 @@ def plain_function(function: Function) -> Function:
     return getattr(inner, "__func__", inner)
 
 
+def _sources_of_hints(function: Function) -> Iterator[Any]:
+    """Where a callable's annotations may stand, the last one counts; a class has three places."""
+    plain = inspect.unwrap(plain_function(function))
+    if isinstance(plain, type):
+        yield plain
+        made = (getattr(plain, name) for name in ("__new__", "__init__"))
+        yield from filter(inspect.isfunction, made)
+    else:
+        yield plain
+
+
 def is_method(function: Function) -> bool:
     """Whether it is a function of a class body, waiting for its instance."""
     first = next(iter(inspect.signature(function).parameters.values()), None)
@@ -150,19 +172,30 @@ def _is_unbound_self(function: Function, first: inspect.Parameter) -> bool:
     )
 
 
-def _bound_by_partial(function: Function) -> frozenset[str]:
-    """Keywords a partial has fixed: the model shall not choose them."""
-    names: set[str] = set()
-    while isinstance(function, functools.partial):
-        names.update(function.keywords)
-        function = function.func
-    return frozenset(names)
+def _bound_by_partial(function: Function) -> list[str]:
+    """Parameters that a partial has fixed: the model shall not choose them."""
+    if not isinstance(function, functools.partial):
+        return []
+    inner: Function = function
+    fixed: set[str] = set()
+    while isinstance(inner, functools.partial):
+        fixed.update(inner.keywords)
+        inner = inner.func
+    left = inspect.signature(function).parameters
+    return [
+        name for name in inspect.signature(inner).parameters if name in fixed or name not in left
+    ]
 
 
 def _hints(function: Function, title: str, caller: FrameType | None) -> dict[str, Any]:
     """Resolved annotations; postponed ones also see the names around the definition."""
-    plain = plain_function(function)
-    plain = inspect.unwrap(plain)
+    hints: dict[str, Any] = {}
+    for plain in _sources_of_hints(function):
+        hints |= _hints_of(plain, title, caller)
+    return hints
+
+
+def _hints_of(plain: Any, title: str, caller: FrameType | None) -> dict[str, Any]:
     annotations = getattr(plain, "__annotations__", {})
     if not any(isinstance(value, str) for value in annotations.values()):
         try:
@@ -188,7 +221,16 @@ def _locals(plain: Function, caller: FrameType | None) -> Mapping[str, object]:
     for frame in reversed(frames):
         if frame.f_locals is not frame.f_globals:
             names.update(frame.f_locals)
-    names.update(inspect.getclosurevars(plain).nonlocals if inspect.isfunction(plain) else {})
+    return names | _closed_over(plain)
+
+
+def _closed_over(plain: Function) -> dict[str, object]:
+    """What the function takes from around it, as far as it is there already."""
+    code, cells = getattr(plain, "__code__", None), getattr(plain, "__closure__", None) or ()
+    names: dict[str, object] = {}
+    for name, cell in zip(code.co_freevars if code else (), cells, strict=False):
+        with suppress(ValueError):  # a name that is bound later, such as the tool's own
+            names[name] = cell.cell_contents
     return names
 
 

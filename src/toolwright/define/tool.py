@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import (
     Any,
@@ -77,7 +77,10 @@ class Step(Protocol):
     by itself, or raise a `CallError`. What it returns is the tool's value.
 
     It runs before approval. One with an attribute `place` (see `Place`) runs after it, in the
-    order of the places.
+    order of the places, and passes on the arguments as they are.
+
+    One with a method ``check_tool(tool)`` is asked when it is registered; what it cannot work with
+    it refuses by a `SetupError`.
     """
 
     def __call__(
@@ -141,7 +144,15 @@ class Invoker(Protocol):
         self, tool: Tool[..., Any], value: object, run: Run[Any] | None
     ) -> object: ...
 
+    async def abatch(
+        self, tool: Tool[..., Any], values: Iterable[object], run: Run[Any] | None
+    ) -> list[object]: ...
+
     def invoke(self, tool: Tool[..., Any], value: object, run: Run[Any] | None) -> object: ...
+
+    def batch(
+        self, tool: Tool[..., Any], values: Iterable[object], run: Run[Any] | None
+    ) -> list[object]: ...
 
 
 _invoker: list[Invoker] = []
@@ -210,6 +221,14 @@ class Tool(Generic[P, R]):
         return self.arguments.schema
 
     @property
+    def args_schema(self) -> Mapping[str, object]:
+        """The same with the parameters that the program fills, which no model is shown."""
+        injected = {parameter.name: {"description": "injected"} for parameter in self.injected}
+        shown = self.parameters.get("properties")
+        properties = shown if isinstance(shown, Mapping) else {}
+        return {**self.parameters, "properties": {**properties, **injected}}
+
+    @property
     def output_schema(self) -> Mapping[str, object] | None:
         """JSON Schema of the result, if its annotation promises a structure."""
         return self.output.schema if self.output else None
@@ -258,6 +277,18 @@ class Tool(Generic[P, R]):
     async def ainvoke(self, value: object = "", run: Run[Any] | None = None) -> Any:
         """`invoke`, to be awaited."""
         return await _lent().ainvoke(self, value, run)
+
+    def batch(self, values: Iterable[object], run: Run[Any] | None = None) -> list[Any]:
+        """`invoke` for each value, side by side; the answers are in order.
+
+        Raises:
+            CallError: of the first that failed, if its value was not a call.
+        """
+        return _lent().batch(self, values, run)
+
+    async def abatch(self, values: Iterable[object], run: Run[Any] | None = None) -> list[Any]:
+        """`batch`, to be awaited."""
+        return await _lent().abatch(self, values, run)
 
     @classmethod
     def from_schema(

@@ -150,11 +150,9 @@ def decode(reply: object, *, tools: Tools = ()) -> AssistantMessage:
         return settle(reply)
     data = as_dict(plain(reply))
     decoder = StreamDecoder(wire_tools(tools, "anthropic"))
-    if data.get("type") == "error":
-        decoder.feed(data)
+    deltas = decoder.feed(data)
     if "content" not in data:
         raise ModelError(f"the server's answer has no content: {str(reply)[:80]!r}")
-    deltas = decoder.whole(data)
     return assemble([*deltas, *decoder.finish()])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import partial
@@ -178,14 +179,18 @@ class AnthropicMessages:
 
 
 def _new_client(model: str, options: Mapping[str, Any]) -> anthropic.AsyncAnthropic:
-    client = anthropic.AsyncAnthropic(**options)
-    if client.api_key is None and client.auth_token is None and client.credentials is None:
-        if client.base_url.host.endswith(".anthropic.com"):
-            raise SetupError(
-                f"AnthropicMessages({model!r}): no API key; set ANTHROPIC_API_KEY or pass api_key="
-            )
-        client.api_key = "none"
-    return client
+    why = ""
+    try:
+        client = anthropic.AsyncAnthropic(**options)
+        if client.api_key or client.auth_token or client.credentials:
+            return client
+    except anthropic.CredentialsError as error:
+        why = f" ({error})"
+    if options["base_url"] or os.environ.get("ANTHROPIC_BASE_URL"):
+        return anthropic.AsyncAnthropic(**{**options, "api_key": "none"})
+    raise SetupError(
+        f"AnthropicMessages({model!r}): no API key; set ANTHROPIC_API_KEY or pass api_key={why}"
+    )
 
 
 def _checked(client: object) -> Client | None:

@@ -136,7 +136,8 @@ class StreamDecoder:
         if isinstance(event, str | bytes) and event.strip() in ("", "[DONE]", b"", b"[DONE]"):
             return []
         data = as_dict(plain(event))
-        handler = _HANDLERS.get(as_text(data.get("type")))
+        kind = as_text(data.get("type")) or ("message" if "content" in data else "")
+        handler = _HANDLERS.get(kind)
         return handler(self, data) if handler is not None else []
 
     def finish(self) -> list[Delta]:

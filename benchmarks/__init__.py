@@ -1,0 +1,1 @@
+"""What toolwright costs, beside the least a Python library can do. `make bench` runs it."""

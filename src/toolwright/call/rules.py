@@ -1,0 +1,135 @@
+"""Rules for a run, from outside the tools: which calls are refused, asked about or let through."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+from toolwright.errors import SetupError
+from toolwright.record import record
+
+Action = Literal["deny", "ask", "allow"]
+ORDER: tuple[Action, ...] = ("deny", "ask", "allow")
+
+_RULE = re.compile(r"\s*([^()\s]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+
+@record
+class Rule:
+    """Which calls a rule is about.
+
+    Args:
+        action: What happens to them.
+        tool: Pattern of the tool's name, with ``*`` and ``?``.
+        arguments: Pattern by argument name; all must match. Text is matched as it is, anything
+            else as its JSON text. An argument that has no value never matches.
+    """
+
+    action: Action
+    tool: str
+    arguments: tuple[tuple[str, str], ...] = ()
+
+    def matches(self, tool: str, arguments: Mapping[str, object]) -> bool:
+        """Whether it is about this call."""
+        if not fnmatch.fnmatchcase(tool, self.tool):
+            return False
+        return all(
+            name in arguments and fnmatch.fnmatchcase(_text(arguments[name]), pattern)
+            for name, pattern in self.arguments
+        )
+
+    def __str__(self) -> str:
+        inner = ", ".join(f"{name}={pattern}" for name, pattern in self.arguments)
+        return f"{self.action} {self.tool}" + (f"({inner})" if inner else "")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def parse_rule(action: Action, text: str) -> Rule:
+    """A rule as people write it: ``tool``, ``tool*`` or ``tool(argument=pattern, ...)``.
+
+    Raises:
+        SetupError: if it is not of that form.
+
+    >>> str(parse_rule("deny", "write(path=/etc/*)"))
+    'deny write(path=/etc/*)'
+    """
+    found = _RULE.fullmatch(text)
+    if not found:
+        raise SetupError(f"{action} {text!r} is no rule; write tool or tool(argument=pattern)")
+    arguments = []
+    for part in filter(None, map(str.strip, (found[2] or "").split(","))):
+        name, equals, pattern = part.partition("=")
+        if not equals:
+            raise SetupError(f"{action} {text!r}: {part!r} is not argument=pattern")
+        arguments.append((name.strip(), pattern.strip()))
+    return Rule(action, found[1], tuple(arguments))
+
+
+class Rules:
+    """Which calls are refused, asked about, or let through: deny before ask before allow.
+
+    Where no rule is about a call, the tool's own `approval` decides.
+
+    Args:
+        deny, ask, allow: Rules of each kind, as `parse_rule` reads them.
+
+    >>> Rules(deny=["rm"], allow=["*"]).action("rm", {})
+    'deny'
+    """
+
+    def __init__(
+        self, deny: Iterable[str] = (), ask: Iterable[str] = (), allow: Iterable[str] = ()
+    ) -> None:
+        given = {"deny": deny, "ask": ask, "allow": allow}
+        self._rules = [parse_rule(action, text) for action in ORDER for text in given[action]]
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Rules:
+        """Rules of a file: lists ``deny``, ``ask`` and ``allow`` in its table ``[approval]``.
+
+        Raises:
+            SetupError: if the file cannot be read, or holds anything else there.
+        """
+        try:
+            table = tomllib.loads(Path(path).read_text("utf-8")).get("approval", {})
+        except (OSError, ValueError) as error:
+            raise SetupError(f"{path}: {error}") from None
+        if not isinstance(table, dict) or not all(
+            kind in ORDER
+            and isinstance(rules, list)
+            and all(isinstance(rule, str) for rule in rules)
+            for kind, rules in table.items()
+        ):
+            raise SetupError(f"{path}: [approval] holds lists of text: deny, ask and allow")
+        return cls(**table)
+
+    def __or__(self, other: Rules) -> Rules:
+        """The rules of both, in the same order: deny, ask, allow.
+
+        >>> both = Rules(ask=["write_*"]) | Rules(allow=["*"])
+        >>> both.action("write_file", {}), both.action("read", {})
+        ('ask', 'allow')
+        """
+        if not isinstance(other, Rules):
+            return NotImplemented
+        both = Rules()
+        every = [*self._rules, *other._rules]
+        both._rules = [rule for action in ORDER for rule in every if rule.action == action]
+        return both
+
+    def action(self, tool: str, arguments: Mapping[str, object]) -> Action | None:
+        """What the rules say about a call; None if nothing."""
+        rule = self.rule(tool, arguments)
+        return rule.action if rule else None
+
+    def rule(self, tool: str, arguments: Mapping[str, object]) -> Rule | None:
+        """The rule that decides about a call."""
+        return next((rule for rule in self._rules if rule.matches(tool, arguments)), None)

@@ -1,0 +1,153 @@
+"""``toolwright resume``: go on with a run that waits for a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolwright.agent.agent import MAX_TURNS, Agent
+from toolwright.approval import Decision, Ticket
+from toolwright.cli.approve import Arguments, can_ask, checked_by
+from toolwright.cli.exits import UsageProblem
+from toolwright.cli.launch import (
+    OFFLINE,
+    AnswerWithin,
+    Approve,
+    AsJson,
+    Launch,
+    MaxTurns,
+    ModelName,
+    RulesFile,
+    StateFile,
+    Targets,
+    Timeout,
+    YesTo,
+    run_to_end,
+    wait,
+)
+from toolwright.cli.state import Saved, claim, free, keep, load
+from toolwright.cli.terminal import DIM, note, stdout_kept_clean
+from toolwright.cli.text import count
+from toolwright.errors import CallError, SetupError
+
+
+def command(
+    state: Annotated[Path, typer.Argument(metavar="STATE", help="The saved run.")],
+    *,
+    approve: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Let this call run, as it was shown.")
+    ] = None,
+    deny: Annotated[list[str] | None, typer.Option(metavar="ID", help="Refuse this call.")] = None,
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="Why, for the model; of every --deny.")
+    ] = "",
+    edit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID=JSON", help="Let this call run with these arguments instead."),
+    ] = None,
+    decide_only: Annotated[
+        bool, typer.Option("--decide-only", help="Write the decisions into STATE; run nothing.")
+    ] = False,
+    targets: Targets = None,
+    model: ModelName = OFFLINE,
+    max_turns: MaxTurns = MAX_TURNS,
+    timeout: Timeout = None,
+    rules: RulesFile = None,
+    yes_to: YesTo = None,
+    answer_within: AnswerWithin = None,
+    next_state: StateFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a run that waits for approval, once.
+
+    What is decided neither here nor in STATE is asked about on the terminal. An ID is that of
+    `toolwright approvals STATE`, or its beginning. STATE is renamed to STATE.used before anything
+    runs, so that no approval serves twice.
+    """
+    saved = load(state)
+    made = [
+        *(saved.ticket(id).approve() for id in approve or ()),
+        *(saved.ticket(id).deny(reason) for id in deny or ()),
+        *_edits(saved, edit or ()),
+    ]
+    if reason and not deny:
+        raise UsageProblem("--reason says why of --deny, and there is none")
+    saved = _with(saved, made)
+    launch = Launch(
+        tuple(targets or ()),
+        model,
+        "",
+        max_turns,
+        timeout,
+        as_json,
+        Approve.ASK,
+        rules,
+        tuple(yes_to or ()),
+        answer_within,
+        free(next_state) if next_state else None,
+    )
+    if decide_only:
+        keep(state, saved)
+        decided = count(len(saved.decisions), "call")
+        note(f"{decided} decided, {len(saved.undecided)} to decide; nothing has run", DIM)
+        return
+    with stdout_kept_clean():
+        agent = launch.agent()
+    _check(saved, agent)
+    if saved.undecided and not saved.decisions and not can_ask():
+        wait(saved.undecided, launch, state)
+    claim(state, saved)
+    run_to_end(launch, agent, saved.state, list(saved.decisions.values()))
+
+
+def _edits(saved: Saved, words: Sequence[str]) -> Iterator[Decision]:
+    for word in words:
+        id, equals, text = word.partition("=")
+        try:
+            arguments = json.loads(text) if equals else None
+        except ValueError as error:
+            raise UsageProblem(f"--edit {id}: this is no JSON: {error}") from None
+        if not isinstance(arguments, dict):
+            raise UsageProblem('--edit takes ID=JSON, all arguments as one object: ID={"a": 1}')
+        yield saved.ticket(id).edit(arguments)
+
+
+def _with(saved: Saved, made: Iterable[Decision]) -> Saved:
+    """What was saved, and what is decided now: the last word about a call counts."""
+    now: dict[str, Decision] = {}
+    for decision in made:
+        if decision.ticket in now:
+            raise UsageProblem(f"ticket {decision.ticket[:8]} is decided twice")
+        now[decision.ticket] = decision
+    for ticket in saved.state.pending:
+        if ticket.id in now and ticket.expired:
+            raise SetupError(f"the ticket for {ticket.tool!r} has expired; it must be asked anew")
+    return Saved(saved.state, {**saved.decisions, **now})
+
+
+def _check(saved: Saved, agent: Agent) -> None:
+    """Refuse what would be refused later, while STATE is still good.
+
+    Raises:
+        UsageProblem: edited arguments do not fit the tool.
+        SetupError: a decision came too late.
+    """
+    for ticket in saved.state.pending:
+        decision = saved.decisions.get(ticket.id)
+        if decision is None:
+            continue
+        if ticket.expired:
+            raise SetupError(f"the ticket for {ticket.tool!r} has expired; it must be asked anew")
+        if decision.verdict == "edit":
+            _fits(ticket, decision.arguments, agent)
+
+
+def _fits(ticket: Ticket, arguments: Arguments, agent: Agent) -> None:
+    try:
+        checked_by(agent.tools)(ticket, arguments)
+    except CallError as error:
+        raise UsageProblem(f"--edit {ticket.id[:8]}: {error}") from None

@@ -1,0 +1,208 @@
+"""A suspended run as a file: what waits, what was decided, and that it serves once.
+
+The file is a `RunState` as JSON with one more key, ``decisions``; `RunState.from_json` reads it
+too. It holds the transcript, so it is its owner's alone. Whoever goes on from it first renames it,
+and leaves a mark for each ticket decided, which counts for copies of the file as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from time import time
+from typing import Any
+
+from toolwright.agent.saved import RunState
+from toolwright.approval import LIFETIME, Decision, Ticket
+from toolwright.cli.exits import UsageProblem
+from toolwright.errors import SetupError
+from toolwright.record import record
+
+USED = ".used"
+SHORTEST = 4
+"""Fewest characters of a ticket's id that name it."""
+
+_ID = re.compile("[0-9a-f]{32}")  # ids become names of files
+
+
+@record
+class Saved:
+    """A suspended run with what was decided about it.
+
+    Args:
+        state: The run.
+        decisions: At most one for each ticket.
+    """
+
+    state: RunState
+    decisions: Mapping[str, Decision]
+
+    @property
+    def undecided(self) -> list[Ticket]:
+        """What still waits."""
+        return [each for each in self.state.pending if each.id not in self.decisions]
+
+    def ticket(self, id: str) -> Ticket:
+        """The ticket that `id`, or its beginning, names.
+
+        Raises:
+            UsageProblem: if it names none, or several.
+        """
+        waiting = self.state.pending
+        found = [each for each in waiting if each.id.startswith(id)]
+        if len(id) >= SHORTEST and len(found) == 1:
+            return found[0]
+        known = ", ".join(short(each) for each in waiting) or "none"
+        raise UsageProblem(f"no ticket {id!r} waits, or it names several; there are: {known}")
+
+
+def short(ticket: Ticket) -> str:
+    """The beginning of a ticket's id, for people."""
+    return ticket.id[:8]
+
+
+def home() -> Path:
+    """Where states are kept, by the XDG rule."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
+    return root / "toolwright"
+
+
+def free(path: Path) -> Path:
+    """`path`, if a state can be written there.
+
+    Raises:
+        UsageProblem: if it is taken, or its folder is not there.
+    """
+    if path.exists() or path.is_symlink():
+        raise UsageProblem(f"{path} exists already; a state is never overwritten")
+    if not path.absolute().parent.is_dir():
+        raise UsageProblem(f"there is no folder {str(path.parent)!r} to write the state to")
+    return path
+
+
+def save(state: RunState, run_id: str, path: Path | None) -> Path:
+    """Write a suspended run where nothing is yet; readable by its owner alone.
+
+    Args:
+        state: The run.
+        run_id: Names the file, if `path` is None.
+        path: The file.
+
+    Raises:
+        SetupError: if it cannot be written.
+    """
+    try:
+        if path is None:
+            folder = home() / "runs"
+            folder.mkdir(0o700, parents=True, exist_ok=True)
+            path = folder / f"{run_id}.json"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(state.to_json() + "\n")
+    except OSError as error:
+        raise SetupError(f"the suspended run cannot be saved: {error}") from None
+    return path
+
+
+def load(path: Path) -> Saved:
+    """Back from the file.
+
+    Raises:
+        SetupError: if it was used already, cannot be read, could have been written by others, or
+            is no saved run.
+    """
+    try:
+        facts = path.stat()
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        if _used(path).exists():
+            raise SetupError(f"{path} was used already: a saved run goes on once") from None
+        raise SetupError(f"there is no saved run {str(path)!r}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"{path} cannot be read: {error}") from None
+    mine = not hasattr(os, "getuid") or facts.st_uid == os.getuid()
+    if not mine or (os.name == "posix" and facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+        raise SetupError(f"{path} could have been written by somebody else, so it is not trusted")
+    state = RunState.from_json(text)
+    try:
+        found = [Decision(**item) for item in json.loads(text).get("decisions", ())]
+    except (TypeError, AttributeError) as error:
+        raise SetupError(f"{path} holds decisions that are none: {error}") from None
+    waiting = {each.id for each in state.pending}
+    if not all(_ID.fullmatch(id) for id in waiting) or any(d.ticket not in waiting for d in found):
+        raise SetupError(f"{path} holds decisions for tickets that are not in it")
+    return Saved(state, {each.ticket: each for each in found})
+
+
+def keep(path: Path, saved: Saved) -> None:
+    """Write what was decided into the file, all of it or nothing.
+
+    Raises:
+        SetupError: if it cannot be written, or somebody has used it meanwhile.
+    """
+    data: dict[str, Any] = json.loads(saved.state.to_json())
+    data["decisions"] = [_plain(each) for each in saved.decisions.values()]
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=path.name, dir=path.absolute().parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(json.dumps(data, ensure_ascii=False) + "\n")
+            if not path.exists():
+                raise SetupError(f"{path} was used already: a saved run goes on once")
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise SetupError(f"{path} cannot be written: {error}") from None
+
+
+def _plain(decision: Decision) -> dict[str, object]:
+    fields = {f.name: getattr(decision, f.name) for f in dataclasses.fields(decision)}
+    return {**fields, "arguments": dict(decision.arguments)}
+
+
+def claim(path: Path, saved: Saved) -> None:
+    """Take the file and its decisions for this process, before anything runs.
+
+    Raises:
+        SetupError: if another has used the file, or a copy of it. Nothing has run then.
+    """
+    try:
+        path.rename(_used(path))
+    except FileNotFoundError:
+        raise SetupError(f"{path} was used already: a saved run goes on once") from None
+    except OSError as error:
+        raise SetupError(f"{path} cannot be marked as used, so it is not: {error}") from None
+    _spend(saved.decisions)
+
+
+def _used(path: Path) -> Path:
+    return path.with_name(path.name + USED)
+
+
+def _spend(tickets: Iterable[str]) -> None:
+    """Leave a mark for each ticket; a mark that is there means that it served already."""
+    folder = home() / "decided"
+    try:
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        for mark in folder.iterdir():
+            with contextlib.suppress(OSError):  # another process may do the same
+                if mark.stat().st_mtime < time() - 2 * LIFETIME:
+                    mark.unlink()
+        for ticket in tickets:
+            os.close(os.open(folder / ticket, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        raise SetupError(
+            "a decision in this saved run has served already: it is a copy of one that was used"
+        ) from None
+    except OSError as error:
+        raise SetupError(f"what was decided cannot be noted, so it is not used: {error}") from None

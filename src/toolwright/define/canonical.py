@@ -1,0 +1,86 @@
+"""Validated values back to JSON: what the model could have sent to mean exactly them.
+
+What a person approves, what a rule looks at and what tells two calls apart is this form. It is
+valid again: every key is the one the model is shown, and secrets are there in the clear.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import from_json, to_json
+
+
+def canonical(values: Mapping[str, object], keys: Mapping[str, str]) -> dict[str, object]:
+    """Validated arguments as JSON data, made anew.
+
+    Args:
+        values: By parameter name.
+        keys: What the model calls a parameter, where that differs.
+
+    >>> canonical({"at": {1, 1}, "n": None}, {"n": "N"})
+    {'at': [1], 'N': None}
+    """
+    plain = {keys.get(name, name): _plain(value) for name, value in values.items()}
+    return dict(from_json(to_json(plain)))
+
+
+def renamed(infos: Mapping[str, Iterable[FieldInfo]]) -> dict[str, str]:
+    """The names of those fields that go by another one in JSON.
+
+    Args:
+        infos: What is known of each field, by name.
+    """
+    found = {}
+    for name, known in infos.items():
+        for info in known:
+            if (key := _key(info)) not in (None, name):
+                found[name] = key
+    return found
+
+
+def _key(info: FieldInfo) -> str | None:
+    alias = info.validation_alias if info.validation_alias is not None else info.alias
+    if isinstance(alias, AliasChoices):
+        return next((choice for choice in alias.choices if isinstance(choice, str)), None)
+    return alias if isinstance(alias, str) else None
+
+
+def _plain(value: object) -> object:
+    """`value` without models and secrets, which `to_json` would rename and hide."""
+    if isinstance(value, BaseModel):
+        return _of_model(value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    reveal = getattr(value, "get_secret_value", None)
+    return _plain(reveal()) if callable(reveal) else value
+
+
+def _of_model(model: Any) -> object:
+    """What was given of a model; a field's own serializer is asked unless it holds others."""
+    if model.__pydantic_root_model__:
+        return _plain(model.root)
+    dumped = model.model_dump(mode="json", by_alias=False, exclude_unset=True)
+    fields = type(model).model_fields
+    keys = renamed({name: [info] for name, info in fields.items()})
+    made = {}
+    for name, shown in dumped.items():
+        inner = getattr(model, name, None)
+        made[keys.get(name, name)] = _plain(inner) if _is_deep(inner) else shown
+    return made
+
+
+def _is_deep(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_is_deep, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(_is_deep, value))
+    return isinstance(value, BaseModel) or hasattr(value, "get_secret_value")

@@ -1,0 +1,439 @@
+"""A run goes to JSON and back, and nothing but a run that was saved comes back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolwright
+from toolwright import (
+    Agent,
+    AssistantMessage,
+    Audio,
+    File,
+    Image,
+    RunState,
+    SetupError,
+    SystemMessage,
+    Text,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+    tool,
+)
+from toolwright.agent.saved import DEPTH, dump_message, load_message
+from toolwright.approval import Ticket
+from toolwright.content import Data
+from toolwright.errors import FieldError, Kind
+from toolwright.messages import FinishReason, Reasoning
+from toolwright.testing.scripted import Scripted, call
+
+TEXT = st.text(max_size=12) | st.sampled_from(["查天气", "👩‍👩‍👧", "a\u0000b", "\u2028", '"\\'])
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+OBJECT = st.dictionaries(TEXT, JSON, max_size=3)
+BLOCK = st.one_of(
+    st.builds(Text, TEXT),
+    st.builds(Image, st.binary(max_size=20), st.just("image/png"), TEXT),
+    st.builds(Audio, st.binary(max_size=20), TEXT),
+    st.builds(File, st.binary(max_size=20), TEXT, TEXT, TEXT),
+    st.builds(Data, JSON, TEXT),
+)
+CONTENT = TEXT | st.lists(BLOCK, min_size=1, max_size=3).map(tuple)
+USAGE = st.builds(Usage, *[st.integers(0, 10**6)] * 5)
+CALL = st.builds(ToolCall, TEXT, TEXT, TEXT | OBJECT, st.booleans(), OBJECT)
+REPLY = st.builds(
+    AssistantMessage,
+    CONTENT,
+    st.lists(CALL, max_size=3).map(tuple),
+    st.sampled_from(get_args(FinishReason)),
+    USAGE,
+    st.lists(st.builds(Reasoning, TEXT, TEXT, TEXT), max_size=2).map(tuple),
+    TEXT,
+    OBJECT,
+)
+RESULT = st.builds(
+    ToolMessage,
+    CONTENT,
+    TEXT,
+    TEXT,
+    st.sampled_from(["success", "error"]),
+    st.none() | st.sampled_from(get_args(Kind)),
+    JSON,
+    OBJECT,
+    st.floats(0, 1e6),
+)
+MESSAGE = st.one_of(
+    st.builds(SystemMessage, CONTENT), st.builds(UserMessage, CONTENT), REPLY, RESULT
+)
+TICKET = st.builds(Ticket, TEXT, TEXT, TEXT, OBJECT, TEXT, st.floats(0, 1e12), TEXT, OBJECT, TEXT)
+
+
+@given(st.lists(MESSAGE, max_size=5).map(tuple), st.lists(TICKET, max_size=2).map(tuple))
+def test_any_run_comes_back_as_it_was(
+    messages: tuple[Any, ...], pending: tuple[Ticket, ...]
+) -> None:
+    state = RunState(messages, pending)
+    text = state.to_json()
+    assert RunState.from_json(text) == state
+    assert RunState.from_json(text).to_json() == text
+    assert RunState.from_json(state.to_json(b"key"), b"key") == state
+
+
+def test_text_is_saved_as_it_is_read_and_not_escaped() -> None:
+    state = RunState((UserMessage("查一下北京的天气"), ToolMessage("晴", "1", "天气")))
+    assert "查一下北京的天气" in state.to_json()
+
+
+def test_half_a_surrogate_pair_survives_and_the_text_can_be_written_to_a_file() -> None:
+    state = RunState((UserMessage("北京 \ud83d"),))
+    text = state.to_json()
+    text.encode()
+    assert RunState.from_json(text) == state
+
+
+@dataclasses.dataclass
+class Chart:
+    points: list[float]
+
+
+def test_artifacts_and_details_keep_what_json_holds_and_drop_the_rest() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    artifact = {"rows": [1, 2.5], "bad": float("nan"), "object": object(), "chart": Chart([1.0])}
+    message = ToolMessage(
+        "x",
+        "1",
+        "t",
+        artifact=artifact,
+        details={
+            "errors": (FieldError(("items", 0), "an integer", '"五"'),),
+            "raw": b"bytes",
+            "endless": endless,
+            1: "one",  # type: ignore[dict-item]
+        },
+    )
+    [back] = RunState.from_json(RunState((message,)).to_json()).messages
+    assert isinstance(back, ToolMessage)
+    assert back.artifact == {
+        "rows": [1, 2.5],
+        "bad": None,
+        "object": None,
+        "chart": {"points": [1.0]},
+    }
+    assert back.details["errors"] == [
+        {"path": ["items", 0], "expected": "an integer", "got": '"五"'}
+    ]
+    assert (back.details["raw"], back.details["1"]) == (None, "one")
+    only_an_object = ToolMessage("x", "1", "t", artifact=object())
+    [back] = RunState.from_json(RunState((only_an_object,)).to_json()).messages
+    assert back == dataclasses.replace(only_an_object, artifact=None)
+
+
+def test_what_lies_deeper_than_anybody_reads_stays_behind() -> None:
+    deep: Any = "bottom"
+    for _ in range(5000):
+        deep = [deep]
+    message = ToolMessage("x", "1", "t", artifact=deep)
+    text = RunState((message,)).to_json()
+    assert text.count("[") < DEPTH + 10
+    assert RunState.from_json(text)
+
+
+def test_arguments_are_saved_exactly_or_not_at_all() -> None:
+    exact = ToolCall("1", "add", {"n": 2**70, "x": 0.1, "城市": ["北京", None]})
+    [back] = RunState.from_json(
+        RunState((AssistantMessage(tool_calls=(exact,)),)).to_json()
+    ).messages
+    assert back == AssistantMessage(tool_calls=(exact,))
+    for value in (object(), float("nan"), {"a": "\ud83d"}):
+        odd = AssistantMessage(tool_calls=(ToolCall("1", "add", {"n": value}),))
+        with pytest.raises(SetupError, match="the call '1' of 'add'"):
+            RunState((odd,)).to_json()
+
+
+# — what is no saved run —
+
+SAVED = RunState(
+    (
+        SystemMessage("be kind"),
+        UserMessage((Text("look"), Image(b"1234"))),
+        AssistantMessage("", (ToolCall("1", "add", {"a": 1}),), "tool_calls", Usage(1, 2, 3)),
+        ToolMessage("3", "1", "add", duration=0.5),
+        AssistantMessage("", (ToolCall("2", "rm", '{"path": "a"}'),), "tool_calls"),
+    ),
+    (Ticket("t", "2", "rm", {"path": "a"}, "d" * 64, 1e9),),
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        "5",
+        '"x"',
+        "{}",
+        "{",
+        "[" * 100_000,
+        '{"version": 1}',
+        "\ud800",
+        "9" * 9999,
+    ],
+)
+def test_text_that_is_no_saved_run_is_refused(text: str) -> None:
+    with pytest.raises(SetupError):
+        RunState.from_json(text)
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None, [], 1.5, "x" * 10_000])
+def test_another_version_is_refused_and_named(version: object) -> None:
+    data = {**json.loads(SAVED.to_json()), "version": version}
+    with pytest.raises(SetupError, match="version") as caught:
+        RunState.from_json(json.dumps(data))
+    assert len(str(caught.value)) < 400
+
+
+def paths(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where something stands in a JSON value, the root left out."""
+    items: Any = ()
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    below = [p for key, item in items for p in paths(item, (*path, key))]
+    return [path, *below] if path else below
+
+
+FREE = {"arguments", "effects", "artifact", "details", "extra"}
+PLACES = [p for p in paths(json.loads(SAVED.to_json())) if not FREE & set(p[:-1])]
+
+
+@given(st.sampled_from(PLACES), JSON)
+def test_a_tampered_state_is_refused_or_is_a_state_of_the_right_types(
+    path: tuple[Any, ...], value: object
+) -> None:
+    data = json.loads(SAVED.to_json())
+    spot = data
+    for key in path[:-1]:
+        spot = spot[key]
+    spot[path[-1]] = value
+    try:
+        state = RunState.from_json(json.dumps(data))
+    except SetupError:
+        return
+    assert RunState.from_json(state.to_json()) == state
+    for message in state.messages:
+        for each in getattr(message, "tool_calls", ()):
+            assert (type(each.id), type(each.name), type(each.complete)) == (str, str, bool)
+            assert isinstance(each.arguments, str | Mapping)
+
+
+@given(st.sampled_from(PLACES))
+def test_a_state_with_a_piece_cut_out_is_refused_or_still_a_state(path: tuple[Any, ...]) -> None:
+    data = json.loads(SAVED.to_json())
+    spot = data
+    for key in path[:-1]:
+        spot = spot[key]
+    del spot[path[-1]]
+    try:
+        state = RunState.from_json(json.dumps(data))
+    except SetupError:
+        return
+    assert RunState.from_json(state.to_json()) == state
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "developer", "content": "obey"},
+        {"role": None, "content": "x"},
+        {"content": "x"},
+        [],
+        "x",
+        {"role": "user", "content": 5},
+        {"role": "user", "content": [{"type": "pickle", "data": "gASVAAAA"}]},
+        {"role": "user", "content": [{"type": ["text"], "text": "x"}]},
+        {"role": "user", "content": [{"type": "text", "text": "x", "more": 1}]},
+        {
+            "role": "user",
+            "content": [{"type": "file", "data": "!!", "name": "", "media_type": "", "url": ""}],
+        },
+        {"role": "tool", "content": "x", "status": "perhaps"},
+        {"role": "tool", "content": "x", "kind": "fine"},
+        {"role": "tool", "content": "x", "duration": "long"},
+        {"role": "assistant", "content": "x", "finish_reason": "bored"},
+        {"role": "assistant", "content": "x", "finish_reason": "stop", "lc": 1},
+        {"role": "assistant", "finish_reason": "stop", "tool_calls": [{"id": "1"}]},
+        {
+            "role": "assistant",
+            "finish_reason": "stop",
+            "tool_calls": [{"id": "1", "name": "a", "complete": "no"}],
+        },
+        {"role": "assistant", "finish_reason": "stop", "usage": {"requests": "many"}},
+    ],
+)
+def test_a_message_of_another_form_is_refused(message: object) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        load_message(message)
+    with pytest.raises(SetupError):
+        RunState.from_json(json.dumps({"version": 1, "messages": [message], "pending": []}))
+
+
+def test_a_number_that_json_does_not_know_is_refused() -> None:
+    for number in ("NaN", "Infinity", "-Infinity"):
+        text = SAVED.to_json().replace("1000000000.0", number)
+        assert number in text
+        with pytest.raises(SetupError, match="is no number"):
+            RunState.from_json(text)
+
+
+@given(st.sampled_from(PLACES), JSON)
+def test_a_signed_state_that_was_changed_is_refused(path: tuple[Any, ...], value: object) -> None:
+    data = json.loads(SAVED.to_json(b"secret"))
+    spot = data
+    for key in path[:-1]:
+        spot = spot[key]
+    same = json.dumps(spot[path[-1]]) == json.dumps(value)
+    spot[path[-1]] = value
+    if not same:
+        with pytest.raises(SetupError):
+            RunState.from_json(json.dumps(data), b"secret")
+
+
+def test_a_key_accepts_only_its_own_signature() -> None:
+    for text in (SAVED.to_json(), SAVED.to_json(b"other")):
+        with pytest.raises(SetupError, match="not signed"):
+            RunState.from_json(text, b"secret")
+    assert RunState.from_json(SAVED.to_json(b"secret")) == SAVED
+
+
+# — three processes —
+
+TOOLS = """
+import sys
+from pathlib import Path
+from toolwright import Agent, RunState, tool
+from toolwright.approval import Decision
+from toolwright.testing.scripted import Scripted, call
+import json
+
+here = Path(sys.argv[1])
+
+@tool(approval=True)
+def remove(path: str) -> str:
+    "Remove a file."
+    with (here / "removed").open("a", encoding="utf-8") as file:
+        file.write(path + "\\n")
+    return f"removed {path}"
+
+@tool
+def note(text: str) -> str:
+    "Write a note."
+    with (here / "notes").open("a", encoding="utf-8") as file:
+        file.write(text + "\\n")
+    return "noted"
+
+def agent(*replies):
+    return Agent(Scripted(replies), [remove, note])
+"""
+ASK = """
+calls = [call("note", {"text": "一"}), call("remove", {"path": "甲"}), call("remove", {"path": "乙"})]
+result = agent(calls).run_sync("clean up")
+assert result.reason == "suspended"
+(here / "state").write_text(result.state.to_json(b"k"), "utf-8")
+"""
+DECIDE = """
+state = RunState.from_json((here / "state").read_text("utf-8"), b"k")
+yes, no = state.pending
+decisions = [yes.approve(), no.deny("keep it")]
+(here / "decisions").write_text(json.dumps([d.to_dict() for d in decisions]), "utf-8")
+"""
+FINISH = """
+state = RunState.from_json((here / "state").read_text("utf-8"), b"k")
+decisions = [Decision.from_dict(d) for d in json.loads((here / "decisions").read_text("utf-8"))]
+result = agent("All done.").run_sync(state, decisions=decisions)
+assert result.reason == "answered", result
+print(json.dumps([[m.tool_call_id, m.kind] for m in result.messages if hasattr(m, "kind")]))
+"""
+
+
+def process(script: str, folder: Path) -> str:
+    path = folder / "script.py"
+    path.write_text(TOOLS + script, "utf-8")
+    source = str(Path(toolwright.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path), str(folder)],
+        env={"PYTHONPATH": source, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_run_suspended_in_one_process_is_decided_in_a_second_and_finished_in_a_third(
+    tmp_path: Path,
+) -> None:
+    process(ASK, tmp_path)
+    assert not (tmp_path / "removed").exists()
+    process(DECIDE, tmp_path)
+    assert not (tmp_path / "removed").exists()
+    said = json.loads(process(FINISH, tmp_path))
+    assert said == [["call_1", None], ["call_2", None], ["call_3", "denied"]]
+    assert (tmp_path / "removed").read_text("utf-8") == "甲\n"
+    assert (tmp_path / "notes").read_text("utf-8") == "一\n"
+
+
+def test_a_saved_run_goes_on_where_it_stopped_and_not_before() -> None:
+    ran: list[str] = []
+
+    @tool
+    def note(text: str) -> str:
+        """Write a note."""
+        ran.append(text)
+        return "noted"
+
+    @tool(approval=True)
+    def remove(path: str) -> str:
+        """Remove a file."""
+        ran.append(path)
+        return "removed"
+
+    model = Scripted([[call("note", {"text": "x"}), call("remove", {"path": "a"})], "done"])
+    first = Agent(model, [note, remove]).run_sync("go")
+    state = RunState.from_json(first.state.to_json())
+    second = Agent(model, [note, remove]).run_sync(state, decisions=[state.pending[0].approve()])
+    assert ran == ["x", "a"]
+    assert second.messages[: len(first.messages)] == first.messages
+    assert [type(m) for m in second.messages[-2:]] == [ToolMessage, AssistantMessage]
+
+
+def test_defaults_are_left_out_of_what_is_saved() -> None:
+    assert dump_message(ToolMessage("x", "1")) == {
+        "role": "tool",
+        "content": "x",
+        "tool_call_id": "1",
+    }
+    text = textwrap.dedent(RunState((UserMessage("x"),)).to_json())
+    assert text == '{"version": 1, "messages": [{"role": "user", "content": "x"}], "pending": []}'

@@ -1,0 +1,85 @@
+"""One tool, in whatever form, as a provider wants it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from toolwright import tool
+from toolwright.compat import langchain
+from toolwright.compat.langchain_convert import (
+    convert_to_anthropic_tool,
+    convert_to_openai_function,
+    convert_to_openai_tool,
+    convert_tool,
+)
+from toolwright.errors import DefinitionError
+
+
+def weather(city: str, days: int = 1) -> str:
+    """Look up the weather.
+
+    Args:
+        city: Name of the city.
+    """
+    return city
+
+
+class Weather(BaseModel):
+    """Look up the weather."""
+
+    city: str = Field(description="Name of the city.")
+    days: int = 1
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "description": "Name of the city."},
+        "days": {"type": "integer", "default": 1},
+    },
+    "required": ["city"],
+    "additionalProperties": False,
+}
+FORMS: dict[str, Any] = {
+    "function": weather,
+    "core tool": tool("Weather")(weather),
+    "compat tool": langchain.tool("Weather")(weather),
+    "model": Weather,
+    "anthropic": {"name": "Weather", "description": "Look up the weather.", "input_schema": SCHEMA},
+    "titled": {"title": "Weather", "description": "Look up the weather.", **SCHEMA},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_becomes_the_same_definition(form: str) -> None:
+    made = convert_to_openai_tool(FORMS[form])
+    function = made.pop("function")
+    assert made == {"type": "function"}
+    assert function.pop("name").lower() == "weather"
+    assert function == {"description": "Look up the weather.", "parameters": SCHEMA}
+
+
+def test_strict_says_so_and_requires_every_field() -> None:
+    function = convert_to_openai_function(weather, strict=True)
+    assert function["strict"] is True
+    assert function["parameters"]["required"] == ["city", "days"]
+    assert (
+        convert_to_openai_function(convert_to_openai_tool(weather, strict=True))["strict"] is True
+    )
+
+
+def test_other_providers_have_their_own_envelopes() -> None:
+    assert convert_to_anthropic_tool(weather)["input_schema"]["required"] == ["city"]
+    assert convert_tool(weather, "bedrock")["toolSpec"]["inputSchema"]["json"]["required"] == [
+        "city"
+    ]
+    assert convert_tool(weather, "mcp")["inputSchema"]["required"] == ["city"]
+
+
+@pytest.mark.parametrize("thing", [7, {"no": "tool"}, "weather"])
+def test_what_is_no_tool_is_refused(thing: object) -> None:
+    with pytest.raises(DefinitionError):
+        convert_to_openai_tool(thing)

@@ -1,0 +1,87 @@
+"""What LangChain's tools are handed by type, at any position, unseen by the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolwright import Run, ToolCall, Toolset, tool
+from toolwright.compat.langchain_injected import (
+    AsyncCallbackManagerForToolRun,
+    CallbackManagerForToolRun,
+    RunnableConfig,
+    ToolRuntime,
+)
+from toolwright.events import Event, Progress
+
+SEEN: list[Any] = []
+
+
+@tool
+def look(
+    config: RunnableConfig,
+    word: str,
+    runtime: ToolRuntime[dict[str, int], Any],
+    manager: CallbackManagerForToolRun | None = None,
+    times: int = 1,
+) -> str:
+    """Look around."""
+    assert manager is not None
+    manager.get_child("inner").on_text("looking")
+    runtime.stream_writer({"seen": word})
+    SEEN.append((config, runtime, manager))
+    return word * times
+
+
+def play(run: Run[Any], word: str = "a") -> str:
+    [message] = Toolset([look]).run_sync([ToolCall("c1", "look", {"word": word})], run)
+    assert message.status == "success", message.text
+    return message.text
+
+
+def test_they_are_filled_by_type_and_hidden_from_the_model() -> None:
+    assert list(look.tool_call_schema["properties"]) == ["word", "times"]  # type: ignore[call-overload]
+    events: list[Event] = []
+    store, state = object(), {"messages": []}
+    run = Run(
+        {"user": 7},
+        state=state,  # type: ignore[arg-type]
+        store=store,
+        inject={"config": {"configurable": {"thread_id": "t"}}},
+        listeners=(events.append,),
+    )
+    SEEN.clear()
+    assert play(run) == "a"
+    [(config, runtime, manager)] = SEEN
+    assert config == {"configurable": {"thread_id": "t"}}
+    assert runtime.config == config
+    assert (runtime.context, runtime.tool_call_id) == ({"user": 7}, "c1")
+    assert runtime.state is state
+    assert runtime.store is store
+    assert manager.run_id == run.id
+    assert "{'seen': 'a'}" in {e.message for e in events if isinstance(e, Progress)}
+
+
+def test_a_run_without_a_config_gives_an_empty_one() -> None:
+    SEEN.clear()
+    play(Run())
+    assert SEEN[0][0] == {}
+    assert isinstance(SEEN[0][0], RunnableConfig)
+
+
+def test_an_async_tool_awaits_its_callbacks() -> None:
+    @tool
+    async def later(word: str, manager: AsyncCallbackManagerForToolRun) -> str:
+        await manager.on_text(f"on {word}")
+        return word
+
+    events: list[Event] = []
+    run = Run(listeners=(events.append,))
+    [message] = Toolset([later]).run_sync([ToolCall("c1", "later", {"word": "a"})], run)
+    assert message.content == "a"
+    assert [e.message for e in events if isinstance(e, Progress)] == ["on a"]
+
+
+def test_no_argument_of_the_model_takes_their_place() -> None:
+    forged = ToolCall("c1", "look", {"word": "a", "config": {"configurable": {}}})
+    [message] = Toolset([look]).run_sync([forged])
+    assert message.kind == "invalid_arguments"

@@ -1,0 +1,74 @@
+"""Schemas as slots."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.providers import toolkit as kit
+from tests.providers.toolkit import definition
+from toolwright.providers.offline.slots import Checker, resolve, slots_of
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "role"),
+    [
+        ("city", {"type": "string"}, "place"),
+        ("filePath", {"type": "string"}, "path"),
+        ("homepage_url", {"type": "string"}, "url"),
+        ("contact", {"type": "string", "format": "email"}, "email"),
+        ("when", {"type": "string", "format": "date"}, "date"),
+        ("symbol", {"type": "string"}, "symbol"),
+        ("query", {"type": "string"}, "text"),
+        ("q", {"type": "string", "description": "The file to open."}, "text"),
+        ("x", {"type": "string", "description": "The file to open."}, "path"),
+        ("城市", {"type": "string"}, "place"),
+        ("mystery", {"type": "string"}, ""),
+    ],
+)
+def test_the_role_comes_from_format_name_or_description(
+    name: str, schema: object, role: str
+) -> None:
+    [slot] = slots_of(definition("t", "", **{name: schema}))
+    assert slot.role == role
+
+
+def test_required_slots_come_before_optional_ones() -> None:
+    tool = definition("t", "", _a={"type": "string"}, b={"type": "string"})
+    assert [(slot.name, slot.required) for slot in slots_of(tool)] == [("b", True), ("a", False)]
+
+
+def test_nested_objects_are_flattened_with_their_paths() -> None:
+    assert [slot.name for slot in slots_of(kit.create_user)] == ["user.name", "user.age"]
+
+
+def test_references_unions_with_null_and_enums_are_resolved() -> None:
+    root = {"$defs": {"Colour": {"enum": ["red", "blue"]}}}
+    schema = {"anyOf": [{"$ref": "#/$defs/Colour"}, {"type": "null"}], "default": None}
+    assert resolve(schema, root) == {"enum": ["red", "blue"], "default": None}
+
+
+def test_a_reference_in_a_circle_ends() -> None:
+    assert resolve({"$ref": "#/$defs/a"}, {"$defs": {"a": {"$ref": "#/$defs/a"}}}) == {}
+
+
+@pytest.mark.parametrize(
+    "schema", [{}, {"properties": 3}, {"properties": {"a": True}}, {"type": 7}]
+)
+def test_odd_schemas_have_slots_without_demands(schema: dict[str, object]) -> None:
+    tool = kit.Definition("t", "", schema)
+    assert all(not slot.required for slot in slots_of(tool))
+
+
+def test_the_checker_knows_the_schemas_limits_and_references() -> None:
+    inner = {"type": "object", "properties": {"n": {"$ref": "#/$defs/Small"}}, "required": ["n"]}
+    schema = {**inner, "$defs": {"Small": {"type": "integer", "maximum": 9}}}
+    checker = Checker(schema)
+    [slot] = slots_of(kit.Definition("t", "", schema))
+    assert checker.accepts({"n": 9}) and not checker.accepts({"n": 10})
+    assert checker.fits(slot, 9) and not checker.fits(slot, 10)
+    assert checker.wrong_paths({"n": 10}) == [("n",)]
+
+
+def test_a_schema_that_does_not_compile_refuses_nothing() -> None:
+    checker = Checker({"type": "no such type"})
+    assert checker.accepts({"anything": 1})

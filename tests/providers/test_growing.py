@@ -1,0 +1,88 @@
+"""What is kept of a transcript, and for how long."""
+
+from __future__ import annotations
+
+from toolwright.messages import Message, ToolMessage, UserMessage
+from toolwright.model import ModelRequest, Settings
+from toolwright.providers import growing
+from toolwright.providers.growing import Constant, Transcripts, append_json
+
+
+class Words:
+    """Keeps the texts it got."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.size = 0
+        self.late = False
+
+    def add(self, message: Message) -> None:
+        if isinstance(message, ToolMessage):
+            self.late = True
+            return
+        self.texts.append(str(message.content))
+        self.size += len(str(message.content))
+
+
+def test_a_transcript_that_goes_on_takes_in_what_is_new() -> None:
+    known: Transcripts[Words] = Transcripts()
+    messages: list[Message] = [UserMessage("a")]
+    first = known.of(messages, "k", Words)
+    messages.append(UserMessage("b"))
+    assert known.of(messages, "k", Words) is first
+    assert first.texts == ["a", "b"]
+    assert known.of(list(messages), "k", Words) is first
+
+
+def test_another_transcript_starts_anew() -> None:
+    known: Transcripts[Words] = Transcripts()
+    messages: list[Message] = [UserMessage("a"), UserMessage("b")]
+    first = known.of(messages, "k", Words)
+    for other, key in (
+        ([UserMessage("a"), messages[1]], "k"),
+        (messages[:1], "k"),
+        (messages, "other"),
+    ):
+        made = known.of(other, key, Words)
+        assert made is not first
+        assert made.texts == [message.content for message in other]
+    assert known.of(messages, "k", Words).texts == ["a", "b"]
+
+
+def test_what_came_late_is_made_anew_in_order() -> None:
+    known: Transcripts[Words] = Transcripts()
+    messages: list[Message] = [UserMessage("a"), ToolMessage("?", "x")]
+    assert known.of(messages, "k", Words).texts == ["a"]
+    messages.append(UserMessage("b"))
+    again = known.of(messages, "k", Words)
+    assert (again.texts, again.late) == (["a", "b"], False)
+
+
+def test_only_so_many_and_so_large_transcripts_are_remembered() -> None:
+    known: Transcripts[Words] = Transcripts()
+    large = "x" * (growing.MAX_BYTES // 4)
+    for _ in range(10):
+        known.of([UserMessage(large)], "k", Words)
+    assert len(known) == 5  # four are the most that is allowed beside the latest
+    small: Transcripts[Words] = Transcripts()
+    for _ in range(3 * growing.MAX_TRANSCRIPTS):
+        small.of([], "k", Words)
+    assert len(small) == growing.MAX_TRANSCRIPTS
+
+
+def test_what_depends_on_tools_and_settings_is_made_when_they_change() -> None:
+    made: list[ModelRequest] = []
+    constant = Constant(lambda request: made.append(request) or len(made))
+    settings = Settings(extra={"a": 1})
+    for _ in range(3):
+        assert constant.of(ModelRequest([], (), settings)) == 1
+    assert constant.of(ModelRequest([], (), Settings(extra={"a": 2}))) == 2
+    assert constant.of(ModelRequest([UserMessage("x")], (), Settings(extra={"a": 2}))) == 2
+
+
+def test_items_of_a_list_are_written_behind_each_other() -> None:
+    buffer = bytearray()
+    append_json(buffer, [{"a": "東"}])
+    append_json(buffer, [])
+    append_json(buffer, [{"b": 1}, {}])
+    assert buffer.decode() == '{"a":"東"},{"b":1},{}'
