@@ -156,13 +156,19 @@ class Ended:
 
 _BYTECODE = tempfile.TemporaryDirectory(prefix="toolwright-bytecode-")
 atexit.register(_BYTECODE.cleanup)
-_UNWANTED = ("NO_COLOR", "CI", "COLUMNS", "TOOLWRIGHT_MODEL", "PYTHONDONTWRITEBYTECODE")
+_STATES = tempfile.TemporaryDirectory(prefix="toolwright-states-")
+atexit.register(_STATES.cleanup)
+_UNWANTED = (
+    *("NO_COLOR", "CI", "COLUMNS", "TOOLWRIGHT_MODEL", "PYTHONDONTWRITEBYTECODE"),
+    *("EDITOR", "VISUAL"),
+)
 
 
 def environment(**changes: str) -> dict[str, str]:
     """This process's environment without what changes the look of things; quick to start in."""
     kept = {key: value for key, value in os.environ.items() if key not in _UNWANTED}
-    return {**kept, "TERM": "xterm-256color", "PYTHONPYCACHEPREFIX": _BYTECODE.name, **changes}
+    folders = {"PYTHONPYCACHEPREFIX": _BYTECODE.name, "XDG_STATE_HOME": _STATES.name}
+    return {**kept, "TERM": "xterm-256color", **folders, **changes}
 
 
 def toolwright(
@@ -238,6 +244,14 @@ class Terminal:
                 self._bytes += piece
                 self.screen = self._bytes.decode("utf-8", "replace")
         return self.screen
+
+    def type(self, text: str) -> None:
+        """Type keys."""
+        os.write(self._master, text.encode())
+
+    def echoes(self) -> bool:
+        """Whether the terminal shows what is typed, as it did before the command."""
+        return bool(termios.tcgetattr(self._master)[3] & termios.ECHO)
 
     def interrupt(self, number: int) -> None:
         """Send a signal."""

@@ -30,12 +30,19 @@ FIVE = [
 ]
 
 
+MADE_UP = (
+    "weather: made up by a server on this machine, because the offline model promises no network; "
+    "-m another model asks the real service\n"
+)
+
+
+@pytest.mark.parametrize("target", ["demo", "builtin"])
 @pytest.mark.parametrize(("prompt", "calls", "said"), FIVE)
 def test_the_offline_model_answers_with_real_calls(
-    prompt: str, calls: list[tuple[str, str, str]], said: list[str], here: Here
+    prompt: str, calls: list[tuple[str, str, str]], said: list[str], target: str, here: Here
 ) -> None:
     Path("README.md").write_text("one\ntwo\nthree\n")  # in the user's folder, where `here` is
-    ended = here("run", prompt, "-t", "demo", "-m", "offline", "--json")
+    ended = here("run", prompt, "-t", target, "-m", "offline", "--json")
     events = [json.loads(line) for line in ended.out.splitlines()]
     made = [e["call"] for e in events if e["type"] == "tool_call"]
     assert ended.code == 0
@@ -45,6 +52,26 @@ def test_the_offline_model_answers_with_real_calls(
     assert all(e["message"]["status"] == "success" for e in events if e["type"] == "tool_result")
     replies = [e["message"] for e in events if e["type"] == "reply"]
     assert all(word in replies[-1]["content"] for word in said)
+
+
+@pytest.mark.parametrize("target", ["builtin", "weather", "builtin:weather"])
+def test_weather_for_the_offline_model_is_made_up_and_said_to_be(target: str, here: Here) -> None:
+    ended = here("run", "weather in Paris", "-t", target)
+    assert ended.code == 0
+    assert ended.err.count(MADE_UP) == 1
+    assert "16.5" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("target", "model"),
+    [("calculator", "offline"), ("demo", "offline"), ("weather", "models.py:hostile")],
+)
+def test_nothing_is_said_of_weather_that_is_not_replaced(
+    target: str, model: str, folder: Path
+) -> None:
+    ended = toolwright("run", "1 + 1", "-t", target, "-m", model, cwd=folder)
+    assert ended.code == 0
+    assert "made up" not in ended.err
 
 
 def test_an_answer_goes_to_stdout_and_the_rest_to_stderr(folder: Path) -> None:
@@ -111,9 +138,8 @@ def test_a_call_that_waits_for_approval_suspends_the_run(here: Here) -> None:
     ended = here("run", "hi", "-t", "tools.py", "-m", "models.py:asking")
     assert (ended.code, ended.out) == (75, "")
     assert 'waits   remove(path="猫.txt")  for approval: the tool always asks' in ended.err
-    assert (
-        'remove waits for approval (the tool always asks):\n{\n  "path": "猫.txt"\n}' in ended.err
-    )
+    assert "remove waits for approval (the tool always asks):\n" in ended.err
+    assert '\n{\n  "path": "猫.txt"\n}\n' in ended.err
     assert "done    echo" in ended.err
 
 

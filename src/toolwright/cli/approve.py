@@ -25,7 +25,7 @@ from toolwright.cli.keys import POSSIBLE, Gone, Keyboard
 from toolwright.cli.terminal import BOLD, CYAN, DIM, RED, YELLOW, output_held, styled
 from toolwright.cli.text import chopped, visible_json, visible_line
 from toolwright.effects import UNKNOWN
-from toolwright.errors import CallError
+from toolwright.errors import CallError, InvalidArguments
 from toolwright.messages import ToolCall
 
 Arguments: TypeAlias = Mapping[str, object]
@@ -187,7 +187,7 @@ class Question:
             self._say("\nnobody answered in time: refused", YELLOW)
             return self._ticket.deny("nobody answered in time")
         except Gone:
-            self._say("\nnobody answers any more: refused", YELLOW)
+            self._say("")
             return self._ticket.deny("nobody answered")
 
     def _decision(self, key: str) -> Decision | None:
@@ -195,7 +195,7 @@ class Question:
             self._say("stop")
             return None
         if key == "n":
-            self._write("no. Why? (a sentence for the model, or Enter) ")
+            self._write("no\nWhy? (for the model; Enter for no reason) ")
             return self._ticket.deny(self._keyboard.line())
         self._say("yes", BOLD)
         return self._ticket.edit(self._arguments) if self._edited else self._ticket.approve()
@@ -222,7 +222,7 @@ class Question:
     def _lines(self, columns: int) -> list[str]:
         ticket = self._ticket
         name = visible_line(ticket.tool)
-        head = f"{name} asks: {visible_line(ticket.reason)}"
+        head = f"{name} needs your approval ({visible_line(ticket.reason)})"
         if self._edited:
             head = f"{name} as you edited it"
         lines = [self._styled(line, f"{BOLD};{YELLOW}") for line in chopped(head, columns)]
@@ -275,8 +275,10 @@ class Question:
                 arguments = self._check(self._ticket, edited)
                 self._edited = self._edited or arguments != self._ticket.arguments
                 self._arguments = arguments
+        except InvalidArguments as error:
+            self._say("\n".join(["not changed:", *map(visible_line, map(str, error.errors))]), RED)
         except (OSError, ValueError, CallError) as error:
-            self._say(f"not changed: {_escaped_lines(str(error))}", RED)
+            self._say(f"not changed: {visible_line(str(error))}", RED)
 
     def _changed(self) -> str:
         editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
@@ -284,12 +286,8 @@ class Question:
             self._say("edit")
             text = visible_json(dict(self._arguments))
             return self._keyboard.edited(text, editor, self._screen.fileno())
-        self._write("edit. The arguments as one line of JSON (Enter alone leaves them):\n")
+        self._write("edit\nThe arguments as one line of JSON (Enter alone leaves them):\n")
         return self._keyboard.line()
-
-
-def _escaped_lines(text: str) -> str:
-    return "\n".join(map(visible_line, text.splitlines()))
 
 
 def _size(screen: TextIO) -> tuple[int, int]:

@@ -210,8 +210,8 @@ def signature(call: ToolCall, width: int = 60) -> str:
         inside = arguments
     else:
         inside = ", ".join(f"{key}={compact(value)}" for key, value in arguments.items())
-    name = one_line(call.name)
-    return f"{name}({fit(one_line(inside), max(width - cells(name) - 2, 8))})"
+    name = visible_line(call.name)
+    return f"{name}({fit(visible_line(inside), max(width - cells(name) - 2, 8))})"
 
 
 def compact(value: object) -> str:
