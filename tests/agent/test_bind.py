@@ -44,12 +44,22 @@ def test_the_model_is_told_of_the_tools_and_of_how_to_choose() -> None:
     [request] = model.requests
     assert [item.name for item in request.tools] == ["add", "subtract"]
     settings = request.settings
-    assert (settings.tool_choice, settings.strict, settings.parallel_tool_calls) == ("add", True, False)
+    assert (settings.tool_choice, settings.strict, settings.parallel_tool_calls) == (
+        "add",
+        True,
+        False,
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "sent"),
-    [(None, None), ("auto", "auto"), ("none", "none"), ("required", "required"), ("any", "required")],
+    [
+        (None, None),
+        ("auto", "auto"),
+        ("none", "none"),
+        ("required", "required"),
+        ("any", "required"),
+    ],
 )
 def test_words_for_the_choice_are_passed_on_and_any_means_required(
     given: str | None, sent: str | None
@@ -85,7 +95,10 @@ def test_deltas_come_as_they_are_and_are_put_together() -> None:
 
     assert run(main) == deltas
     reply = run(lambda: Scripted([deltas]).bind_tools([add]).ainvoke("go"))
-    assert (reply.text, reply.tool_calls) == ("let me see", (ToolCall("c1", "add", '{"a": 1, "b": 2}'),))
+    assert (reply.text, reply.tool_calls) == (
+        "let me see",
+        (ToolCall("c1", "add", '{"a": 1, "b": 2}'),),
+    )
 
 
 @pytest.mark.parametrize("reason", ["length", "error", "incomplete", "refusal"])

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from tests.waiting import run
-from toolwright import Agent, Run, RunState, ToolCall, ToolContext, ToolMessage, Toolset, UserMessage, tool
+from toolwright import (
+    Agent,
+    Run,
+    RunState,
+    ToolCall,
+    ToolContext,
+    ToolMessage,
+    Toolset,
+    UserMessage,
+    tool,
+)
 from toolwright.call.offer import SEARCH, Offer
 from toolwright.define.tool import AnyTool
 from toolwright.errors import DuplicateToolError
@@ -145,7 +155,15 @@ def test_a_search_finds_a_bounded_number_of_tools(limit: int, count: int) -> Non
 
 
 def test_a_transcript_with_a_strange_search_result_harms_nobody() -> None:
-    texts = ["", "no JSON", "5", '["x"]', '[{"id": 1}]', '[{"name": "gone"}]', '[{"name": "weather"}]']
+    texts = [
+        "",
+        "no JSON",
+        "5",
+        '["x"]',
+        '[{"id": 1}]',
+        '[{"name": "gone"}]',
+        '[{"name": "weather"}]',
+    ]
     messages = [ToolMessage(text, "1", SEARCH) for text in texts]
     offer = Offer(Toolset([weather]), Run(state={"messages": messages}), True)
     assert offered(offer) == [SEARCH, "weather"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolwright import Agent, Run, Rules, SetupError, ToolMessage, Toolset, tool
+from toolwright import Agent, Rules, Run, SetupError, ToolMessage, Toolset, tool
 from toolwright.call.provider import ToolProvider, fixed, is_provider
 from toolwright.define.tool import AnyTool
 from toolwright.errors import DuplicateToolError
