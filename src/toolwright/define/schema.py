@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import json
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -104,16 +103,18 @@ def from_parameters(
         _advertise_default(title, schema, keys.get(name, name), field)
     schema.pop("title", None)
     factories = {name: field.factory for name, field in given.items() if field.factory}
-    fill = _filler(factories) if factories else None
+    fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
     made = _arguments(title, schema, adapter.validator.validate_json, fill, extra)
     return replace(made, keys=keys) if keys else made
 
 
-def _filler(factories: Mapping[str, Callable[[], object]]) -> Callable[[Values], None]:
+def _filler(
+    factories: Mapping[str, Callable[[Values], object]], defaults: Mapping[str, object]
+) -> Callable[[Values], None]:
     def fill(values: Values) -> None:
         for name, factory in factories.items():
             if name not in values:
-                values[name] = factory()
+                values[name] = factory({**defaults, **values})
 
     return fill
 
@@ -225,7 +226,7 @@ class _Field:
 
     annotation: Any
     default: object
-    factory: Callable[[], object] | None
+    factory: Callable[[Values], object] | None
     infos: tuple[FieldInfo, ...]
 
 
@@ -241,13 +242,12 @@ def _field(parameter: Parameter, docs: Mapping[str, str]) -> _Field:
         if info.default is not PydanticUndefined and info.default is not ...:
             default, factory = info.default, _constant(info.default)
         elif info.default_factory is not None:
-            default, factory = MADE, typing.cast("Callable[[], object]", info.default_factory)
-    if parameter.kind is VAR_POSITIONAL:
-        made: Any = annotation
-        annotation, default = list[made], []
+            default, factory = MADE, _factory(info)
     for item in metadata:
         plain = _without_default(item) if isinstance(item, FieldInfo) else item
         annotation = Annotated[annotation, plain]
+    if parameter.kind is VAR_POSITIONAL:  # each value must fit, not the list of them
+        annotation, default = list[annotation], []  # type: ignore[valid-type]
     text = _described(metadata, infos, docs.get(parameter.name))
     if text:
         annotation = Annotated[annotation, FieldInfo(description=text)]
@@ -271,8 +271,13 @@ def _split(annotation: object) -> tuple[Any, list[Any]]:
     return annotation, []
 
 
-def _constant(value: object) -> Callable[[], object]:
-    return lambda: copy.copy(value)
+def _constant(value: object) -> Callable[[Values], object]:
+    return lambda _: copy.copy(value)
+
+
+def _factory(info: FieldInfo) -> Callable[[Values], object]:
+    make: Any = info.default_factory
+    return make if info.default_factory_takes_validated_data else lambda _: make()
 
 
 def _without_default(info: FieldInfo) -> FieldInfo:
