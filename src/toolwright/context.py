@@ -10,7 +10,7 @@ from asyncio.events import _get_running_loop
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
 from time import perf_counter, time
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from toolwright.approval import Approver, Decision
 from toolwright.errors import Cancelled
@@ -19,6 +19,7 @@ from toolwright.messages import ToolCall, Usage
 from toolwright.record import NOTHING
 
 C = TypeVar("C")
+T = TypeVar("T")
 Listener = Callable[[Event], None]
 
 log = logging.getLogger("toolwright")
@@ -80,6 +81,18 @@ class CancelToken:
             raise Cancelled(f"The call was cancelled{': ' + self.reason if self.reason else ''}.")
 
 
+class Masks(Protocol):
+    """What hides secrets in what a run tells."""
+
+    def event(self, event: Event) -> Event:
+        """The event as listeners may see it."""
+        ...
+
+    def deep(self, value: T) -> T:
+        """Anything else without them."""
+        ...
+
+
 class Run(Generic[C]):
     """What all calls of one run share.
 
@@ -96,6 +109,7 @@ class Run(Generic[C]):
 
     Attributes:
         notes: What steps remember during the run, each under itself.
+        mask: Hides secrets in events and failures; None as long as no tool has any.
     """
 
     __slots__ = (
@@ -108,6 +122,7 @@ class Run(Generic[C]):
         "id",
         "inject",
         "listeners",
+        "mask",
         "notes",
         "seq",
         "state",
@@ -140,6 +155,7 @@ class Run(Generic[C]):
         self.seq = 0
         self.approver = approver
         self.notes: dict[object, object] = {}
+        self.mask: Masks | None = None
         self.decisions: dict[tuple[str, str], Decision] = {}
         self.suspends = False
         self.failures: dict[tuple[str, str], tuple[str, int]] = {}
@@ -151,6 +167,8 @@ class Run(Generic[C]):
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener; none of them can break the run."""
+        if self.mask is not None:
+            event = self.mask.event(event)
         for listener in self.listeners:
             try:
                 listener(event)

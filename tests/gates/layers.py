@@ -17,6 +17,7 @@ from tests.gates.sources import PACKAGE, Module
 CHAPTERS: dict[str, tuple[str, ...]] = {
     "words": (
         "record",
+        "redact",
         "approval",
         "errors",
         "content",
@@ -32,6 +33,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "inject",
         "signature",
         "subschemas",
+        "secret",
         "phrase",
         "explain",
         "modern",
@@ -67,6 +69,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "parse",
         "coerce",
         "validate",
+        "mask",
         "rules",
         "approve",
         "limit",

@@ -69,6 +69,8 @@ async def run_call(
         message = render(prepared, value, perf_counter() - started)
     except BaseException as error:
         message = failed(call, tool, error, perf_counter() - started)
+        if run.mask is not None:
+            message = run.mask.deep(message)
         fatal = _fatal(error)
     if context is not None:
         context.end()

@@ -31,6 +31,7 @@ from typing_extensions import TypedDict
 from toolwright.define.canonical import renamed
 from toolwright.define.explain import invalid_arguments, pydantic_errors, unknown_key
 from toolwright.define.modern import modern
+from toolwright.define.secret import Mask, mask_of
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
 from toolwright.define.subschemas import resolve
 from toolwright.errors import DefinitionError, FieldError
@@ -54,6 +55,7 @@ class Arguments:
         loose: Whether some value has no type, so that an overflowing number could slip through.
         fill: Adds what the text left out and the function does not default itself.
         keys: What the model calls those parameters that it knows under another name.
+        mask: Hides the secrets among them, if there are any.
     """
 
     schema: Mapping[str, object]
@@ -62,6 +64,7 @@ class Arguments:
     loose: bool
     fill: Callable[[Values], None] | None = None
     keys: Mapping[str, Any] = NOTHING
+    mask: Mask | None = None
 
 
 class _Schema(GenerateJsonSchema):
@@ -191,7 +194,7 @@ def _arguments(
             raise invalid_arguments(title, unknown)
         return values
 
-    return Arguments(schema, validate, check, _is_loose(schema), fill)
+    return Arguments(schema, validate, check, _is_loose(schema), fill, mask=mask_of(schema))
 
 
 def _unknown(
