@@ -200,6 +200,18 @@ def test_the_screen_stands_still_while_somebody_is_asked(asker: Path) -> None:
     assert '✓ write(text="猫")' in after
 
 
+def test_output_that_imitates_the_question_gets_no_approval(asker: Path) -> None:
+    terminal = at_terminal(asker, *words("fake"))
+    terminal.until(lambda screen: "Run it?  y n refuse" in screen)
+    terminal.type("y")
+    asked(terminal)
+    terminal.until(lambda _: False, 0.5)
+    assert written(asker) == []
+    terminal.type("q")
+    assert terminal.end().code == 130
+    assert written(asker) == []
+
+
 def test_nobody_answering_in_time_is_a_refusal(asker: Path) -> None:
     ended = at_terminal(asker, *words("one", "--answer-within", "1")).end()
     assert ended.code == 0

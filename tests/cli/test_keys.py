@@ -60,14 +60,20 @@ def test_what_was_typed_before_is_forgotten(pair: Pair) -> None:
             keyboard.key()
 
 
+def _type_a_line(master: int, slave: int) -> None:
+    until_sync(lambda: echoes(slave))
+    os.write(master, "nox\x7f, 不行\n".encode())
+
+
 def test_a_line_is_edited_by_the_terminal(pair: Pair) -> None:
     master, slave = pair
     with Keyboard(slave).open() as keyboard:
         keyboard.forget()
         assert not echoes(slave)
-        os.write(master, "nox\x7f, 不行\n".encode())
+        typist = threading.Thread(target=_type_a_line, args=(master, slave))
+        typist.start()
         assert keyboard.line() == "no, 不行"
-        assert echoes(slave)
+        typist.join()
 
 
 def test_the_terminal_is_as_it_was_whatever_happens(pair: Pair) -> None:
