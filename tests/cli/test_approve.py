@@ -45,9 +45,10 @@ def test_y_alone_lets_the_call_run(asker: Path) -> None:
     assert "Run it?  y once   n refuse   e edit   q stop the run  yes\n" in readable(ended.err)
 
 
-def test_what_was_typed_before_the_question_answers_nothing(asker: Path) -> None:
+@pytest.mark.parametrize("early", ["y", "y\n", "y\ny\nyyyy"])
+def test_what_was_typed_before_the_question_answers_nothing(asker: Path, early: str) -> None:
     terminal = at_terminal(asker, *words("one"))
-    terminal.type("y\ny\nyyyy")
+    terminal.type(early)
     asked(terminal)
     terminal.until(lambda _: False, 1.0)
     assert written(asker) == []
@@ -99,7 +100,7 @@ def test_a_long_call_is_seen_to_its_end_before_it_can_be_approved(asker: Path) -
     assert "rm -rf" not in first
     assert KEYS in first  # which stops here, too
     terminal.type("y")
-    terminal.until(lambda screen: "see its end first" in screen)
+    assert "see its end first" in terminal.until(lambda screen: "its end first" in screen)
     assert KEYS not in terminal.screen.partition("see its end first")[2]
     for page in range(2, 9):
         terminal.type(" ")
