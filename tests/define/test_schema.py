@@ -303,7 +303,7 @@ def test_an_absent_value_leaves_the_functions_own_default() -> None:
         b: list[int] = [1],  # noqa: B006 - what some people write
         c: int = Field(default=3, ge=1),
         d: Annotated[int, Field(default=4)] = ...,  # type: ignore[assignment]
-        e: list[int] = Field(default_factory=lambda: [5]),
+        e: list[int] = Field(default_factory=lambda: [5]),  # noqa: B008 - how pydantic's users write
         f: Annotated[list[int], Field(default=[6])] = ...,  # type: ignore[assignment]
         g: Colour = Colour.RED,
         h: float = math.inf,
@@ -326,7 +326,7 @@ def test_an_absent_value_leaves_the_functions_own_default() -> None:
 
 
 def test_a_default_without_json_form_is_refused_when_the_tool_is_defined() -> None:
-    with pytest.raises(DefinitionError, match="takes: the default of parameter 'x' .* use None"):
+    with pytest.raises(DefinitionError, match=r"takes: the default of parameter 'x' .* use None"):
         takes(int, object())
 
 
@@ -335,11 +335,11 @@ def test_a_default_without_json_form_is_refused_when_the_tool_is_defined() -> No
 
 def test_every_legal_parameter_name_works_even_those_that_pydantic_uses_itself() -> None:
     @tool
-    def names(model_config: int, json: str, schema: str, _x: int, __y: int, 城市: str) -> Any:
+    def names(model_config: int, json: str, schema: str, _x: int, y_: int, 城市: str) -> Any:
         """Use unusual names."""
-        return model_config, json, schema, _x, __y, 城市
+        return model_config, json, schema, _x, y_, 城市
 
-    given = {"model_config": 1, "json": "j", "schema": "s", "_x": 2, "__y": 3, "城市": "北京"}
+    given = {"model_config": 1, "json": "j", "schema": "s", "_x": 2, "y_": 3, "城市": "北京"}
     assert names.invoke(given) == (1, "j", "s", 2, 3, "北京")
 
 
@@ -349,7 +349,7 @@ def test_every_legal_parameter_name_works_even_those_that_pydantic_uses_itself()
         Field(alias="from"),
         Field(validation_alias="from"),
         Field(validation_alias=AliasChoices("from", "source")),
-    ],  # fmt: skip
+    ],
 )
 def test_an_alias_is_what_the_model_sees_and_sends(alias: Any) -> None:
     got: list[object] = []
@@ -466,7 +466,7 @@ def test_an_old_typed_dict_where_it_cannot_be_replaced_is_refused_with_the_fix()
         address: Address
 
     if sys.version_info < (3, 12):
-        with pytest.raises(DefinitionError, match="'x'.*typing_extensions"):
+        with pytest.raises(DefinitionError, match=r"'x'.*typing_extensions"):
             takes(Holds)
     else:
         takes(Holds)[0].invoke({"x": {"address": {"street": "s"}}})
@@ -546,7 +546,7 @@ def functions(draw: st.DrawFn) -> tuple[Any, dict[str, Any], Any]:
 
 
 @given(functions(), st.booleans())
-@settings(max_examples=250, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=1500, suppress_health_check=[HealthCheck.filter_too_much])
 def test_a_function_of_any_shape_receives_exactly_what_was_sent(
     case: tuple[Any, dict[str, Any], Any], as_text: bool
 ) -> None:
@@ -554,12 +554,7 @@ def test_a_function_of_any_shape_receives_exactly_what_was_sent(
     made = tool("made", description="Return the arguments.")(function)
     got = made.invoke(json.dumps(given) if as_text else given)
     assert got == expected
-    assert [type(value) for value in got] == [type(value) for value in expected] or _numbers(got)
-
-
-def _numbers(values: tuple[object, ...]) -> bool:
-    """JSON has one kind of number: 1.0 may be sent as 1."""
-    return any(isinstance(value, float) for value in values)
+    assert [type(value) for value in got] == [type(value) for value in expected]
 
 
 @given(functions(), st.data())

@@ -205,16 +205,13 @@ def _plain(value: object, depth: int = DEPTH) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if not depth:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    if not depth or not isinstance(value, Mapping | list | tuple):
         return None
     if isinstance(value, Mapping):
         return {str(key): _plain(item, depth - 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, depth - 1) for item in value]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [f.name for f in dataclasses.fields(value)]
-        return {name: _plain(getattr(value, name), depth - 1) for name in names}
-    return None
+    return [_plain(item, depth - 1) for item in value]
 
 
 # — in —

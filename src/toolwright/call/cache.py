@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from time import monotonic
@@ -17,7 +18,8 @@ from typing import Any, Literal, TypeAlias
 from toolwright.call.lock import resource_keys
 from toolwright.call.validate import as_json
 from toolwright.context import ToolContext
-from toolwright.define.tool import Place, Prepared, Proceed
+from toolwright.define.tool import AnyTool, Place, Prepared, Proceed
+from toolwright.errors import SetupError
 from toolwright.record import record
 
 Scope: TypeAlias = Literal["run", "process"] | Callable[[ToolContext[Any]], Hashable]
@@ -26,9 +28,35 @@ Scope: TypeAlias = Literal["run", "process"] | Callable[[ToolContext[Any]], Hash
 
 @record
 class _Kept:
+    """One result.
+
+    Args:
+        value: A copy nobody else holds.
+        expires: When it is no longer good, on the monotonic clock.
+        resources: What was read for it.
+        function: The body, kept alive so that no other can take its `id` in the key.
+    """
+
     value: object
     expires: float
     resources: frozenset[str]
+    function: object
+
+
+class _Flight:
+    """A body that runs, and those who wait for its result.
+
+    Attributes:
+        landed: Resolved when it has ended: True if who waits should look, or take over.
+        stale: Something it reads was written meanwhile, so its result is not kept.
+    """
+
+    __slots__ = ("landed", "resources", "stale")
+
+    def __init__(self, resources: frozenset[str]) -> None:
+        self.landed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.resources = resources
+        self.stale = False
 
 
 class Cache:
@@ -41,53 +69,47 @@ class Cache:
         ttl: Seconds a result is good for.
         size: Results kept; the least recently used go first.
         scope: Who shares them.
+
+    Raises:
+        SetupError: for numbers that make no cache; and when it is registered with a tool of which
+            it is not known what it reads or writes.
     """
 
     place: Place = "cache"
 
     def __init__(self, ttl: float = 60.0, size: int = 1000, scope: Scope = "run") -> None:
+        if not (ttl > 0 and size > 0):
+            raise SetupError(f"Cache(ttl={ttl}, size={size}) would keep nothing")
+        if not (scope in ("run", "process") or callable(scope)):
+            raise SetupError(f"Cache: scope is 'run', 'process' or a function, not {scope!r}")
         self.ttl = ttl
         self.size = size
         self.scope = scope
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
-        self._running: dict[Hashable, asyncio.Future[None]] = {}
+        self._flights: dict[Hashable, _Flight] = {}
+        self._lock = threading.Lock()
 
-    def key(self, prepared: Prepared, context: ToolContext[Any]) -> Hashable:
-        """What tells this call from others: who shares it, the tool, its canonical arguments."""
-        tool = prepared.tool
-        scope: Hashable = "process"
-        if self.scope == "run":
-            scope = context.run.id
-        elif callable(self.scope):
-            scope = self.scope(context)
-        arguments = json.dumps(as_json(prepared), sort_keys=True)
-        return scope, tool.name, id(tool.function), arguments
+    def check_tool(self, tool: AnyTool) -> None:
+        """See that the tool says enough about itself to be cached, or to make results stale.
 
-    def get(self, key: Hashable) -> _Kept | None:
-        """A result that is still good."""
-        kept = self._kept.get(key)
-        if kept is None:
-            return None
-        if monotonic() >= kept.expires:
-            del self._kept[key]
-            return None
-        self._kept.move_to_end(key)
-        return kept
-
-    def put(self, key: Hashable, value: object, resources: frozenset[str]) -> None:
-        """Keep a result; a copy, so that nobody changes it."""
-        try:
-            kept = _Kept(copy.deepcopy(value), monotonic() + self.ttl, resources)
-        except Exception:  # what cannot be copied cannot be shared
-            return
-        self._kept[key] = kept
-        while len(self._kept) > self.size:
-            self._kept.popitem(last=False)
-
-    def forget(self, resources: frozenset[str]) -> None:
-        """Drop what was read from any of these."""
-        for key in [key for key, kept in self._kept.items() if kept.resources & resources]:
-            del self._kept[key]
+        Raises:
+            SetupError: naming the tool and the fix.
+        """
+        effects = tool.effects
+        if effects.writes and not effects.resources:
+            raise SetupError(
+                f"{tool.name}: a Cache stands around it, but it does not say what it touches. If "
+                "it only reads, give @tool(effects=Effects(read_only=True)); if it writes, name "
+                'what, Effects(resources=("file:{path}",)), and what was read from there is '
+                "forgotten"
+            )
+        if self.scope == "process" and not effects.writes and tool.injected:
+            names = ", ".join(parameter.name for parameter in tool.injected)
+            raise SetupError(
+                f"{tool.name}: its result may depend on what is injected ({names}), so it cannot "
+                "be shared by everybody; say who shares it: Cache(scope=lambda context: ...), or "
+                "Cache(scope='run')"
+            )
 
     async def __call__(
         self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
@@ -101,22 +123,86 @@ class Cache:
                 self.forget(resources)
         key = self.key(prepared, context)
         while True:
-            if kept := self.get(key):
+            kept, flight = self._look(key, resources)
+            if kept is not None:
                 return copy.deepcopy(kept.value)
-            running = self._running.get(key)
-            if running is None or running.get_loop() is not asyncio.get_running_loop():
-                return await self._make(key, prepared, proceed, resources)
-            await asyncio.shield(running)
+            if flight is None:
+                return await self._lead(key, prepared, proceed)
+            if not await asyncio.shield(flight.landed):
+                return await proceed(prepared)
 
-    async def _make(
-        self, key: Hashable, prepared: Prepared, proceed: Proceed, resources: frozenset[str]
-    ) -> object:
-        running: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._running[key] = running
+    def key(self, prepared: Prepared, context: ToolContext[Any]) -> Hashable:
+        """What tells this call from others: who shares it, the tool, its canonical arguments.
+
+        Raises:
+            SetupError: the scope function gave something that cannot be a key.
+        """
+        tool = prepared.tool
+        scope: Hashable = ("run", context.run.id) if self.scope == "run" else "process"
+        if callable(self.scope):
+            scope = ("own", self.scope(context))
+            try:
+                hash(scope)
+            except TypeError as error:
+                raise SetupError(
+                    f"{tool.name}: the scope of its Cache gave something that cannot be a key "
+                    f"({error}); give a text, a number or a tuple of these"
+                ) from None
+        arguments = json.dumps(as_json(prepared), sort_keys=True)
+        return scope, tool.name, id(tool.function), arguments
+
+    def forget(self, resources: frozenset[str]) -> None:
+        """Drop what was read from any of these, and what is being read."""
+        with self._lock:
+            for flight in self._flights.values():
+                flight.stale = flight.stale or bool(flight.resources & resources)
+            for key in [key for key, kept in self._kept.items() if kept.resources & resources]:
+                del self._kept[key]
+
+    def _look(
+        self, key: Hashable, resources: frozenset[str]
+    ) -> tuple[_Kept | None, _Flight | None]:
+        """What there is of a result; if there is nothing, the caller's own flight begins."""
+        loop = id(asyncio.get_running_loop())
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is not None and monotonic() < kept.expires:
+                self._kept.move_to_end(key)
+                return kept, None
+            self._kept.pop(key, None)
+            flight = self._flights.get((loop, key))
+            if flight is None:
+                self._flights[loop, key] = _Flight(resources)
+        return None, flight
+
+    async def _lead(self, key: Hashable, prepared: Prepared, proceed: Proceed) -> object:
+        """Make the result, keep it if it can be shared, and tell who waits."""
+        place = (id(asyncio.get_running_loop()), key)
+        flight = self._flights[place]
+        landed = True  # who waits looks again; if it was stopped, one of them takes over
         try:
             value = await proceed(prepared)
-            self.put(key, value, resources)
+            landed = self._keep(key, value, flight, prepared)
             return value
+        except Exception:
+            landed = False
+            raise
         finally:
-            del self._running[key]
-            running.set_result(None)
+            with self._lock:
+                del self._flights[place]
+            flight.landed.set_result(landed)
+
+    def _keep(self, key: Hashable, value: object, flight: _Flight, prepared: Prepared) -> bool:
+        """Keep a copy of a result, so that nobody changes it; whether it could be kept."""
+        try:
+            mine = copy.deepcopy(value)
+        except Exception:  # what cannot be copied cannot be shared
+            return False
+        with self._lock:
+            if flight.stale:
+                return False
+            expires = monotonic() + self.ttl
+            self._kept[key] = _Kept(mine, expires, flight.resources, prepared.tool.function)
+            while len(self._kept) > self.size:
+                self._kept.popitem(last=False)
+        return True

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from time import monotonic
 from typing import Any
 
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import Place, Prepared, Proceed
-from toolwright.errors import LimitReached
+from toolwright.errors import LimitReached, SetupError
 from toolwright.messages import ToolCall, ToolMessage
 
 REPEATS = 3
@@ -55,11 +56,16 @@ class Budget:
 
     Args:
         calls: How many may run.
+
+    Raises:
+        SetupError: for a number that is none.
     """
 
     place: Place = "limit"
 
     def __init__(self, calls: int) -> None:
+        if calls < 0:
+            raise SetupError(f"Budget({calls}): give 0 or more")
         self.calls = calls
 
     async def __call__(
@@ -81,11 +87,16 @@ class AtOnce:
 
     Args:
         calls: How many may run at once.
+
+    Raises:
+        SetupError: if none could ever run.
     """
 
     place: Place = "limit"
 
     def __init__(self, calls: int) -> None:
+        if calls < 1:
+            raise SetupError(f"AtOnce({calls}): no call could ever run; give 1 or more")
         self.calls = calls
 
     async def __call__(
@@ -105,23 +116,27 @@ class RateLimit:
         calls: How many calls.
         seconds: In how long a stretch.
         patience: Seconds a call may have to wait; a longer wait is refused at once.
+
+    Raises:
+        SetupError: if none could ever run.
     """
 
     place: Place = "limit"
 
     def __init__(self, calls: int, seconds: float, patience: float = 30.0) -> None:
+        if calls < 1 or seconds <= 0:
+            raise SetupError(f"RateLimit({calls}, {seconds:g}): give 1 call or more, in some time")
         self.calls = calls
         self.seconds = seconds
         self.patience = patience
         self._starts: deque[float] = deque()
+        self._lock = threading.Lock()  # runs in other threads count too
 
     async def __call__(
         self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
     ) -> object:
-        now = monotonic()
-        wait = self._reserve(now)
+        wait = self._reserve(monotonic())
         if wait > self.patience:
-            self._starts.pop()
             raise LimitReached(
                 f"{prepared.tool.name!r} can be called {self.calls} times in {self.seconds:g} "
                 f"seconds; the next call is possible in {wait:.0f} seconds."
@@ -131,12 +146,14 @@ class RateLimit:
         return await proceed(prepared)
 
     def _reserve(self, now: float) -> float:
-        """Take the next free place; how long until it comes."""
+        """Take the next free place, unless it comes too late; how long until it comes."""
         starts = self._starts
-        while starts and starts[0] <= now - self.seconds:
-            starts.popleft()
-        at = now
-        if len(starts) >= self.calls:
-            at = max(now, starts[-self.calls] + self.seconds)
-        starts.append(at)
+        with self._lock:
+            while starts and starts[0] <= now - self.seconds:
+                starts.popleft()
+            at = now
+            if len(starts) >= self.calls:
+                at = max(now, starts[-self.calls] + self.seconds)
+            if at - now <= self.patience:
+                starts.append(at)
         return at - now

@@ -12,13 +12,13 @@ from toolwright.call.approve import Approval, unchangeable
 from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
-from toolwright.call.lock import locking
+from toolwright.call.lock import check_resources, locking
 from toolwright.call.pipeline import Entry
 from toolwright.call.rules import Rules
 from toolwright.call.step import Handler, check_enabled, compose, rechecks
 from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
-from toolwright.call.validate import revalidate
+from toolwright.call.validate import renewing, revalidate
 from toolwright.context import Run
 from toolwright.define.base import HoldsTool, as_tool
 from toolwright.define.names import wire_names
@@ -269,16 +269,14 @@ def handler_of(
         rules: Which calls are refused, asked about or let through.
         last: Runs the body.
     """
-    given = (*steps, *made.steps)
-    outer = [step for step in given if not hasattr(step, "place")]
-    inner = sorted(
-        (step for step in given if hasattr(step, "place")),
-        key=lambda step: PLACES.index(getattr(step, "place", "")),
-    )
+    outer, inner = _placed(made, (*steps, *made.steps))
+    if any(getattr(step, "place", "") == "retry" for step in inner):
+        last = renewing(last)
     guards = rechecks(outer)
     if made.enabled is not True:
         outer.insert(0, check_enabled)
     if made.effects.resources:
+        check_resources(made)
         inner.insert(0, locking(guards))
     asks = rules is not None or made.approval is not False
     if not (outer or inner or asks):
@@ -288,6 +286,16 @@ def handler_of(
         within = compose(inner, approval.seal(last), unchangeable)
         return watched(compose(outer, approval.around(within), revalidate))
     return watched(compose(outer, compose(inner, last, unchangeable), revalidate))
+
+
+def _placed(made: AnyTool, steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
+    """The steps before approval, as given, and those after it, in the order of their places."""
+    for step in steps:
+        if (check := getattr(step, "check_tool", None)) is not None:
+            check(made)
+    outer = [step for step in steps if not hasattr(step, "place")]
+    inner = [step for step in steps if hasattr(step, "place")]
+    return outer, sorted(inner, key=lambda step: PLACES.index(getattr(step, "place", "")))
 
 
 def _owner(item: AnyTool) -> str:

@@ -8,10 +8,14 @@ by the coercion table, validation again, and an error that names every field.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from toolwright.call.coerce import coerce
 from toolwright.call.parse import needs_strict_check, normalise, overflows, parse_arguments
+from toolwright.call.step import Handler
+from toolwright.context import ToolContext
 from toolwright.define.canonical import canonical
+from toolwright.define.subschemas import accepts
 from toolwright.define.tool import AnyTool, Prepared
 from toolwright.errors import TruncatedCall
 from toolwright.messages import ToolCall
@@ -62,6 +66,15 @@ def revalidate(prepared: Prepared) -> Prepared:
     return from_shown(prepared, as_json(prepared))
 
 
+def renewing(last: Handler) -> Handler:
+    """`last`, each time with arguments of its own: a try before may have changed them."""
+
+    async def renewed(prepared: Prepared, context: ToolContext[Any]) -> object:
+        return await last(revalidate(prepared), context)
+
+    return renewed
+
+
 def from_shown(prepared: Prepared, shown: dict[str, object]) -> Prepared:
     """The call with arguments made anew from their canonical form.
 
@@ -69,10 +82,25 @@ def from_shown(prepared: Prepared, shown: dict[str, object]) -> Prepared:
         InvalidArguments: they do not fit the tool's parameters.
     """
     arguments = prepared.tool.arguments
-    values = arguments.check(shown)
+    values = arguments.check(_without_nulls(shown, prepared.tool.parameters))
     if arguments.fill is not None:
         arguments.fill(values)
     return Prepared(prepared.call, prepared.tool, values, prepared.changes)
+
+
+def _without_nulls(shown: dict[str, object], schema: Mapping[str, object]) -> dict[str, object]:
+    """Less the nulls that stand for "not given": defaults of None that were filled in before."""
+    properties, required = schema.get("properties"), schema.get("required")
+    known = properties if isinstance(properties, Mapping) else {}
+    needed = required if isinstance(required, list) else []
+    return {
+        name: value
+        for name, value in shown.items()
+        if value is not None
+        or name in needed
+        or name not in known
+        or accepts(None, known[name], schema)
+    }
 
 
 def as_json(prepared: Prepared) -> dict[str, object]:

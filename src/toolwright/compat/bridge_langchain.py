@@ -48,7 +48,7 @@ def from_langchain(theirs: BaseTool) -> AnyTool:
         theirs: Any of its tools.
 
     Raises:
-        SetupError: if it is no LangChain tool, or has an injected parameter of an unknown kind.
+        SetupError: if it is no LangChain tool.
     """
     if not isinstance(theirs, BaseTool):
         raise SetupError(f"from_langchain takes a LangChain tool, not a {type(theirs).__name__}")
@@ -58,7 +58,8 @@ def from_langchain(theirs: BaseTool) -> AnyTool:
         # LangChain lends the call's id to the parameter that asks for it, if it knows the id.
         call = {"type": "tool_call", "name": theirs.name, "args": arguments, "id": context.call.id}
         try:
-            result = await theirs.ainvoke(call, context.run.inject.get("config"))
+            config: Any = context.run.inject.get("config")
+            result = await theirs.ainvoke(call, config)
         except ToolException as error:
             raise ToolError(str(error) or "Tool execution error") from error
         if not hasattr(result, "tool_call_id"):
@@ -119,7 +120,7 @@ def to_langchain(ours: object, *, run: Run[Any] | None = None) -> StructuredTool
 
 
 def _schema(theirs: BaseTool, hidden: set[str]) -> dict[str, Any]:
-    shown = theirs.tool_call_schema
+    shown: Any = theirs.tool_call_schema
     schema = dict(shown) if isinstance(shown, dict) else shown.model_json_schema()
     schema.pop("title", None)
     schema.pop("description", None)

@@ -77,7 +77,10 @@ class Step(Protocol):
     by itself, or raise a `CallError`. What it returns is the tool's value.
 
     It runs before approval. One with an attribute `place` (see `Place`) runs after it, in the
-    order of the places.
+    order of the places, and passes on the arguments as they are.
+
+    One with a method ``check_tool(tool)`` is asked when it is registered; what it cannot work with
+    it refuses by a `SetupError`.
     """
 
     def __call__(
@@ -238,7 +241,7 @@ class Tool(Generic[P, R]):
     def __name__(self) -> str:
         return self.name
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Tool[..., R]:
@@ -339,7 +342,7 @@ class Tool(Generic[P, R]):
             args_schema: Parameters described elsewhere.
             options: See `ToolOptions`.
         """
-        function = coroutine or func
+        function = func if coroutine is None else coroutine
         if function is None:
             raise DefinitionError("Tool.from_function needs func= or coroutine=")
         return compile_tool(function, (name, description), args_schema, options, calling_frame())

@@ -1,0 +1,435 @@
+"""Calls that touch one thing wait for each other, in order; all else overlaps."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import time
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import Field
+
+from tests.contract import check_events, check_results
+from tests.waiting import run, until
+from toolwright import Effects, InjectedToolArg, Prepared, Run, ToolCall, ToolMessage, Toolset, tool
+from toolwright.call.guard import Allow, Reject, input_guard
+from toolwright.call.lock import Locks, locks, resource_keys
+from toolwright.call.validate import prepare
+from toolwright.errors import DefinitionError
+from toolwright.events import Event, ToolFinished
+
+WRITES = Effects(resources=("file:{path}",))
+READS = Effects(read_only=True, resources=("file:{path}",))
+
+
+class Disk:
+    """Files, tools that take a moment with them, and who was at work when."""
+
+    def __init__(self, moment: float = 0.005) -> None:
+        self.files: dict[str, str] = {}
+        self.moment = moment
+        self.spans: list[tuple[str, str, float, float]] = []
+        self.most_at_once = 0
+        self._now = 0
+
+    async def work(self, what: str, path: str) -> None:
+        start = time.perf_counter()
+        self._now += 1
+        self.most_at_once = max(self.most_at_once, self._now)
+        await asyncio.sleep(self.moment)
+        self._now -= 1
+        self.spans.append((what, path, start, time.perf_counter()))
+
+    def tools(self, *steps: Any) -> Toolset:
+        @tool(effects=WRITES, steps=steps)
+        async def edit(path: str, text: str) -> str:
+            """Put a text at the end of a file."""
+            before = self.files.get(path, "")
+            await self.work("edit", path)
+            self.files[path] = before + text
+            return self.files[path]
+
+        @tool(effects=READS, steps=steps)
+        async def read(path: str) -> str:
+            """Read a file."""
+            await self.work("read", path)
+            return self.files.get(path, "")
+
+        @tool
+        async def other() -> str:
+            """Touch nothing."""
+            await self.work("other", "")
+            return "done"
+
+        return Toolset([edit, read, other])
+
+
+def overlap(one: tuple[str, str, float, float], other: tuple[str, str, float, float]) -> bool:
+    return one[2] < other[3] and other[2] < one[3]
+
+
+def edit(path: str, text: str = "x", id: str = "") -> ToolCall:
+    return ToolCall(id or f"edit {path} {text}", "edit", {"path": path, "text": text})
+
+
+def read(path: str, id: str = "r") -> ToolCall:
+    return ToolCall(id, "read", {"path": path})
+
+
+def test_edits_of_one_file_keep_their_order_and_lose_nothing_while_all_else_overlaps() -> None:
+    disk = Disk()
+    events: list[Event] = []
+    calls = []
+    for number in range(10):
+        calls += [edit("甲", str(number)), edit("乙", str(number)), ToolCall(f"o{number}", "other")]
+    results = run(lambda: disk.tools().run(calls, Run(listeners=(events.append,))))
+    check_results(calls, results)
+    check_events(events, calls)
+    assert disk.files == {"甲": "0123456789", "乙": "0123456789"}
+    ended = [e.call_id for e in events if isinstance(e, ToolFinished)]
+    for path in "甲乙":
+        mine = [c.id for c in calls if c.id.startswith(f"edit {path}")]
+        assert [id for id in ended if id in mine] == mine
+        spans = [s for s in disk.spans if s[:2] == ("edit", path)]
+        assert not any(overlap(a, b) for a, b in itertools.combinations(spans, 2))
+    others = [s for s in disk.spans if s[0] == "other"]
+    assert all(overlap(a, b) for a, b in itertools.combinations(others, 2))
+    assert disk.most_at_once >= 12
+    last_other = max(ended.index(f"o{n}") for n in range(10))
+    assert last_other < ended.index(edit("甲", "9").id)
+
+
+def test_readers_share_and_a_writer_has_it_alone() -> None:
+    disk = Disk(moment=0.01)
+    calls = (
+        [read("a", f"r{n}") for n in range(5)]
+        + [edit("a")]
+        + [read("a", f"s{n}") for n in range(5)]
+    )
+    results = run(lambda: disk.tools().run(calls))
+    assert [r.content for r in results] == [""] * 5 + ["x"] + ["x"] * 5
+    readers = [s for s in disk.spans if s[0] == "read"]
+    [writer] = [s for s in disk.spans if s[0] == "edit"]
+    assert not any(overlap(writer, reader) for reader in readers)
+    assert all(overlap(a, b) for a, b in itertools.combinations(readers[:5], 2))
+    assert all(overlap(a, b) for a, b in itertools.combinations(readers[5:], 2))
+
+
+def test_a_stream_of_readers_cannot_starve_a_writer() -> None:
+    disk = Disk(moment=0.01)
+
+    async def main() -> list[str]:
+        tools, order = disk.tools(), []
+
+        async def one(call: ToolCall) -> None:
+            await tools.run([call])
+            order.append(call.id)
+
+        tasks = [asyncio.create_task(one(read("a", "r0")))]
+        await until(lambda: len(locks()))
+        tasks.append(asyncio.create_task(one(edit("a", id="w"))))
+        for number in range(1, 20):
+            tasks.append(asyncio.create_task(one(read("a", f"r{number}"))))
+            await asyncio.sleep(0.001)
+        await asyncio.gather(*tasks)
+        return order
+
+    assert run(main)[:2] == ["r0", "w"]
+
+
+def test_calls_of_different_runs_and_sets_wait_for_each_other_too() -> None:
+    disk = Disk()
+
+    async def main() -> None:
+        sets = [disk.tools() for _ in range(4)]
+        await asyncio.gather(*(s.run([edit("a", str(n))]) for n, s in enumerate(sets)))
+
+    run(main)
+    assert disk.files == {"a": "0123"}
+
+
+def test_sync_bodies_in_threads_wait_for_each_other() -> None:
+    total = {"n": 0}
+
+    @tool(effects=Effects(resources=("counter",)))
+    def count() -> int:
+        """Count."""
+        before = total["n"]
+        time.sleep(0.002)
+        total["n"] = before + 1
+        return total["n"]
+
+    results = Toolset([count]).run_sync([ToolCall(str(n), "count") for n in range(20)])
+    assert [int(r.text) for r in results] == list(range(1, 21))
+
+
+# — keys —
+
+
+@pytest.mark.parametrize(
+    ("resources", "arguments", "keys"),
+    [
+        ((), {}, ()),
+        (("all",), {}, ("all",)),
+        (("file:{path}",), {"path": "甲"}, ("file:甲",)),
+        (("file:{path}", "db"), {"path": "a"}, ("db", "file:a")),
+        (("{path}{n}",), {"path": "a", "n": 5}, ("a5",)),
+        (("file:{path}",), {}, ("file:default",)),
+        (("{flag}", "{flag}"), {"flag": True}, ("true",)),
+        (("{when}",), {}, ("{when}",)),
+        (("{path.__class__}", "{}", "{0}"), {"path": "a"}, ("{0}", "{path.__class__}", "{}")),
+        (("x:{renamed}", "y:{asSent}"), {"asSent": "v"}, ("x:v", "y:v")),
+        (("{who}",), {}, ("{who}",)),
+    ],
+)
+def test_keys_are_the_resources_with_their_arguments_put_in(
+    resources: tuple[str, ...], arguments: Mapping[str, object], keys: tuple[str, ...]
+) -> None:
+    @tool(effects=Effects(resources=resources), extra="allow")
+    def touch(
+        who: Annotated[str, InjectedToolArg] = "",
+        path: str = "default",
+        n: int = 1,
+        flag: bool = False,
+        when: str | None = None,
+        renamed: Annotated[str, Field(alias="asSent")] = "",
+        **more: int,
+    ) -> None:
+        """Touch."""
+
+    prepared = prepare(ToolCall("1", "touch", arguments), touch)
+    assert resource_keys(prepared) == keys
+
+
+def test_an_argument_left_out_names_the_same_resource_as_its_default() -> None:
+    log = {"n": 0}
+
+    @tool(effects=WRITES)
+    async def add(path: str = "log") -> int:
+        """Add a line."""
+        before = log["n"]
+        await asyncio.sleep(0.003)
+        log["n"] = before + 1
+        return log["n"]
+
+    calls = [ToolCall("1", "add"), ToolCall("2", "add", {"path": "log"})]
+    run(lambda: Toolset([add]).run(calls))
+    assert log["n"] == 2
+
+
+def test_a_resource_that_names_no_parameter_is_refused_at_registration() -> None:
+    @tool(effects=Effects(resources=("file:{pth}",)))
+    def write(path: str) -> None:
+        """Write."""
+
+    with pytest.raises(DefinitionError, match=r"write: its resource .*'pth'.* it has path"):
+        Toolset([write])
+
+
+# — waiting, and giving up —
+
+
+def test_who_gives_up_waiting_leaves_nothing_held() -> None:
+    disk = Disk(moment=0.02)
+
+    async def main() -> None:
+        tools = disk.tools()
+        first = asyncio.create_task(tools.run([edit("a", "1")]))
+        await until(lambda: len(locks()))
+        waiting = [asyncio.create_task(tools.run([edit("a", str(n))])) for n in (2, 3, 4)]
+        await asyncio.sleep(0.005)
+        waiting[1].cancel()
+        waiting[0].cancel()
+        await asyncio.gather(first, *waiting, return_exceptions=True)
+        assert len(locks()) == 0
+        [again] = await tools.run([edit("a", "5")])
+        assert again.content == "145"
+
+    run(main)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_run_that_is_cancelled_holds_nothing(waits: bool) -> None:
+    disk = Disk(moment=10)
+
+    async def main() -> list[ToolMessage]:
+        state = Run()
+        calls = [edit("a", "1"), edit("a", "2")] if waits else [edit("a", "1")]
+        task = asyncio.create_task(disk.tools().run(calls, state))
+        await until(lambda: disk._now == 1)
+        state.cancel.cancel()
+        results = await task
+        assert len(locks()) == 0
+        return results
+
+    assert {r.kind for r in run(main)} == {"cancelled"}
+
+
+def test_a_body_that_crashes_or_times_out_gives_its_resources_back() -> None:
+    @tool(effects=Effects(resources=("x",)), timeout=0.02)
+    async def fail(how: str) -> None:
+        """Fail."""
+        if how == "crash":
+            raise RuntimeError("no")
+        await asyncio.sleep(10)
+
+    async def main() -> None:
+        calls = [
+            ToolCall(str(n), "fail", {"how": how}) for n, how in enumerate(["crash", "hang"] * 2)
+        ]
+        results = await Toolset([fail]).run(calls)
+        assert [r.kind for r in results] == ["crashed", "timeout"] * 2
+        assert len(locks()) == 0
+
+    run(main)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_several_resources_in_any_order_never_lock_each_other_out(data: st.DataObject) -> None:
+    """Calls name up to three of four things, in any order; some are cancelled while they wait."""
+    things = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3)
+    wants = data.draw(st.lists(st.tuples(things, st.booleans()), min_size=1, max_size=12))
+    gone = data.draw(st.sets(st.integers(0, len(wants) - 1)))
+    holders: dict[str, list[bool]] = {thing: [] for thing in "abcd"}
+
+    async def one(held: Locks, keys: list[str], write: bool) -> None:
+        sorted_keys = tuple(sorted(set(keys)))
+        await held.acquire(sorted_keys, write)
+        for key in sorted_keys:
+            holders[key].append(write)
+            assert holders[key] == [True] or not any(holders[key])
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        for key in sorted_keys:
+            holders[key].remove(write)
+        held.release(sorted_keys, write)
+
+    async def main() -> None:
+        held = Locks()
+        tasks = [asyncio.create_task(one(held, *want)) for want in wants]
+        for step in sorted(gone):
+            await asyncio.sleep(0)
+            if not holders_of(tasks[step]):
+                tasks[step].cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        wrong = [e for e in ended if e is not None and not isinstance(e, asyncio.CancelledError)]
+        assert not wrong
+        assert len(held) == 0
+
+    def holders_of(task: asyncio.Task[None]) -> bool:
+        """Whether it has taken what it wants: then it is not in the wait any more."""
+        frame = task.get_coro().cr_frame  # type: ignore[union-attr]
+        return frame is None or "key" in frame.f_locals
+
+    run(main)
+
+
+# — guards look again —
+
+
+def test_a_guard_looks_again_after_a_wait_and_may_say_no() -> None:
+    disk = Disk()
+    asked: list[str] = []
+
+    def once(prepared: Prepared, context: Any) -> Allow | Reject:
+        path = prepared.arguments["path"]
+        asked.append(context.call.id)
+        return Reject("it is not empty any more") if disk.files.get(path) else Allow()
+
+    calls = [edit("a", "1", "first"), edit("a", "2", "second"), edit("b", "3", "third")]
+    results = run(lambda: disk.tools(input_guard(once)).run(calls))
+    assert [r.kind for r in results] == [None, "refused", None]
+    assert disk.files == {"a": "1", "b": "3"}
+    assert sorted(asked) == ["first", "second", "second", "third"]
+
+
+def test_a_guard_that_wants_other_arguments_after_the_wait_refuses_the_call() -> None:
+    disk = Disk()
+
+    def number(prepared: Prepared, context: Any) -> Allow:
+        return Allow({**prepared.arguments, "text": str(len(disk.files))})
+
+    calls = [edit("a", "?", "first"), edit("a", "?", "second")]
+    first, second = run(lambda: disk.tools(input_guard(number)).run(calls))
+    assert (first.content, second.kind) == ("0", "refused")
+    assert "after it had waited" in second.text
+
+
+# — calls within calls —
+
+
+def test_what_a_body_calls_may_use_what_the_body_holds() -> None:
+    disk = Disk()
+    tools = disk.tools()
+
+    @tool(effects=WRITES, timeout=2)
+    async def edit_twice(path: str) -> str:
+        """Edit a file twice."""
+        await tools.run([edit(path, "1")])
+        [second] = await tools.run([edit(path, "2")])
+        return second.text
+
+    @tool(effects=WRITES, timeout=2)
+    def edit_from_thread(path: str) -> str:
+        """Edit a file from a thread."""
+        return str(tools["edit"].invoke({"path": path, "text": "3"}))
+
+    async def main() -> None:
+        outer = Toolset([edit_twice, edit_from_thread])
+        results = await outer.run([ToolCall("1", "edit_twice", {"path": "a"})] * 3)
+        assert [r.content for r in results] == ["12", "1212", "121212"]
+        [result] = await outer.run([ToolCall("1", "edit_from_thread", {"path": "b"})])
+        assert result.content == "3"
+        assert len(locks()) == 0
+
+    run(main)
+
+
+def test_what_a_reading_body_calls_may_not_write_what_the_body_reads() -> None:
+    disk = Disk()
+    tools = disk.tools()
+
+    @tool(effects=READS, timeout=2)
+    async def look(path: str) -> str:
+        """Say that it only reads, and write."""
+        [inner] = await tools.run([edit(path)])
+        return f"{inner.kind}: {inner.text}"
+
+    [result] = run(lambda: Toolset([look]).run([ToolCall("1", "look", {"path": "a"})]))
+    assert result.text.startswith("refused: ")
+    assert "only reads" in result.text
+    assert not disk.files
+
+
+def test_what_outlives_the_body_has_no_part_in_what_the_body_held() -> None:
+    disk = Disk()
+    tools = disk.tools()
+    late: list[asyncio.Task[Any]] = []
+    go = threading.Event()
+
+    @tool(effects=WRITES)
+    async def begin(path: str) -> str:
+        """Leave something behind that edits later."""
+
+        async def later() -> None:
+            await until(go.is_set)
+            await tools.run([edit(path, "2")])
+
+        late.append(asyncio.create_task(later()))
+        return "begun"
+
+    async def main() -> None:
+        await Toolset([begin]).run([ToolCall("1", "begin", {"path": "a"})])
+        first = asyncio.create_task(tools.run([edit("a", "1")]))
+        await until(lambda: disk._now == 1)
+        go.set()
+        await asyncio.gather(first, *late)
+
+    run(main)
+    assert disk.files == {"a": "12"}

@@ -1,0 +1,112 @@
+"""Toolsets: names, choosing, joining."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from toolwright import SetupError, ToolCall, Toolset, tool
+from toolwright.errors import DefinitionError, DuplicateToolError
+
+
+def add(a: int, b: int) -> int:
+    """Add."""
+    return a + b
+
+
+@tool("天气.查询")
+def weather(city: str) -> str:
+    """Weather."""
+    return city
+
+
+class Desk:
+    @tool
+    def greet(self, name: str) -> str:
+        """Greet."""
+        return f"{name} at the desk"
+
+
+def test_functions_tools_and_methods_of_objects_make_a_set_in_their_order():
+    tools = Toolset([add, weather, Desk().greet])
+    assert tools.names == ("add", "天气.查询", "greet")
+    assert len(tools) == 3 and "add" in tools and tools["greet"].name == "greet"
+    assert tools.run_sync([ToolCall("1", "greet", {"name": "Ada"})])[0].content == "Ada at the desk"
+
+
+def test_two_tools_of_one_name_are_refused_and_both_owners_named():
+    def other() -> None:
+        """Another."""
+
+    with pytest.raises(DuplicateToolError, match=r"'add'.*test_toolset\.add.*other"):
+        Toolset([add, tool("add")(other)])
+
+
+def test_a_method_without_its_instance_is_refused_with_the_fix():
+    with pytest.raises(DefinitionError, match=r"Toolset\(\[instance\.greet\]\)"):
+        Toolset([Desk.greet])
+
+
+def test_names_no_provider_takes_go_out_under_an_alias_and_come_back_under_their_own():
+    tools = Toolset([add, weather])
+    alias = tools.wire_names["天气.查询"]
+    assert alias.isascii() and tools.wire_names["add"] == "add"
+    [result] = tools.run_sync([ToolCall("1", alias, {"city": "北京"})])
+    assert (result.name, result.content) == ("天气.查询", "北京")
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_and_a_bounded_list():
+    many = Toolset([tool(f"tool_{n}")(lambda: "x") for n in range(500)])
+    [result] = many.run_sync([ToolCall("1", "tool_4999")])
+    assert result.kind == "unknown_tool" and "'tool_499'" in result.text
+    assert len(result.text) < 1000 and "and 480 more" in result.text
+    with pytest.raises(KeyError, match="tool_499"):
+        many["tool_4999"]
+
+
+def test_sets_are_filtered_renamed_prefixed_and_joined():
+    tools = Toolset([add, weather])
+    assert tools.filter(lambda item: item.name == "add").names == ("add",)
+    assert tools.rename({"add": "plus"}).names == ("plus", "天气.查询")
+    assert tools.with_prefix("my_").names == ("my_add", "my_天气.查询")
+    assert (tools + [Desk().greet]).names[-1] == "greet"
+    with pytest.raises(SetupError, match="cannot rename minus"):
+        tools.rename({"minus": "x"})
+    with pytest.raises(DuplicateToolError):
+        tools + tools
+
+
+def test_a_set_without_parallel_calls_runs_them_one_after_the_other():
+    running = peak = 0
+
+    @tool
+    async def one() -> str:
+        """Count how many run."""
+        nonlocal running, peak
+        running += 1
+        peak = max(peak, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        return "x"
+
+    calls = [ToolCall(str(n), "one") for n in range(5)]
+    Toolset([one], parallel=False).run_sync(calls)
+    assert peak == 1
+    Toolset([one], width=2).run_sync(calls)
+    assert peak == 2
+    Toolset([one]).run_sync(calls)
+    assert peak == 5
+
+
+def test_no_calls_give_no_results():
+    assert Toolset([add]).run_sync([]) == []
+
+
+def test_a_function_that_speaks_of_itself_becomes_a_tool():
+    @tool
+    def countdown(n: int) -> list[int]:
+        """Count down."""
+        return [n, *(countdown(n - 1) if n else [])]
+
+    assert countdown.invoke({"n": 2}) == [2, 1, 0]
