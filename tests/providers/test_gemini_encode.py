@@ -206,6 +206,6 @@ def test_what_the_wire_has_no_form_for_is_named() -> None:
     assert len(parts) == 4
 
 
-def test_text_is_cleaned() -> None:
+def test_text_is_cleaned_of_half_characters() -> None:
     [content] = encode_messages([UserMessage("cat \ud83d\0")])
     assert content["parts"] == [{"text": "cat "}]
