@@ -1,10 +1,17 @@
-"""What a body returns, as a model reads it."""
+"""Any value a body may return, as the model reads it; and what cannot be read."""
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+import datetime as dt
+import decimal
 import enum
-from dataclasses import dataclass
-from datetime import date
+import json
+import pathlib
+import types
+import uuid
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -12,110 +19,248 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from toolwright import ToolCall, ToolMessage, ToolOutput, Toolset, tool
-from toolwright.call.render import clean, shorten
-from toolwright.content import Data, File, Image, Text
+from tests.contract import check_result
+from toolwright import Audio, File, Image, Text, ToolCall, ToolMessage, ToolOutput, tool
+from toolwright.call.render import clean, render, shorten
+from toolwright.content import Data
+from toolwright.define.tool import AnyTool, Prepared
+from toolwright.errors import InvalidOutput
 
-PNG = b"\x89PNG\r\n\x1a\n..."
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
 
-class Color(enum.Enum):
+def made(**options: Any) -> AnyTool:
+    return tool("work", description="Work.", **options)(lambda: None)
+
+
+def rendered(value: object, changes: tuple[str, ...] = (), **options: Any) -> ToolMessage:
+    prepared = Prepared(ToolCall("c1", "work"), made(**options), {}, changes)
+    message = render(prepared, value, 0.5)
+    assert (message.tool_call_id, message.name, message.duration) == ("c1", "work", 0.5)
+    check_result(message)
+    return message
+
+
+class Colour(enum.Enum):
+    RED = "红"
+
+
+class Word(str, enum.Enum):  # noqa: UP042 - written before Python 3.11
     RED = "red"
 
 
 class Model(BaseModel):
     name: str
+    when: dt.date
 
 
-@dataclass
-class Point:
-    x: int
+@dataclasses.dataclass
+class Line:
+    a: int
+    b: Colour
 
 
-def rendered(value: object, **options: Any) -> ToolMessage:
-    made = tool("give", **options)(lambda: value)
-    [result] = Toolset([made]).run_sync([ToolCall("1", "give")])
-    return result
+def numbers() -> Iterator[int]:
+    yield from (1, 2)
 
 
 @pytest.mark.parametrize(
-    ("value", "content"),
+    ("value", "text"),
     [
-        ("猫", "猫"),
+        ("北京", "北京"),
+        ("", ""),
         (None, ""),
         (5, "5"),
         (True, "true"),
-        ({"a": "猫", "b": [1, 2.5]}, '{"a":"猫","b":[1,2.5]}'),
-        ((1, "b"), '[1,"b"]'),
-        ({"x"}, '["x"]'),
-        (Color.RED, '"red"'),
-        (date(2026, 12, 24), '"2026-12-24"'),
-        (Model(name="Ada"), '{"name":"Ada"}'),
-        (Point(1), '{"x":1}'),
-        ([Model(name="a")], '[{"name":"a"}]'),
-        (float("nan"), '"NaN"'),
+        (1.5, "1.5"),
+        (float("inf"), '"Infinity"'),
+        (10**30, str(10**30)),
+        ({"城市": ["北京", 1, None]}, '{"城市":["北京",1,null]}'),
+        ([], "[]"),
+        ((), "[]"),
+        ([1, "a"], '[1,"a"]'),
+        ({1}, "[1]"),
+        (frozenset("a"), '["a"]'),
+        (numbers(), "[1,2]"),
+        (range(3), "[0,1,2]"),
+        (Colour.RED, '"红"'),
+        (Word.RED, "red"),
+        (Model(name="猫", when=dt.date(2026, 1, 2)), '{"name":"猫","when":"2026-01-02"}'),
+        (Line(1, Colour.RED), '{"a":1,"b":"红"}'),
+        ({"a": Line(1, Colour.RED)}, '{"a":{"a":1,"b":"红"}}'),
+        (dt.datetime(2026, 1, 2, 3, 4, tzinfo=dt.UTC), '"2026-01-02T03:04:00Z"'),
+        (dt.timedelta(hours=1), '"PT1H"'),
+        (uuid.UUID(int=1), '"00000000-0000-0000-0000-000000000001"'),
+        (decimal.Decimal("1.10"), '"1.10"'),
+        (pathlib.PurePosixPath("/a/b"), '"/a/b"'),
+        (types.MappingProxyType({"a": types.MappingProxyType({"b": 1})}), '{"a":{"b":1}}'),
+        (collections.OrderedDict(a=1), '{"a":1}'),
+        (collections.deque([1]), "[1]"),
+        ({"x": b"bytes"}, '{"x":"bytes"}'),
     ],
 )
-def test_values_become_text_or_json_with_their_characters_as_they_are(value, content):
-    assert rendered(value).content == content
+def test_text_stays_text_and_everything_else_becomes_json_unescaped(
+    value: object, text: str
+) -> None:
+    message = rendered(value)
+    assert message.content == text
+    assert type(message.content) is str
+    assert message.artifact is None
 
 
-def test_bytes_become_the_file_they_are():
-    assert rendered(PNG).content == (Image(PNG, "image/png"),)
-    assert rendered(b"\x00\x01").content == (File(b"\x00\x01"),)
+@pytest.mark.parametrize(
+    ("value", "blocks"),
+    [
+        (PNG, (Image(PNG, "image/png"),)),
+        (bytearray(PNG), (Image(PNG, "image/png"),)),
+        (memoryview(b"%PDF-"), (File(b"%PDF-", "file", "application/pdf"),)),
+        (Image(PNG), (Image(PNG),)),
+        ([Text("a"), Image(url="u")], (Text("a"), Image(url="u"))),
+        (["see", Image(PNG)], (Text("see"), Image(PNG))),
+        ((PNG, {"n": 1}), (Image(PNG), Data({"n": 1}, '{"n":1}'))),
+        ([{"type": "text", "text": "猫"}], (Text("猫"),)),
+        ([Audio(b"OggS", "audio/ogg"), "x"], (Audio(b"OggS", "audio/ogg"), Text("x"))),
+    ],
+)
+def test_blocks_stay_blocks_and_what_stands_among_them_becomes_one(
+    value: object, blocks: tuple[object, ...]
+) -> None:
+    assert rendered(value).content == blocks
 
 
-def test_a_list_with_blocks_becomes_blocks_and_values_in_it_stay_values():
-    content = rendered(["see", PNG, {"type": "text", "text": "也"}, {"n": 1}]).content
-    assert content == (
-        Text("see"),
-        Image(PNG, "image/png"),
-        Text("也"),
-        Data({"n": 1}, '{"n":1}'),
-    )
+@pytest.mark.parametrize(
+    "value",
+    [
+        object(),
+        len,
+        {"x": b"\xff"},
+        {"a": object()},
+        Text(5),  # type: ignore[arg-type]
+        [Text("a"), Image(data="text")],  # type: ignore[arg-type]
+        Data(1, 2),  # type: ignore[arg-type]
+        [Image(PNG), object()],
+    ],
+)
+def test_what_has_no_form_a_model_can_read_is_the_tools_fault(value: object) -> None:
+    with pytest.raises(InvalidOutput, match=r"'work' returned a .*fault of the tool"):
+        rendered(value)
 
 
-def test_an_output_keeps_content_artifact_and_details_apart():
-    result = rendered(ToolOutput({"n": 1}, artifact=[1], details={"rows": 2}))
-    assert (result.content, result.artifact, result.details["rows"]) == ('{"n":1}', [1], 2)
+def test_a_value_that_holds_itself_is_refused() -> None:
+    circle: list[object] = []
+    circle.append(circle)
+    with pytest.raises(InvalidOutput):
+        rendered(circle)
 
 
-def test_content_and_artifact_is_a_pair_and_anything_else_is_the_tools_fault():
-    pair = rendered(("short", {"long": 1}), response_format="content_and_artifact")
-    assert (pair.content, pair.artifact) == ("short", {"long": 1})
-    assert rendered("no pair", response_format="content_and_artifact").kind == "invalid_output"
+@given(st.text(st.characters(exclude_categories=())))
+def test_half_a_surrogate_pair_never_reaches_a_message(text: str) -> None:
+    for value in (text, [text], {"k": {text: [text]}}, Text(text), ["a", Text(text)], (text, b"x")):
+        rendered(value).text.encode()
+    assert clean(text) == text or "?" in clean(text)
 
 
-def test_a_message_of_its_own_must_answer_this_call():
-    assert rendered(ToolMessage("mine", "1", "other")).name == "give"
-    assert rendered(ToolMessage("mine")).tool_call_id == "1"
-    assert rendered(ToolMessage("mine", "2")).kind == "invalid_output"
-    failed = rendered(ToolMessage("no", status="error"))
-    assert (failed.status, failed.kind) == ("error", "tool_error")
+# — size —
 
 
-def test_what_has_no_json_form_is_the_tools_fault_and_shows_nothing_of_it():
-    result = rendered(object())
-    assert result.kind == "invalid_output" and "0x" not in result.text
+@given(st.integers(0, 300), st.integers(0, 100))
+def test_a_long_text_keeps_head_and_tail_and_says_what_is_missing(length: int, limit: int) -> None:
+    text = "".join(chr(0x4E00 + n % 500) for n in range(length))
+    content = rendered(text, max_output=limit).text
+    if length <= limit:
+        assert content == text
+        return
+    assert f"{length - limit:,} of {length:,} characters" in content
+    head, _, tail = content.partition("\n\n[")
+    tail = tail.rpartition("]\n\n")[2]
+    assert text.startswith(head) and text.endswith(tail)
+    assert len(head) + len(tail) == limit
 
 
-def test_a_long_result_shows_head_and_tail_and_keeps_the_whole():
-    result = rendered("a" * 50 + "b" * 50, max_output=30)
-    assert result.content.startswith("a" * 20) and result.content.endswith("b" * 10)
-    assert "70 of 100 characters left out" in result.content
-    assert result.artifact == "a" * 50 + "b" * 50
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x" * 900,
+        {"a": "x" * 900},
+        [Text("x" * 900)],
+        [Text("x" * 90), Text("x" * 800), Text("y" * 900), Image(PNG)],
+        [{"big": "x" * 900}, Image(PNG)],
+        ToolOutput("x" * 900),
+        ToolMessage("x" * 900),
+        ToolMessage((Text("x" * 900),)),
+    ],
+)
+def test_every_kind_of_text_is_capped_and_the_whole_is_kept_for_the_program(value: object) -> None:
+    message = rendered(value, max_output=100)
+    assert len(message.text) < 700
+    assert "left out" in message.text
+    assert message.artifact is not None
+    assert rendered(value, max_output=None).artifact is None
+    assert "left out" not in rendered(value, max_output=None).text
 
 
-@given(st.text(), st.integers(1, 50))
-def test_shortening_keeps_head_and_tail_of_the_length_asked(text: str, limit: int) -> None:
-    if len(text) > limit:
-        short = shorten(text, limit)
-        head = limit * 2 // 3
-        assert short.startswith(text[:head]) and short.endswith(text[len(text) - (limit - head) :])
+def test_an_artifact_that_is_there_already_stays_when_the_text_is_capped() -> None:
+    message = rendered(ToolOutput("x" * 900, artifact="mine"), max_output=100)
+    assert message.artifact == "mine"
 
 
-@given(st.text(alphabet=st.characters(codec=None)))
-def test_cleaned_text_can_always_be_sent_and_good_text_is_untouched(text: str) -> None:
-    cleaned = clean(text)
-    cleaned.encode()
-    assert cleaned == text or any("\ud800" <= char <= "\udfff" for char in text)
+def test_shortening_a_text_shows_two_thirds_of_the_head() -> None:
+    shown = shorten("a" * 600 + "z" * 300, 300)
+    assert shown.startswith("a" * 200 + "\n") and shown.endswith("\n" + "z" * 100)
+
+
+# — content, artifact and details apart —
+
+
+def test_content_artifact_and_details_can_be_said_apart() -> None:
+    thing = object()
+    message = rendered(ToolOutput({"a": 1}, thing, {"took": 2}), changes=("n: 5",))
+    assert (message.content, message.artifact) == ('{"a":1}', thing)
+    assert message.details == {"took": 2, "coerced": ("n: 5",)}
+
+
+def test_a_pair_is_content_and_artifact_where_the_tool_says_so() -> None:
+    thing = object()
+    pair = ("text", thing)
+    message = rendered(pair, response_format="content_and_artifact")
+    assert (message.content, message.artifact) == ("text", thing)
+    output = rendered(ToolOutput("t", 5), response_format="content_and_artifact")
+    assert (output.content, output.artifact) == ("t", 5)
+    for wrong in ("text", ("a", "b", "c"), ["a", "b"], None):
+        with pytest.raises(InvalidOutput, match=r"must return a pair \(content, artifact\)"):
+            rendered(wrong, response_format="content_and_artifact")
+
+
+def test_a_message_of_the_bodys_own_must_answer_its_call() -> None:
+    message = rendered(ToolMessage("mine", "c1", artifact=5, details={"a": 1}), changes=("n: 5",))
+    assert (message.content, message.artifact) == ("mine", 5)
+    assert message.details == {"a": 1, "coerced": ("n: 5",)}
+    assert rendered(ToolMessage("mine", name="other")).name == "work"
+    with pytest.raises(InvalidOutput, match="answered another call"):
+        rendered(ToolMessage("mine", "c2"))
+
+
+def test_a_message_of_the_bodys_own_may_be_a_failure_with_a_kind() -> None:
+    assert rendered(ToolMessage("no", status="error")).kind == "tool_error"
+    assert rendered(ToolMessage("no", status="error", kind="denied")).kind == "denied"
+    assert rendered(ToolMessage("yes", kind="denied")).kind is None
+
+
+def test_what_was_coerced_is_in_the_details() -> None:
+    assert rendered("x").details == {}
+    assert rendered("x", changes=("a", "b")).details == {"coerced": ("a", "b")}
+
+
+json_like = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+
+
+@given(json_like.filter(lambda value: not isinstance(value, str) and value is not None))
+def test_json_values_read_back_as_they_were(value: object) -> None:
+    content = rendered(value).content
+    if isinstance(content, tuple):  # it looks like blocks
+        assert isinstance(value, list) and any(isinstance(item, Mapping) for item in value)
+        return
+    assert json.loads(content) == value

@@ -206,6 +206,6 @@ def test_what_the_wire_has_no_form_for_is_named() -> None:
     assert len(parts) == 4
 
 
-def test_text_is_cleaned_of_half_characters() -> None:
+def test_text_is_sent_without_half_surrogates() -> None:
     [content] = encode_messages([UserMessage("cat \ud83d\0")])
     assert content["parts"] == [{"text": "cat "}]

@@ -48,7 +48,12 @@ class Direct:
         self, tool: AnyTool, values: Iterable[object], run: Run[Any] | None
     ) -> list[object]:
         run = run or Run()
-        return await asyncio.gather(*(self.ainvoke(tool, value, run) for value in values))
+        work = [self.ainvoke(tool, value, run) for value in values]
+        answers = await asyncio.gather(*work, return_exceptions=True)  # nothing is left running
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return answers
 
     def invoke(self, tool: AnyTool, value: object, run: Run[Any] | None) -> object:
         return run_sync(lambda: self.ainvoke(tool, value, run))

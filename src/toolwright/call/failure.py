@@ -52,6 +52,8 @@ def failed(
     if handler is not True:
         details = {**details, "error": text}
         text = _handled(handler, error, name)
+    if not text.strip():
+        text = MASKED.format(name=name)
     cause = error.__cause__
     if isinstance(cause, Exception):
         details = {

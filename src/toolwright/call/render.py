@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 from pydantic_core import to_json
@@ -197,9 +198,11 @@ def _json(tool: AnyTool, value: object) -> str:
 
 
 def _as_data(value: object) -> object:
-    """Collections pydantic does not know."""
+    """Collections and paths pydantic does not know."""
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, Sequence) and not isinstance(value, memoryview):
         return list(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")

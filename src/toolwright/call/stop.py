@@ -381,13 +381,14 @@ def _drive_on(
         while True:
             try:
                 yield waiting
+            except asyncio.CancelledError as thrown:  # the loop is about to end
+                if warned:  # and must not wait for this body for ever
+                    body.close()
+                    raise
+                warned = True
+                task.get_loop().call_later(GRACE, task.cancel)
+                waiting = body.throw(thrown)
             except BaseException as thrown:
-                if isinstance(thrown, asyncio.CancelledError):  # the loop is about to end
-                    if warned:  # and must not wait for this body for ever
-                        body.close()
-                        raise
-                    warned = True
-                    task.get_loop().call_later(GRACE, task.cancel)
                 waiting = body.throw(thrown)
             else:
                 waiting = body.send(None)

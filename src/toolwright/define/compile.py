@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
@@ -12,7 +13,7 @@ from typing_extensions import TypeIs
 
 from toolwright.define.docstring import Docstring, parse_docstring
 from toolwright.define.foreign import arguments_of_schema
-from toolwright.define.inject import Injected, marker_of
+from toolwright.define.inject import Injected, OrDefault, marker_of
 from toolwright.define.names import check_name
 from toolwright.define.old_model import OldModel, arguments_of_old_model, is_old_model
 from toolwright.define.output import Output, output_of
@@ -140,15 +141,20 @@ def _from_model(
 ) -> tuple[Arguments, list[Injected]]:
     """Arguments of a pydantic model, and those of its fields that the program fills."""
     known = {parameter.name for parameter in signature.injected}
+    own = {p.name for p in signature.parameters if p.default is not MISSING}
     hidden, more = [], []
-    for field, (annotation, optional) in input_model_fields(model).items():
+    for field, (annotation, _) in input_model_fields(model).items():
         marker = marker_of(annotation)
         if marker is not None or field in known:
             hidden.append(field)
         if marker is not None and field not in known:
-            more.append(Injected(field, marker, optional))
+            default = model.model_fields[field].get_default
+            if not model.model_fields[field].is_required() and field not in own:
+                marker = OrDefault(marker, functools.partial(default, call_default_factory=True))
+            more.append(Injected(field, marker, field in own))
     fields = [field for field in model.model_fields if field not in hidden]
-    _check_fit(name, f"args_schema {model.__name__}", fields, signature, fields)
+    always = [*fields, *(injected.name for injected in more)]
+    _check_fit(name, f"args_schema {model.__name__}", fields, signature, always)
     return from_model(name, model, hidden, extra), more
 
 
@@ -166,8 +172,9 @@ def _from_schema(
         and isinstance(properties[field], Mapping)
         and "default" in properties[field]
     ]
+    arguments = arguments_of_schema(name, schema, extra)
     _check_fit(name, "args_schema", fields, signature, always)
-    return arguments_of_schema(name, schema, extra)
+    return arguments
 
 
 def _check_fit(
@@ -201,7 +208,7 @@ def _check_fit(
 
 def _docs(function: Callable[..., Any], signature: Signature, request: Request) -> Docstring:
     """The docstring of the function behind `function`, or of a callable object's class."""
-    plain = plain_function(function)
+    plain = function if isinstance(function, type) else plain_function(function)
     text = inspect.cleandoc(getattr(plain, "__doc__", None) or "")
     if not text and not inspect.isroutine(function):
         text = inspect.cleandoc(getattr(function, "__doc__", None) or "")

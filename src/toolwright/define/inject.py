@@ -7,7 +7,7 @@ were validated, so no argument of the model can take their place.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Protocol, Union, get_args, get_origin, runtime_checkable
 
 from toolwright.context import CancelToken, Run, ToolContext
@@ -100,6 +100,20 @@ class Bound(InjectedToolArg):
         raise KeyError(name)
 
 
+class OrDefault(InjectedToolArg):
+    """Gives the default of a model's field where its marker has nothing to give."""
+
+    def __init__(self, marker: InjectedToolArg, default: Callable[[], object]) -> None:
+        self.marker = marker
+        self.default = default
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        try:
+            return self.marker.resolve(context, name)
+        except KeyError:
+            return self.default()
+
+
 @record
 class Injected:
     """One parameter to inject.
@@ -123,6 +137,8 @@ def marker_of(annotation: object) -> InjectedToolArg | None:
     >>> type(marker_of(Annotated[str, InjectedToolCallId])).__name__
     'InjectedToolCallId'
     """
+    if type(annotation).__name__ == "TypeAliasType":  # Python's and typing_extensions' differ
+        return marker_of(getattr(annotation, "__value__", None))
     if get_origin(annotation) is Annotated:
         base, *metadata = get_args(annotation)
         for item in metadata:

@@ -78,7 +78,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
         DefinitionError: if it has no name, no readable signature, or an annotation that cannot be
             resolved.
     """
-    title = name or function_name(function)
+    title = function_name(function) if name is None else name
     try:
         raw = inspect.signature(function)
     except (ValueError, TypeError) as error:
@@ -86,6 +86,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
             f"{title}: its signature cannot be read ({error}); wrap it in a function of your own"
         ) from None
     hints = _hints(function, title, caller)
+    _refuse_unpacked(title, hints)
     bound = _bound_by_partial(function)
     parameters, injected, positional = [], [], []
     if any(p.kind is VAR_KEYWORD for p in raw.parameters.values()):
@@ -95,11 +96,6 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
         if parameter.name in bound or (index == 0 and _is_unbound_self(function, parameter)):
             continue
         annotation = hints.get(parameter.name, Any)
-        if get_origin(annotation) in UNPACK:
-            raise DefinitionError(
-                f"{title}: parameter {parameter.name!r} is annotated with Unpack, which cannot be "
-                "told to a model; write its keys as keyword-only parameters"
-            )
         item = Parameter(parameter.name, annotation, parameter.default, parameter.kind)
         if parameter.kind is POSITIONAL_ONLY or (takes_rest and parameter.kind <= VAR_POSITIONAL):
             positional.append(item)
@@ -117,6 +113,15 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
         _body_kind(function),
         hints.get("return", MISSING),
     )
+
+
+def _refuse_unpacked(title: str, hints: Mapping[str, object]) -> None:
+    for name, annotation in hints.items():
+        if get_origin(annotation) in UNPACK:
+            raise DefinitionError(
+                f"{title}: parameter {name!r} is annotated with Unpack, which cannot be told to a "
+                "model; write its keys as keyword-only parameters"
+            )
 
 
 def function_name(function: Function) -> str:
@@ -214,10 +219,11 @@ def _hints_of(plain: Any, title: str, caller: FrameType | None) -> dict[str, Any
 
 def _locals(plain: Function, caller: FrameType | None) -> Mapping[str, object]:
     names: dict[str, object] = {}
-    frames = []
-    while caller is not None:
-        frames.append(caller)
-        caller = caller.f_back if len(frames) < 4 else None
+    frames: list[FrameType] = []
+    while caller is not None and len(frames) < 4:
+        if not str(caller.f_globals.get("__name__")).startswith("toolwright."):
+            frames.append(caller)  # frames of our own on the way to the tool do not count
+        caller = caller.f_back
     for frame in reversed(frames):
         if frame.f_locals is not frame.f_globals:
             names.update(frame.f_locals)

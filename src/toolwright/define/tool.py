@@ -241,7 +241,7 @@ class Tool(Generic[P, R]):
     def __name__(self) -> str:
         return self.name
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Tool[..., R]:
@@ -342,7 +342,7 @@ class Tool(Generic[P, R]):
             args_schema: Parameters described elsewhere.
             options: See `ToolOptions`.
         """
-        function = coroutine or func
+        function = func if coroutine is None else coroutine
         if function is None:
             raise DefinitionError("Tool.from_function needs func= or coroutine=")
         return compile_tool(function, (name, description), args_schema, options, calling_frame())
