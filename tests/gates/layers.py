@@ -36,6 +36,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "secret",
         "phrase",
         "explain",
+        "fields",
         "modern",
         "canonical",
         "schema",

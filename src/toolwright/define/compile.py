@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from typing_extensions import TypeIs
 
 from toolwright.define.docstring import Docstring, parse_docstring
+from toolwright.define.fields import input_model_fields
 from toolwright.define.foreign import arguments_of_schema
 from toolwright.define.inject import Injected, OrDefault, marker_of
 from toolwright.define.names import check_name
@@ -22,7 +23,6 @@ from toolwright.define.schema import (
     Extra,
     from_model,
     from_parameters,
-    input_model_fields,
 )
 from toolwright.define.signature import (
     MISSING,

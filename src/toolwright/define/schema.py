@@ -14,14 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    TypeAdapter,
-    ValidationError,
-    field_validator,
-    with_config,
-)
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
@@ -30,6 +23,7 @@ from typing_extensions import TypedDict
 
 from toolwright.define.canonical import renamed
 from toolwright.define.explain import invalid_arguments, pydantic_errors, unknown_key
+from toolwright.define.fields import without
 from toolwright.define.modern import modern
 from toolwright.define.secret import Mask, mask_of
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
@@ -134,7 +128,7 @@ def from_model(
         extra: What happens to unknown keys, unless the model's own config says.
     """
     if hidden:
-        model = _without(model, hidden)
+        model = without(model, hidden)
     adapter = TypeAdapter(model)
     try:
         schema = adapter.json_schema(schema_generator=_Schema)
@@ -365,38 +359,3 @@ def _is_loose(schema: Mapping[str, Any]) -> bool:
         or part.get("type") in ("object", "array")
         for part in schema.get("properties", {}).values()
     )
-
-
-def _without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
-    """The model less the fields the program fills."""
-    from pydantic import create_model
-
-    fields: dict[str, Any] = {
-        name: (info.annotation, info)
-        for name, info in model.model_fields.items()
-        if name not in hidden
-    }
-    checks: dict[str, Any] = {}
-    for name, check in model.__pydantic_decorators__.field_validators.items():
-        kept = [field for field in check.info.fields if field in fields or field == "*"]
-        if kept:
-            again: Any = field_validator  # its overloads split the modes
-            checks[name] = again(*kept, mode=check.info.mode)(_unbound(check.func))
-    config = model.model_config
-    return create_model(model.__name__, __config__=config, __validators__=checks, **fields)
-
-
-def _unbound(check: Any) -> Any:
-    """A validator as it stood in its class, to stand in another."""
-    return classmethod(check.__func__) if hasattr(check, "__func__") else check
-
-
-def input_model_fields(model: type[BaseModel]) -> dict[str, tuple[object, bool]]:
-    """Each field's annotation with its metadata, and whether it has a default."""
-    fields = {}
-    for name, info in model.model_fields.items():
-        annotation: Any = info.annotation
-        for item in info.metadata:
-            annotation = Annotated[annotation, item]
-        fields[name] = (annotation, not info.is_required())
-    return fields
