@@ -60,6 +60,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     ),
     "call": (
         "step",
+        "deadline",
         "stop",
         "threads",
         "bridge",

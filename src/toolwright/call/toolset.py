@@ -269,15 +269,7 @@ def handler_of(
         rules: Which calls are refused, asked about or let through.
         last: Runs the body.
     """
-    given = (*steps, *made.steps)
-    for step in given:
-        if (check := getattr(step, "check_tool", None)) is not None:
-            check(made)
-    outer = [step for step in given if not hasattr(step, "place")]
-    inner = sorted(
-        (step for step in given if hasattr(step, "place")),
-        key=lambda step: PLACES.index(getattr(step, "place", "")),
-    )
+    outer, inner = _placed(made, (*steps, *made.steps))
     if any(getattr(step, "place", "") == "retry" for step in inner):
         last = renewing(last)
     guards = rechecks(outer)
@@ -294,6 +286,16 @@ def handler_of(
         within = compose(inner, approval.seal(last), unchangeable)
         return watched(compose(outer, approval.around(within), revalidate))
     return watched(compose(outer, compose(inner, last, unchangeable), revalidate))
+
+
+def _placed(made: AnyTool, steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
+    """The steps before approval, and those after it in the order of their places."""
+    for step in steps:
+        if (check := getattr(step, "check_tool", None)) is not None:
+            check(made)
+    outer = [step for step in steps if not hasattr(step, "place")]
+    inner = [step for step in steps if hasattr(step, "place")]
+    return outer, sorted(inner, key=lambda step: PLACES.index(getattr(step, "place", "")))
 
 
 def _owner(item: AnyTool) -> str:

@@ -79,12 +79,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
             resolved.
     """
     title = function_name(function) if name is None else name
-    try:
-        raw = inspect.signature(function)
-    except (ValueError, TypeError) as error:
-        raise DefinitionError(
-            f"{title}: its signature cannot be read ({error}); wrap it in a function of your own"
-        ) from None
+    raw = _signature(function, title)
     hints = _hints(function, title, caller)
     bound = _bound_by_partial(function)
     parameters, injected, positional = [], [], []
@@ -94,12 +89,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     for index, parameter in enumerate(raw.parameters.values()):
         if parameter.name in bound or (index == 0 and _is_unbound_self(function, parameter)):
             continue
-        annotation = hints.get(parameter.name, Any)
-        if get_origin(annotation) in UNPACK:
-            raise DefinitionError(
-                f"{title}: parameter {parameter.name!r} is annotated with Unpack, which cannot be "
-                "told to a model; write its keys as keyword-only parameters"
-            )
+        annotation = _told(title, parameter.name, hints.get(parameter.name, Any))
         item = Parameter(parameter.name, annotation, parameter.default, parameter.kind)
         if parameter.kind is POSITIONAL_ONLY or (takes_rest and parameter.kind <= VAR_POSITIONAL):
             positional.append(item)
@@ -117,6 +107,25 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
         _body_kind(function),
         hints.get("return", MISSING),
     )
+
+
+def _signature(function: Function, title: str) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except (ValueError, TypeError) as error:
+        raise DefinitionError(
+            f"{title}: its signature cannot be read ({error}); wrap it in a function of your own"
+        ) from None
+
+
+def _told(title: str, name: str, annotation: object) -> object:
+    """The annotation, if it can be told to a model as it stands."""
+    if get_origin(annotation) in UNPACK:
+        raise DefinitionError(
+            f"{title}: parameter {name!r} is annotated with Unpack, which cannot be told to a "
+            "model; write its keys as keyword-only parameters"
+        )
+    return annotation
 
 
 def function_name(function: Function) -> str:
