@@ -2,70 +2,157 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from toolwright import Agent, Run, SetupError, tool
+from toolwright import Agent, Rules, Run, SetupError, ToolMessage, Toolset, tool
+from toolwright.call.provider import ToolProvider, fixed, is_provider
+from toolwright.define.tool import AnyTool
 from toolwright.errors import DuplicateToolError
 from toolwright.testing.scripted import Scripted, call
 
 
-@tool
-def basic() -> str:
-    """Always there."""
-    return "basic"
+def named(name: str, answer: str = "done") -> AnyTool:
+    @tool(name)
+    def body() -> str:
+        """Do something."""
+        return answer
+
+    return body
 
 
-def admin() -> str:
-    """For administrators."""
-    return "admin"
+class Simple:
+    """Gives the same tools each time."""
 
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.asked = 0
 
-class Static:
-    def get_tools(self) -> list[Any]:
-        return [admin]
+    def get_tools(self) -> list[AnyTool]:
+        self.asked += 1
+        return [named(name) for name in self.names]
 
 
 class ByUser:
-    async def get_tools(self, run: Run[str]) -> list[Any]:
-        return [admin] if run.context == "admin" else []
+    """Gives tools by who asks, asynchronously."""
+
+    async def get_tools(self, run: Run[Any]) -> Iterable[AnyTool]:
+        return (named(f"tool_of_{run.context}"),)
 
 
-@pytest.mark.parametrize(
-    ("provider", "user", "names"),
-    [
-        (Static(), "guest", ["basic", "admin"]),
-        (ByUser(), "admin", ["basic", "admin"]),
-        (ByUser(), "guest", ["basic"]),
-    ],
-)
-def test_an_agent_asks_its_providers_when_a_run_begins(provider, user, names):
-    model = Scripted(["done"])
-    Agent(model, [basic, provider]).run_sync("go", context=user)
-    assert [t.name for t in model.requests[0].tools] == names
+def offered(model: Scripted) -> list[list[str]]:
+    return [[item.name for item in request.tools] for request in model.requests]
 
 
-def test_provided_tools_run_under_the_agents_steps_and_rules():
-    seen = []
+def test_a_provider_is_asked_once_when_a_run_begins_and_its_tools_run() -> None:
+    provider = Simple("a", "b")
+    model = Scripted([call("b"), call("a"), "Done."] * 2)
+    agent = Agent(model, [named("first"), provider, named("last")])
+    for asked in (1, 2):
+        result = agent.run_sync("go")
+        assert [m.kind for m in result.messages if isinstance(m, ToolMessage)] == [None, None]
+        assert provider.asked == asked
+    assert offered(model) == [["first", "a", "b", "last"]] * 6
 
-    async def step(prepared, context, proceed):
+
+def test_a_provider_may_choose_by_the_run() -> None:
+    model = Scripted(["Hi.", "Hi."])
+    agent = Agent(model, [ByUser()])
+    agent.run_sync("go", context="ada")
+    agent.run_sync("go", context="bob")
+    assert offered(model) == [["tool_of_ada"], ["tool_of_bob"]]
+
+
+def test_rules_and_steps_of_the_agent_hold_for_what_a_provider_brings() -> None:
+    seen: list[str] = []
+
+    async def look(prepared: Any, context: Any, proceed: Any) -> object:
         seen.append(prepared.tool.name)
         return await proceed(prepared)
 
-    agent = Agent(Scripted([call("admin"), "x"]), [Static()], steps=[step])
-    assert agent.run_sync("go").messages[2].text == "admin" and seen == ["admin"]
+    model = Scripted([[call("a"), call("b")], "Done."])
+    agent = Agent(model, [Simple("a", "b")], steps=[look], rules=Rules(deny=["b"]))
+    result = agent.run_sync("go")
+    assert [m.kind for m in result.messages if isinstance(m, ToolMessage)] == [None, "denied"]
+    assert seen == ["a", "b"]
 
 
-def test_two_sources_of_one_name_are_refused_when_the_run_begins():
-    with pytest.raises(DuplicateToolError, match="'admin'"):
-        Agent(Scripted(["x"]), [admin, Static()]).run_sync("go")
+def test_a_set_that_a_provider_gives_keeps_its_steps_and_may_have_no_rules() -> None:
+    async def shout(prepared: Any, context: Any, proceed: Any) -> object:
+        return str(await proceed(prepared)).upper()
+
+    class Gives:
+        def __init__(self, tools: Toolset) -> None:
+            self.tools = tools
+
+        def get_tools(self) -> Toolset:
+            return self.tools
+
+    agent = Agent(Scripted([call("a"), "Done."]), [Gives(Toolset([named("a")], steps=[shout]))])
+    assert [m.text for m in agent.run_sync("go").messages if isinstance(m, ToolMessage)] == ["DONE"]
+    ruled = Toolset([named("a")], rules=Rules(deny=["a"]))
+    with pytest.raises(SetupError, match="rules"):
+        Agent(Scripted(["Done."]), [Gives(ruled)]).run_sync("go")
 
 
-def test_a_provider_that_gives_no_tools_is_named():
-    class Broken:
-        def get_tools(self) -> None:
-            return None
+def test_two_sources_of_one_name_are_refused_with_both_owners() -> None:
+    with pytest.raises(DuplicateToolError, match="'a'"):
+        Agent(Scripted(["Done."]), [named("a"), Simple("a")]).run_sync("go")
+    with pytest.raises(DuplicateToolError, match="'a'"):
+        Agent(Scripted(["Done."]), [Simple("a"), Simple("a")]).run_sync("go")
 
-    with pytest.raises(SetupError, match=r"Broken\.get_tools gave None"):
-        Agent(Scripted(["x"]), [Broken()]).run_sync("go")
+
+@pytest.mark.parametrize("given", [None, 5, named("x")])
+def test_a_provider_that_gives_no_tools_is_named(given: Any) -> None:
+    class Odd:
+        def get_tools(self) -> Any:
+            return given
+
+    with pytest.raises(SetupError, match=r"Odd\.get_tools"):
+        Agent(Scripted(["Done."]), [Odd()]).run_sync("go")
+
+
+def test_what_a_provider_raises_reaches_who_runs_the_agent() -> None:
+    class Down:
+        async def get_tools(self) -> list[AnyTool]:
+            raise ConnectionError("the server is down")
+
+    with pytest.raises(ConnectionError, match="down"):
+        Agent(Scripted(["Done."]), [Down()]).run_sync("go")
+
+
+def test_known_tools_are_checked_when_the_agent_is_made() -> None:
+    with pytest.raises(DuplicateToolError):
+        Agent(Scripted([]), [named("a"), named("a"), Simple("b")])
+
+
+def test_what_is_a_provider_and_what_is_not() -> None:
+    def function() -> None:
+        """Do."""
+
+    assert is_provider(Simple()) and isinstance(Simple(), ToolProvider)
+    assert not any(map(is_provider, (named("a"), function, Toolset([named("a")]))))
+    tools = Toolset([named("a")])
+    assert fixed(tools) == (tools, ())
+    known, sources = fixed([named("a"), Simple("b")])
+    assert known.names == ("a",) and len(sources) == 2
+
+
+def test_a_provider_with_options_of_its_own_is_not_given_the_run() -> None:
+    class ByKeyword:
+        def get_tools(self, *, fresh: bool = False, **more: Any) -> list[AnyTool]:
+            return [named(f"keyword_{fresh}")]
+
+    class ByPosition:
+        def get_tools(self, fresh: bool = False) -> list[AnyTool]:
+            return [named(f"position_{fresh}")]
+
+    class ByName:
+        def get_tools(self, run: Run[Any] | None = None) -> list[AnyTool]:
+            return [named(f"run_{run is not None}")]
+
+    model = Scripted(["Done."])
+    Agent(model, [ByKeyword(), ByPosition(), ByName()]).run_sync("go")
+    assert offered(model) == [["keyword_False", "position_False", "run_True"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -138,7 +139,7 @@ def test_waits_grow_and_stay_below_the_longest() -> None:
 
     flaky = Flaky(99, note)
     send(flaky.tools(steps=[Retry(6, wait=0.01, longest_wait=0.04)]))
-    gaps = [after - before for before, after in zip(at, at[1:], strict=False)]
+    gaps = [after - before for before, after in itertools.pairwise(at)]
     assert len(gaps) == 5
     assert all(0.005 < gap < 0.2 for gap in gaps)
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.cli.asking import KEYS, at_terminal, make, words, written
 from tests.cli.commandline import Terminal, readable
 from toolwright import Effects, tool
-from toolwright.approval import new_ticket
-from toolwright.call.approve import Rules
+from toolwright.approval import Ticket
+from toolwright.call.rules import Rules
 from toolwright.call.toolset import Toolset
 from toolwright.cli.approve import badges, checked_by
 from toolwright.errors import InvalidArguments
@@ -289,11 +289,11 @@ def test_the_check_gives_arguments_as_they_would_run() -> None:
         return a + b
 
     check = checked_by(Toolset([add]))
-    ticket = new_ticket("1", "add", {"a": 1, "b": 2}, "", "", {})
+    ticket = Ticket("", "1", "add", {"a": 1, "b": 2}, "", 0.0)
     assert check(ticket, {"a": "7"}) == {"a": 7}
     with pytest.raises(InvalidArguments):
         check(ticket, {"a": "x"})
-    assert check(new_ticket("1", "other", {}, "", "", {}), {"a": "x"}) == {"a": "x"}
+    assert check(Ticket("", "1", "other", {}, "", 0.0), {"a": "x"}) == {"a": "x"}
 
 
 actions = st.lists(st.sampled_from(["a", "b", "*", "a*", "b(x=1)"]), max_size=3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 import stat
@@ -300,11 +299,3 @@ def test_a_state_is_never_overwritten(asker: Path) -> None:
     assert ended.code == 2
     assert "state.json exists already" in ended.err
     assert path.read_bytes() == before
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_state_that_cannot_be_written_is_told(asker: Path) -> None:
-    (asker / "closed").mkdir(0o500)
-    ended = toolwright(*words("one", "--state", "closed/state.json"), cwd=asker)
-    assert ended.code == 3
-    assert "the suspended run cannot be saved" in ended.err

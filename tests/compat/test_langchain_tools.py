@@ -17,6 +17,8 @@ from toolwright.compat.langchain import (
     StructuredTool,
     ToolCall,
     ToolException,
+    ToolNode,
+    create_agent,
     tool,
 )
 from toolwright.errors import DefinitionError, InjectionError, InvalidArguments, SetupError
@@ -274,6 +276,9 @@ def test_names_of_the_place_of_definition_resolve() -> None:
 
     for made in (tool(take), tool("take")(take), StructuredTool.from_function(take)):
         assert made.invoke({"arg": {"n": 3}}) == 3
+    assert Toolset([take]).names == Agent(Scripted([]), [take]).tools.names == ("take",)
+    assert create_agent(Scripted([]), [take]).agent.tools.names == ("take",)
+    assert ToolNode([take]).tools.names == ("take",)
     assert tool("part")(functools.partial(double, n=4)).invoke({}) == 8
 
 

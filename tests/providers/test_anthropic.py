@@ -301,7 +301,7 @@ def test_the_choice_of_tools_is_said_in_the_wires_words() -> None:
     assert choice(Settings(tool_choice="auto", parallel_tool_calls=True)) == {"type": "auto"}
     serial = {"type": "auto", "disable_parallel_tool_use": True}
     assert choice(Settings(parallel_tool_calls=False)) == serial
-    with pytest.raises(SetupError, match="no such tool; there are get_weather, add, clock.now"):
+    with pytest.raises(SetupError, match=r"no such tool; there are get_weather, add, clock\.now"):
         choice(Settings(tool_choice="nothing"))
 
 

@@ -45,7 +45,7 @@ def test_data_urls_are_read() -> None:
 
 
 @pytest.mark.parametrize("url", ["https://example.org/a.png", "data:image/png;base64,a", "data:x"])
-def test_other_addresses_stay(url: str) -> None:
+def test_other_addresses_stay_as_they_are(url: str) -> None:
     assert inline(Image(url=url)) == Image(url=url)
 
 

@@ -51,7 +51,7 @@ def test_arguments_that_cannot_be_read_stay_as_they_are() -> None:
 def test_a_tool_to_choose_must_be_there() -> None:
     tools = WireTools(TOOLS, "bedrock")
     assert tools.chosen("plain") == "plain"
-    with pytest.raises(SetupError, match="no such tool; there are 查询.天气, plain"):
+    with pytest.raises(SetupError, match=r"no such tool; there are 查询\.天气, plain"):
         tools.chosen("other")
     with pytest.raises(SetupError, match="there are none"):
         WireTools().chosen("other")

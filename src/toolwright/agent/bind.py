@@ -40,8 +40,6 @@ class Bound:
         """
         assembly = Assembly()
         async for delta in self.stream(messages):
-            if isinstance(delta, AssistantMessage):
-                return delta
             assembly.add(delta)
         return assembly.reply()
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
+import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from toolwright.call.search import Index
@@ -12,9 +15,11 @@ from toolwright.call.toolset import Toolset
 from toolwright.context import Run, ToolContext
 from toolwright.define.decorator import tool
 from toolwright.define.tool import AnyTool, Tool
-from toolwright.messages import ToolCall
+from toolwright.messages import ToolCall, ToolMessage
 
 SEARCH = "search_tools"
+
+log = logging.getLogger("toolwright")
 
 
 class Offer:
@@ -22,40 +27,51 @@ class Offer:
 
     Args:
         tools: All that can be called.
-        run: The run; a search leaves its findings there.
+        run: The run; what its transcript says was found stays found.
         search: Offer `search_tools` and what it has found, rather than everything.
     """
 
     def __init__(self, tools: Toolset, run: Run[Any], search: bool) -> None:
         self._run = run
-        self._dynamic = [item for item in tools if item.enabled is not True]
+        self._dynamic = any(item.enabled is not True for item in tools)
         self._all = tuple(tools)
         self._found: dict[str, AnyTool] = {}
         self._search: AnyTool | None = None
+        self._last: tuple[AnyTool, ...] = ()
         self.tools = tools
         if search:
             self._search = self._searcher(tools)
             self.tools = tools.with_tools([*tools, self._search])
+            for name in _found_before(run):
+                if name in tools:
+                    self._found[name] = tools[name]
 
     async def now(self) -> Sequence[AnyTool]:
         """The tools to tell the model about. The same object, as long as they are the same."""
         offered = self._all
         if self._search is not None:
             offered = (self._search, *self._found.values())
-        if not self._dynamic:
-            return offered
-        return tuple([item for item in offered if await self._enabled(item)])
+        if self._dynamic:
+            offered = tuple([item for item in offered if await self._enabled(item)])
+        if offered != self._last:
+            self._last = offered
+        return self._last
 
     async def _enabled(self, item: AnyTool) -> bool:
+        """Whether it can be called now; one whose predicate fails cannot."""
         if not callable(item.enabled):
             return item.enabled
-        answer = item.enabled(ToolContext(ToolCall("", item.name), item.name, self._run))
-        return await answer if inspect.isawaitable(answer) else bool(answer)
+        try:
+            answer = item.enabled(ToolContext(ToolCall("", item.name), item.name, self._run))
+            return bool(await answer if inspect.isawaitable(answer) else answer)
+        except Exception:
+            log.exception("whether %s is enabled cannot be told; it is not offered", item.name)
+            return False
 
     def _searcher(self, tools: Toolset) -> AnyTool:
         index = functools.cache(lambda: Index(tools))
 
-        def search_tools(query: str, limit: int = 5) -> list[dict[str, str]]:
+        async def search_tools(query: str, limit: int = 5) -> list[dict[str, str]]:
             """Find tools by what they do. The tools found can be called from then on.
 
             Args:
@@ -63,9 +79,21 @@ class Offer:
                 limit: How many tools to find at most.
             """
             found = index().find(query, max(1, min(limit, 20)))
+            found = [item for item in found if await self._enabled(item)]
             for item in found:
                 self._found[item.name] = item
             return [{"name": item.name, "description": item.description} for item in found]
 
-        made: Tool[..., Any] = tool(SEARCH, inline=True)(search_tools)
+        made: Tool[..., Any] = tool(SEARCH)(search_tools)
         return made
+
+
+def _found_before(run: Run[Any]) -> list[str]:
+    """What earlier searches have found, by the transcript the run goes on from."""
+    names = []
+    messages = run.state.get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        if isinstance(message, ToolMessage) and message.name == SEARCH and not message.failed:
+            with suppress(ValueError, TypeError, KeyError):
+                names += [str(item["name"]) for item in json.loads(message.text)]
+    return names

@@ -18,6 +18,8 @@ Provided: TypeAlias = Iterable[Toolish] | Awaitable[Iterable[Toolish]]
 class ToolProvider(Protocol):
     """Anything with `get_tools`, sync or async, which may take the `Run` to choose by it.
 
+    It is given as the first parameter, if that has no default or is called ``run``.
+
     An agent asks its providers once, when a run begins.
     """
 
@@ -67,9 +69,16 @@ async def gather(sources: Iterable[Source], like: Toolset, run: Run[Any]) -> Too
 
 async def _ask(provider: ToolProvider, run: Run[Any]) -> list[Toolish]:
     get = provider.get_tools
-    takes_run = bool(inspect.signature(get).parameters)
-    given = get(run) if takes_run else get()
+    given = get(run) if _takes_run(get) else get()
     tools = await given if inspect.isawaitable(given) else given
     if not isinstance(tools, Iterable):
         raise SetupError(f"{type(provider).__name__}.get_tools gave {tools!r}; give tools")
     return list(carried(tools))
+
+
+def _takes_run(get: Callable[..., Provided]) -> bool:
+    """Whether its first positional parameter must be filled, or is called for what it is."""
+    for parameter in inspect.signature(get).parameters.values():
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            return parameter.default is parameter.empty or parameter.name == "run"
+    return False

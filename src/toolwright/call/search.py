@@ -9,23 +9,28 @@ from collections.abc import Iterable, Mapping
 
 from toolwright.define.tool import AnyTool
 
-_WORD = re.compile(r"[a-z0-9]+|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_EAST = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_EAST}]+|[^\W_{_EAST}]+")
+_EAST_WORD = re.compile(rf"[{_EAST}]")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 NAME_WEIGHT = 3
 
 
 def words(text: str) -> list[str]:
-    """The words of a text; of Chinese, Japanese and Korean, each pair of characters.
+    """The words of a text, without a plural's s; of Chinese, Japanese and Korean, each character
+    and each pair of them.
 
-    >>> words("getWeather_now 查天气")
-    ['get', 'weather', 'now', '查天', '天气']
+    >>> words("getHTTPWeather_now cities' names 天气")
+    ['get', 'http', 'weather', 'now', 'citie', 'name', '天', '气', '天气']
     """
     found: list[str] = []
-    for word in _WORD.findall(_HUMP.sub(" ", text).lower()):
-        if word.isascii() or len(word) == 1:
-            found.append(word)
+    for word in _WORD.findall(_HUMP.sub(" ", text).casefold()):
+        if _EAST_WORD.match(word):
+            found += [*word, *(word[i : i + 2] for i in range(len(word) - 1))]
+        elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+            found.append(word[:-1])
         else:
-            found += [word[i : i + 2] for i in range(len(word) - 1)]
+            found.append(word)
     return found
 
 
@@ -50,7 +55,7 @@ class Index:
         """The tools that fit best, best first."""
         scores: dict[int, float] = defaultdict(float)
         mean = sum(self._lengths) / len(self._lengths) if self._lengths else 1.0
-        for word in set(words(query)):
+        for word in sorted(set(words(query))):
             postings = self._postings.get(word, ())
             rarity = math.log(1 + (len(self._tools) + 1) / (len(postings) + 0.5))
             for number, count in postings:

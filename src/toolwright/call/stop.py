@@ -328,35 +328,20 @@ async def _go_on(body: Coroutine[Any, Any, object], error: BaseException) -> obj
 def _drive_on(
     body: Coroutine[Any, Any, object], error: BaseException
 ) -> Generator[Any, Any, object]:
-    try:
-        waiting = body.throw(error)
-        while True:
-            try:
-                yield waiting
-            except asyncio.CancelledError as thrown:
-                return (yield from _end_soon(body, thrown))
-            except BaseException as thrown:
-                waiting = body.throw(thrown)
-            else:
-                waiting = body.send(None)
-    except StopIteration as ended:
-        return ended.value
-
-
-def _end_soon(
-    body: Coroutine[Any, Any, object], error: BaseException
-) -> Generator[Any, Any, object]:
-    """The loop is about to end, and must not wait for the body for ever."""
     task = cast("asyncio.Task[object]", asyncio.current_task())
-    task.get_loop().call_later(GRACE, task.cancel)
+    warned = False
     try:
         waiting = body.throw(error)
         while True:
             try:
                 yield waiting
-            except asyncio.CancelledError:
-                body.close()
-                raise
+            except asyncio.CancelledError as thrown:  # the loop is about to end
+                if warned:  # and must not wait for this body for ever
+                    body.close()
+                    raise
+                warned = True
+                task.get_loop().call_later(GRACE, task.cancel)
+                waiting = body.throw(thrown)
             except BaseException as thrown:
                 waiting = body.throw(thrown)
             else:

@@ -289,7 +289,7 @@ def handler_of(
 
 
 def _placed(made: AnyTool, steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
-    """The steps before approval, and those after it in the order of their places."""
+    """The steps before approval, as given, and those after it, in the order of their places."""
     for step in steps:
         if (check := getattr(step, "check_tool", None)) is not None:
             check(made)

@@ -15,6 +15,7 @@ from toolwright.call.parse import needs_strict_check, normalise, overflows, pars
 from toolwright.call.step import Handler
 from toolwright.context import ToolContext
 from toolwright.define.canonical import canonical
+from toolwright.define.subschemas import accepts
 from toolwright.define.tool import AnyTool, Prepared
 from toolwright.errors import TruncatedCall
 from toolwright.messages import ToolCall
@@ -81,10 +82,25 @@ def from_shown(prepared: Prepared, shown: dict[str, object]) -> Prepared:
         InvalidArguments: they do not fit the tool's parameters.
     """
     arguments = prepared.tool.arguments
-    values = arguments.check(shown)
+    values = arguments.check(_without_nulls(shown, prepared.tool.parameters))
     if arguments.fill is not None:
         arguments.fill(values)
     return Prepared(prepared.call, prepared.tool, values, prepared.changes)
+
+
+def _without_nulls(shown: dict[str, object], schema: Mapping[str, object]) -> dict[str, object]:
+    """Less the nulls that stand for "not given": defaults of None that were filled in before."""
+    properties, required = schema.get("properties"), schema.get("required")
+    known = properties if isinstance(properties, Mapping) else {}
+    needed = required if isinstance(required, list) else []
+    return {
+        name: value
+        for name, value in shown.items()
+        if value is not None
+        or name in needed
+        or name not in known
+        or accepts(None, known[name], schema)
+    }
 
 
 def as_json(prepared: Prepared) -> dict[str, object]:

@@ -16,7 +16,6 @@ from toolwright.cli.exits import UsageProblem
 from toolwright.cli.launch import (
     OFFLINE,
     AnswerWithin,
-    Approve,
     AsJson,
     Launch,
     MaxTurns,
@@ -31,27 +30,34 @@ from toolwright.cli.launch import (
 )
 from toolwright.cli.state import Saved, claim, free, keep, load
 from toolwright.cli.terminal import DIM, note, stdout_kept_clean
-from toolwright.cli.text import count
 from toolwright.errors import CallError, SetupError
+
+StatePath = Annotated[Path, typer.Argument(metavar="STATE", help="The saved run.")]
+Approved = Annotated[
+    list[str] | None,
+    typer.Option("--approve", metavar="ID", help="Let this call run, as it was shown."),
+]
+Denied = Annotated[list[str] | None, typer.Option("--deny", metavar="ID", help="Refuse this call.")]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the model; of every --deny.")]
+Edited = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--edit", metavar="ID=JSON", help="Let this call run with these arguments instead."
+    ),
+]
+DecideOnly = Annotated[
+    bool, typer.Option("--decide-only", help="Write the decisions into STATE; run nothing.")
+]
 
 
 def command(
-    state: Annotated[Path, typer.Argument(metavar="STATE", help="The saved run.")],
+    state: StatePath,
     *,
-    approve: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Let this call run, as it was shown.")
-    ] = None,
-    deny: Annotated[list[str] | None, typer.Option(metavar="ID", help="Refuse this call.")] = None,
-    reason: Annotated[
-        str, typer.Option(metavar="TEXT", help="Why, for the model; of every --deny.")
-    ] = "",
-    edit: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID=JSON", help="Let this call run with these arguments instead."),
-    ] = None,
-    decide_only: Annotated[
-        bool, typer.Option("--decide-only", help="Write the decisions into STATE; run nothing.")
-    ] = False,
+    approve: Approved = None,
+    deny: Denied = None,
+    reason: Reason = "",
+    edit: Edited = None,
+    decide_only: DecideOnly = False,
     targets: Targets = None,
     model: ModelName = OFFLINE,
     max_turns: MaxTurns = MAX_TURNS,
@@ -68,39 +74,41 @@ def command(
     `toolwright approvals STATE`, or its beginning. STATE is renamed to STATE.used before anything
     runs, so that no approval serves twice.
     """
-    saved = load(state)
-    made = [
-        *(saved.ticket(id).approve() for id in approve or ()),
-        *(saved.ticket(id).deny(reason) for id in deny or ()),
-        *_edits(saved, edit or ()),
-    ]
     if reason and not deny:
         raise UsageProblem("--reason says why of --deny, and there is none")
-    saved = _with(saved, made)
+    saved = load(state)
+    approved = [saved.ticket(id).approve() for id in approve or ()]
+    denied = [saved.ticket(id).deny(reason) for id in deny or ()]
+    saved = _with(saved, [*approved, *denied, *_edits(saved, edit or ())])
+    if decide_only:
+        keep(state, saved)
+        note(
+            f"{len(saved.decisions)} decided, {len(saved.undecided)} to decide; nothing has run",
+            DIM,
+        )
+        return
     launch = Launch(
         tuple(targets or ()),
         model,
-        "",
-        max_turns,
-        timeout,
-        as_json,
-        Approve.ASK,
-        rules,
-        tuple(yes_to or ()),
-        answer_within,
-        free(next_state) if next_state else None,
+        max_turns=max_turns,
+        timeout=timeout,
+        as_json=as_json,
+        rules=rules,
+        yes_to=tuple(yes_to or ()),
+        answer_within=answer_within,
+        state=free(next_state) if next_state else None,
     )
-    if decide_only:
-        keep(state, saved)
-        decided = count(len(saved.decisions), "call")
-        note(f"{decided} decided, {len(saved.undecided)} to decide; nothing has run", DIM)
-        return
+    _go_on(state, saved, launch)
+
+
+def _go_on(path: Path, saved: Saved, launch: Launch) -> None:
+    """Run from where it was saved; everything that can be refused is, before the file is used."""
     with stdout_kept_clean():
         agent = launch.agent()
     _check(saved, agent)
     if saved.undecided and not saved.decisions and not can_ask():
-        wait(saved.undecided, launch, state)
-    claim(state, saved)
+        wait(saved.undecided, launch, path)
+    claim(path, saved)
     run_to_end(launch, agent, saved.state, list(saved.decisions.values()))
 
 

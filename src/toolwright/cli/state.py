@@ -1,14 +1,13 @@
 """A suspended run as a file: what waits, what was decided, and that it serves once.
 
-The file is a `RunState` as JSON with one more key, ``decisions``; `RunState.from_json` reads it
-too. It holds the transcript, so it is its owner's alone. Whoever goes on from it first renames it,
-and leaves a mark for each ticket decided, which counts for copies of the file as well.
+The file is a `RunState` as JSON; once something is decided, with one more key, ``decisions``. It
+holds the transcript, so it is its owner's alone. Whoever goes on from it first renames it, and
+leaves a mark for each ticket decided, which counts for copies of the file as well.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import re
@@ -128,18 +127,41 @@ def load(path: Path) -> Saved:
         raise SetupError(f"there is no saved run {str(path)!r}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(f"{path} cannot be read: {error}") from None
-    mine = not hasattr(os, "getuid") or facts.st_uid == os.getuid()
-    if not mine or (os.name == "posix" and facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+    if not _is_mine(facts):
         raise SetupError(f"{path} could have been written by somebody else, so it is not trusted")
-    state = RunState.from_json(text)
+    decided, rest = _parted(text)
+    state = RunState.from_json(rest)
+    return Saved(state, _decisions(decided, state))
+
+
+def _is_mine(facts: os.stat_result) -> bool:
+    """Whether nobody else can have written the file."""
+    if os.name != "posix":
+        return True
+    return facts.st_uid == os.getuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _parted(text: str) -> tuple[list[Any], str]:
+    """The decisions, and the run without them; what is neither is left for the run to refuse."""
     try:
-        found = [Decision(**item) for item in json.loads(text).get("decisions", ())]
-    except (TypeError, AttributeError) as error:
-        raise SetupError(f"{path} holds decisions that are none: {error}") from None
-    waiting = {each.id for each in state.pending}
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return [], text
+    decided = data.pop("decisions", None) if isinstance(data, dict) else None
+    if not isinstance(decided, list):
+        return [], text
+    return decided, json.dumps(data)
+
+
+def _decisions(decided: Iterable[Any], state: RunState) -> dict[str, Decision]:
+    waiting = {ticket.id for ticket in state.pending}
+    try:
+        found = [Decision.from_dict(item) for item in decided]
+    except ValueError as error:
+        raise SetupError(f"this saved run holds a decision that is none: {error}") from None
     if not all(_ID.fullmatch(id) for id in waiting) or any(d.ticket not in waiting for d in found):
-        raise SetupError(f"{path} holds decisions for tickets that are not in it")
-    return Saved(state, {each.ticket: each for each in found})
+        raise SetupError("this saved run holds decisions for tickets that are not in it")
+    return {decision.ticket: decision for decision in found}
 
 
 def keep(path: Path, saved: Saved) -> None:
@@ -149,7 +171,7 @@ def keep(path: Path, saved: Saved) -> None:
         SetupError: if it cannot be written, or somebody has used it meanwhile.
     """
     data: dict[str, Any] = json.loads(saved.state.to_json())
-    data["decisions"] = [_plain(each) for each in saved.decisions.values()]
+    data["decisions"] = [each.to_dict() for each in saved.decisions.values()]
     try:
         descriptor, name = tempfile.mkstemp(prefix=path.name, dir=path.absolute().parent)
         try:
@@ -163,11 +185,6 @@ def keep(path: Path, saved: Saved) -> None:
             raise
     except OSError as error:
         raise SetupError(f"{path} cannot be written: {error}") from None
-
-
-def _plain(decision: Decision) -> dict[str, object]:
-    fields = {f.name: getattr(decision, f.name) for f in dataclasses.fields(decision)}
-    return {**fields, "arguments": dict(decision.arguments)}
 
 
 def claim(path: Path, saved: Saved) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterator
@@ -72,6 +73,8 @@ class BaseTool:
                 )
             setattr(self, name, value)
         for name, default in known.items():
+            if name not in fields and isinstance(default, list | dict | set):
+                setattr(self, name, copy.deepcopy(default))  # each object has its own
             if name in fields or not isinstance(default, FieldInfo):
                 continue
             made = default.get_default(call_default_factory=True, validated_data={})
@@ -138,14 +141,14 @@ def as_tool(item: object) -> AnyTool:
 def _fields(cls: type) -> Iterator[tuple[str, object]]:
     """Annotated attributes from the base to the leaf, with their class values."""
     for base in reversed(cls.__mro__):
-        for name in vars(base).get("__annotations__", {}):
+        for name in inspect.get_annotations(base):
             if not name.startswith("_") and name != "args_schema":
                 yield name, getattr(cls, name, None)
 
 
 def _check_annotation(cls: type) -> None:
     """`args_schema: BaseModel = X` says that X is an instance, which it is not."""
-    annotation = vars(cls).get("__annotations__", {}).get("args_schema")
+    annotation = inspect.get_annotations(cls).get("args_schema")
     if annotation is None:
         return
     text = annotation.strip("'\" ") if isinstance(annotation, str) else ""

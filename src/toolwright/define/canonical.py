@@ -54,6 +54,9 @@ def _plain(value: object) -> object:
     """`value` without models and secrets, which `to_json` would rename and hide."""
     if isinstance(value, BaseModel):
         return _of_model(value)
+    dump = getattr(value, "dict", None)
+    if callable(dump) and hasattr(value, "__fields_set__"):
+        return dict(dump(by_alias=True, exclude_unset=True))  # a model of pydantic's first version
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

@@ -208,7 +208,7 @@ def _check_fit(
 
 def _docs(function: Callable[..., Any], signature: Signature, request: Request) -> Docstring:
     """The docstring of the function behind `function`, or of a callable object's class."""
-    plain = plain_function(function)
+    plain = function if isinstance(function, type) else plain_function(function)
     text = inspect.cleandoc(getattr(plain, "__doc__", None) or "")
     if not text and not inspect.isroutine(function):
         text = inspect.cleandoc(getattr(function, "__doc__", None) or "")

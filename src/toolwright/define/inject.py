@@ -137,6 +137,8 @@ def marker_of(annotation: object) -> InjectedToolArg | None:
     >>> type(marker_of(Annotated[str, InjectedToolCallId])).__name__
     'InjectedToolCallId'
     """
+    if type(annotation).__name__ == "TypeAliasType":  # Python's and typing_extensions' differ
+        return marker_of(getattr(annotation, "__value__", None))
     if get_origin(annotation) is Annotated:
         base, *metadata = get_args(annotation)
         for item in metadata:

@@ -1,46 +1,75 @@
-"""Annotations as pydantic takes them on every Python version."""
+"""Annotations as pydantic takes them on every Python version, and checks them whole."""
 
 from __future__ import annotations
 
+import threading
 import types
 import typing
-from typing import Annotated, Any, Literal, get_args, get_origin
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, NotRequired, Required, get_args, get_origin
+from weakref import WeakKeyDictionary
 
-from typing_extensions import TypedDict, TypeIs
+from typing_extensions import ReadOnly, TypedDict, TypeIs
 
-Made = dict[type[Any], Any]
+_new: WeakKeyDictionary[type[Any], Any] = WeakKeyDictionary()
+_making = threading.RLock()
 
 
-def modern(annotation: object, made: Made | None = None) -> Any:
-    """Replace `typing.TypedDict`, which pydantic cannot read before Python 3.12.
+def modern(annotation: object) -> Any:
+    """Replace `typing.TypedDict`, which pydantic cannot read before Python 3.12, and `Iterable`,
+    whose items pydantic would check only while the body reads them.
 
-    Args:
-        annotation: Any annotation, resolved.
-        made: What typed dicts have been replaced by already; they may hold themselves.
+    >>> from collections.abc import Iterable
+    >>> modern(Iterable[int])
+    list[int]
     """
-    made = {} if made is None else made
     if _is_old(annotation):
-        return made[annotation] if annotation in made else _replaced(annotation, made)
-    origin, args = get_origin(annotation), get_args(annotation)
+        with _making:
+            return _new.get(annotation) or _renewed(annotation)
+    origin: Any = get_origin(annotation) or annotation
+    args = get_args(annotation)
+    if origin is Iterable:
+        item: Any = modern(args[0]) if args else Any
+        return list[item]
     if not args or origin is Literal or not any(_has_old(arg) for arg in args):
         return annotation
     if origin is types.UnionType:
-        return typing.Union[tuple(modern(arg, made) for arg in args)]  # noqa: UP007
+        return typing.Union[tuple(modern(arg) for arg in args)]  # noqa: UP007
     if origin is Annotated:
-        return Annotated[(modern(args[0], made), *args[1:])]
-    return origin[tuple(modern(arg, made) for arg in args)] if origin else annotation
+        return Annotated[(modern(args[0]), *args[1:])]
+    if len(args) == 1:  # `NotRequired` takes no tuple
+        return origin[modern(args[0])]
+    return origin[tuple(modern(arg) for arg in args)]
 
 
-def _replaced(old: type[Any], made: Made) -> Any:
-    make: Any = TypedDict
-    new = made[old] = make(old.__name__, {})
+def _renewed(old: type[Any]) -> Any:
+    """The same typed dict as one of typing_extensions'; it may hold itself."""
     hints = typing.get_type_hints(old, include_extras=True)
-    new.__annotations__ = {name: modern(hint, made) for name, hint in hints.items()}
-    for name in ("__doc__", "__module__", "__qualname__", "__total__"):
-        setattr(new, name, getattr(old, name))
-    new.__required_keys__ = getattr(old, "__required_keys__", frozenset())
-    new.__optional_keys__ = getattr(old, "__optional_keys__", frozenset())
-    return new
+    make: Any = TypedDict
+    made = make(
+        old.__name__,
+        {
+            name: Any if is_required(old, name, hint) else NotRequired[Any]
+            for name, hint in hints.items()
+        },
+    )
+    made.__doc__, made.__module__, made.__qualname__ = old.__doc__, old.__module__, old.__qualname__
+    _new[old] = made  # first of all: its fields may ask for it
+    try:
+        made.__annotations__.update({name: modern(hint) for name, hint in hints.items()})
+    except Exception:
+        del _new[old]
+        raise
+    return made
+
+
+def is_required(owner: Any, name: str, hint: object) -> bool:
+    """Whether a key of a typed dict must be there; qualifiers in postponed annotations count, too."""
+    while get_origin(hint) is ReadOnly:
+        [hint] = get_args(hint)
+    if get_origin(hint) in (Required, NotRequired):
+        return get_origin(hint) is Required
+    return name in owner.__required_keys__
 
 
 def _is_old(annotation: object) -> TypeIs[type[Any]]:
@@ -49,6 +78,6 @@ def _is_old(annotation: object) -> TypeIs[type[Any]]:
 
 
 def _has_old(annotation: object) -> bool:
-    if _is_old(annotation):
+    if _is_old(annotation) or (get_origin(annotation) or annotation) is Iterable:
         return True
     return any(_has_old(arg) for arg in get_args(annotation))

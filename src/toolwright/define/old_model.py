@@ -6,8 +6,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeGuard
 
+from toolwright.define.explain import invalid_arguments
 from toolwright.define.foreign import arguments_of_schema
 from toolwright.define.schema import Arguments, Extra, Values
+from toolwright.errors import FieldError
 
 
 class OldModel(Protocol):
@@ -25,8 +27,16 @@ class OldModel(Protocol):
 def is_old_model(schema: object) -> TypeGuard[type[OldModel]]:
     """Whether it is a model class of pydantic's first version."""
     return isinstance(schema, type) and all(
-        hasattr(schema, name) for name in ("__fields__", "parse_obj", "__config__")
+        hasattr(schema, name) for name in ("__config__", "parse_obj", "__fields__")
     )
+
+
+def _errors(error: ValueError) -> list[FieldError]:
+    """What the model's own validators say, beyond its schema."""
+    told: Any = getattr(error, "errors", None)
+    if told is None:
+        return [FieldError((), str(error))]
+    return [FieldError(tuple(each["loc"]), f"a valid value: {each['msg']}") for each in told()]
 
 
 def arguments_of_old_model(title: str, model: type[OldModel], extra: Extra) -> Arguments:
@@ -41,8 +51,12 @@ def arguments_of_old_model(title: str, model: type[OldModel], extra: Extra) -> A
     arguments = arguments_of_schema(title, schema, extra)
 
     def made(values: Values) -> Values:
-        instance = model.parse_obj(values)
-        return {name: getattr(instance, name) for name in model.__fields__ if name in values}
+        try:
+            instance = model.parse_obj(values)
+        except ValueError as error:
+            raise invalid_arguments(title, _errors(error)) from None
+        given = instance.__fields_set__
+        return {name: getattr(instance, name) for name in model.__fields__ if name in given}
 
     def fill(values: Values) -> None:
         for name, field in model.__fields__.items():
@@ -54,4 +68,5 @@ def arguments_of_old_model(title: str, model: type[OldModel], extra: Extra) -> A
         validate=lambda text: made(arguments.validate(text)),
         check=lambda value: made(arguments.check(value)),
         fill=fill,
+        keys={name: field.alias for name, field in model.__fields__.items()},
     )

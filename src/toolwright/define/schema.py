@@ -15,7 +15,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    with_config,
+)
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
@@ -361,7 +368,19 @@ def _without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
         for name, info in model.model_fields.items()
         if name not in hidden
     }
-    return create_model(model.__name__, __config__=model.model_config, **fields)
+    checks: dict[str, Any] = {}
+    for name, check in model.__pydantic_decorators__.field_validators.items():
+        kept = [field for field in check.info.fields if field in fields or field == "*"]
+        if kept:
+            again: Any = field_validator  # its overloads split the modes
+            checks[name] = again(*kept, mode=check.info.mode)(_unbound(check.func))
+    config = model.model_config
+    return create_model(model.__name__, __config__=config, __validators__=checks, **fields)
+
+
+def _unbound(check: Any) -> Any:
+    """A validator as it stood in its class, to stand in another."""
+    return classmethod(check.__func__) if hasattr(check, "__func__") else check
 
 
 def input_model_fields(model: type[BaseModel]) -> dict[str, tuple[object, bool]]:

@@ -79,8 +79,14 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
             resolved.
     """
     title = function_name(function) if name is None else name
-    raw = _signature(function, title)
+    try:
+        raw = inspect.signature(function)
+    except (ValueError, TypeError) as error:
+        raise DefinitionError(
+            f"{title}: its signature cannot be read ({error}); wrap it in a function of your own"
+        ) from None
     hints = _hints(function, title, caller)
+    _refuse_unpacked(title, hints)
     bound = _bound_by_partial(function)
     parameters, injected, positional = [], [], []
     if any(p.kind is VAR_KEYWORD for p in raw.parameters.values()):
@@ -89,7 +95,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     for index, parameter in enumerate(raw.parameters.values()):
         if parameter.name in bound or (index == 0 and _is_unbound_self(function, parameter)):
             continue
-        annotation = _told(title, parameter.name, hints.get(parameter.name, Any))
+        annotation = hints.get(parameter.name, Any)
         item = Parameter(parameter.name, annotation, parameter.default, parameter.kind)
         if parameter.kind is POSITIONAL_ONLY or (takes_rest and parameter.kind <= VAR_POSITIONAL):
             positional.append(item)
@@ -109,23 +115,13 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     )
 
 
-def _signature(function: Function, title: str) -> inspect.Signature:
-    try:
-        return inspect.signature(function)
-    except (ValueError, TypeError) as error:
-        raise DefinitionError(
-            f"{title}: its signature cannot be read ({error}); wrap it in a function of your own"
-        ) from None
-
-
-def _told(title: str, name: str, annotation: object) -> object:
-    """The annotation, if it can be told to a model as it stands."""
-    if get_origin(annotation) in UNPACK:
-        raise DefinitionError(
-            f"{title}: parameter {name!r} is annotated with Unpack, which cannot be told to a "
-            "model; write its keys as keyword-only parameters"
-        )
-    return annotation
+def _refuse_unpacked(title: str, hints: Mapping[str, object]) -> None:
+    for name, annotation in hints.items():
+        if get_origin(annotation) in UNPACK:
+            raise DefinitionError(
+                f"{title}: parameter {name!r} is annotated with Unpack, which cannot be told to a "
+                "model; write its keys as keyword-only parameters"
+            )
 
 
 def function_name(function: Function) -> str:
@@ -223,10 +219,11 @@ def _hints_of(plain: Any, title: str, caller: FrameType | None) -> dict[str, Any
 
 def _locals(plain: Function, caller: FrameType | None) -> Mapping[str, object]:
     names: dict[str, object] = {}
-    frames = []
-    while caller is not None:
-        frames.append(caller)
-        caller = caller.f_back if len(frames) < 4 else None
+    frames: list[FrameType] = []
+    while caller is not None and len(frames) < 4:
+        if not str(caller.f_globals.get("__name__")).startswith("toolwright."):
+            frames.append(caller)  # frames of our own on the way to the tool do not count
+        caller = caller.f_back
     for frame in reversed(frames):
         if frame.f_locals is not frame.f_globals:
             names.update(frame.f_locals)

@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 
 from toolwright.agent.assemble import assemble, settle
-from toolwright.errors import ModelError
 from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from toolwright.model import Delta, ModelRequest, ToolDefinition
 from toolwright.providers.bedrock_encode import (
@@ -138,12 +137,8 @@ def decode(reply: object, *, tools: Tools = (), model: str = "") -> AssistantMes
     """
     if isinstance(reply, AssistantMessage):
         return settle(reply)
-    data = as_dict(plain(reply))
-    if "output" not in data and "content" not in data:
-        said = data.get("message") or data.get("Message") or str(reply)[:80]
-        raise ModelError(f"the server's answer is none: {said!r}")
     decoder = StreamDecoder(wire_tools(tools, "bedrock"), model)
-    deltas = decoder.whole(data)
+    deltas = decoder.whole(as_dict(plain(reply)))
     return assemble([*deltas, *decoder.finish()])
 
 

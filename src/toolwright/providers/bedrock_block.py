@@ -46,8 +46,9 @@ class Block:
                 return {"text": text}
             case "citationsContent":
                 return {self.key: {"content": [{"text": text}], **self.body}}
-            case "toolUse" if text:
-                return {self.key: {**self.body, "input": parsed_input(text)}}
+            case "toolUse":
+                input = parsed_input(text) if text else self.body.get("input") or {}
+                return {self.key: {**self.body, "input": input}}
         return {self.key: packed(self.body)}
 
 

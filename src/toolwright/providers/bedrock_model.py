@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import json
 import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -32,7 +33,10 @@ from toolwright.providers.wiretools import WireTools, wire_tools
 try:
     import boto3  # type: ignore[import-untyped]
     import botocore.exceptions  # type: ignore[import-untyped]
+    import urllib3.exceptions
     from botocore.config import Config  # type: ignore[import-untyped]
+    from botocore.eventstream import ParserError  # type: ignore[import-untyped]
+    from botocore.parsers import ResponseParserError  # type: ignore[import-untyped]
 except ImportError as error:
     raise MissingExtraError("BedrockConverse", "bedrock") from error
 
@@ -122,10 +126,11 @@ class BedrockConverse:
         decoder = StreamDecoder(tools, self.name)
         with _model_errors(self.name):
             if not self._stream:
-                async for answer in _in_thread(lambda: [self._client.converse(**body)]):
+                async for answer in _in_thread(_whole(self._client, body)):
                     yield assemble([*decoder.whole(as_dict(answer)), *decoder.finish()])
                 return
-            async with aclosing(_in_thread(lambda: _events(self._client, body))) as events:
+            answer = _Stream(self._client, body)
+            async with aclosing(_in_thread(answer, answer.hang_up)) as events:
                 async for event in events:
                     for delta in decoder.feed(event):
                         yield delta
@@ -180,20 +185,39 @@ class _Requests:
         return tools, encode_options(request.settings, tools, self._options)
 
 
-def _events(client: Client, body: Json) -> Iterator[object]:
-    stream = client.converse_stream(**body)["stream"]
-    try:
-        yield from stream
-    finally:
-        close = getattr(stream, "close", None)
-        if close is not None:
-            close()
+class _Stream:
+    """A streamed answer, read in one thread, that another may break off."""
+
+    def __init__(self, client: Client, body: Json) -> None:
+        self._client = client
+        self._body = body
+        self._stream: Any = None
+        self._left = False
+
+    def __iter__(self) -> Iterator[object]:
+        self._stream = self._client.converse_stream(**self._body)["stream"]
+        try:
+            if not self._left:
+                yield from self._stream
+        finally:
+            if hasattr(self._stream, "close"):
+                self._stream.close()
+
+    def hang_up(self) -> None:
+        """Let the reading thread go on as if the answer had ended."""
+        self._left = True
+        answer: Any = getattr(self._stream, "_raw_stream", None)  # urllib3's; it may be gone
+        if hasattr(answer, "shutdown"):
+            with suppress(OSError, ValueError, RuntimeError):
+                answer.shutdown()
 
 
-async def _in_thread(make: Callable[[], Iterable[object]]) -> AsyncGenerator[object]:
-    """The items of what `make` makes, in a thread that may wait for each.
+async def _in_thread(
+    items: Iterable[object], hang_up: Callable[[], None] = lambda: None
+) -> AsyncGenerator[object]:
+    """`items`, in a thread that may wait for each.
 
-    Whoever leaves early is let go at once; the thread ends with its next item.
+    Whoever leaves early is let go at once; `hang_up` then tells the thread.
     """
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[tuple[object, BaseException | None, bool]] = asyncio.Queue()
@@ -205,7 +229,7 @@ async def _in_thread(make: Callable[[], Iterable[object]]) -> AsyncGenerator[obj
 
     def work() -> None:
         try:
-            for item in make():
+            for item in items:
                 if left.is_set():
                     return
                 put(item)
@@ -226,6 +250,11 @@ async def _in_thread(make: Callable[[], Iterable[object]]) -> AsyncGenerator[obj
             yield item
     finally:
         left.set()
+        hang_up()
+
+
+def _whole(client: Client, body: Json) -> Iterator[object]:
+    yield client.converse(**body)
 
 
 def _new_client(model: str, base_url: str | None, region: str | None, config: Config) -> Client:
@@ -276,7 +305,9 @@ def _model_errors(model: str) -> Iterator[None]:
         raise ModelError(f"{model}: {said}", status=status, retry_after=after) from error
     except botocore.exceptions.NoCredentialsError as error:
         raise SetupError(f"BedrockConverse({model!r}): {error}; see boto3's guide") from error
-    except botocore.exceptions.BotoCoreError as error:
+    except (botocore.exceptions.BotoCoreError, urllib3.exceptions.HTTPError) as error:
         raise ModelError(f"{model}: {error}") from error
+    except (ParserError, ResponseParserError, json.JSONDecodeError) as error:
+        raise ModelError(f"{model}: the server's answer cannot be read ({error})") from error
     except ModelError as error:  # sent inside a stream
         raise ModelError(f"{model}: {error}", status=error.status) from error

@@ -129,7 +129,14 @@ class StreamDecoder:
         return deltas
 
     def whole(self, answer: Json) -> list[Delta]:
-        """The deltas of a whole answer, or of its message alone."""
+        """The deltas of a whole answer, or of its message alone.
+
+        Raises:
+            ModelError: if it is neither.
+        """
+        if "output" not in answer and "content" not in answer:
+            said = answer.get("message") or answer.get("Message") or str(answer)[:80]
+            raise ModelError(f"the server's answer is none: {said!r}")
         message = as_dict(as_dict(answer.get("output")).get("message")) or answer
         deltas: list[Delta] = []
         for index, wire in enumerate(as_list(message.get("content"))):

@@ -20,12 +20,15 @@ from toolwright.model import Model
 from toolwright.providers.chat_profile import PRESETS, Preset
 
 _CHAT = "toolwright.providers.openai_model:OpenAIChat"
+_GEMINI = "toolwright.providers.gemini_model:Gemini"
 
 VENDORS: Mapping[str, str] = MappingProxyType(
     {
         "offline": "toolwright.providers.offline:Offline",
         "openai": _CHAT,
         "openai-responses": "toolwright.providers.responses_model:OpenAIResponses",
+        "gemini": _GEMINI,
+        "google": _GEMINI,
         "anthropic": "toolwright.providers.anthropic_model:AnthropicMessages",
         "bedrock": "toolwright.providers.bedrock_model:BedrockConverse",
     }

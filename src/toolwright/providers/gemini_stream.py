@@ -29,6 +29,7 @@ from toolwright.record import NOTHING
 REASONS: Mapping[str, FinishReason] = MappingProxyType(
     {
         "STOP": "stop",
+        "FUNCTION_CALL": "stop",
         "MAX_TOKENS": "length",
         "CONTINUATION": "length",
         "SAFETY": "refusal",
@@ -141,7 +142,7 @@ class StreamDecoder:
         parts = layout_of([(kind_of(part), part) for part in self._parts])
         if parts:
             extra["parts"] = parts
-        if self._reason != "STOP":
+        if REASONS.get(self._reason) != "stop":
             extra["finish_reason"] = self._reason
             if self._message:
                 extra["finish_message"] = self._message

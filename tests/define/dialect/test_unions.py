@@ -107,3 +107,10 @@ def test_an_exploding_schema_is_cut_and_reported() -> None:
     compiled = compile_schema(schema, "gemini-legacy")
     assert len(str(compiled.schema)) < 2_000_000
     assert "$ref" in {loss.what for loss in compiled.losses}
+
+
+def test_what_no_value_fits_stays_a_schema_that_no_value_fits() -> None:
+    nothing = {"type": ["string", "null"], "enum": [True, False]}
+    schema = {"type": "object", "properties": {"b": nothing}, "required": ["b"]}
+    compiled = compile_schema(schema, "anthropic-strict").schema["properties"]["b"]
+    assert compiled["type"] in ("string", "null") and compiled["enum"] == [True, False]

@@ -237,6 +237,8 @@ def split_types(node: Node, place: Place, run: Run) -> tuple[Node, Place] | None
     if len(kinds) == 1:
         return {**node, "type": kinds[0]}, place
     branches = [branch for kind in kinds if (branch := _of_type(node, kind)) is not None]
+    if not branches:  # no value fits, and a union of nothing is no schema
+        return {**node, "type": kinds[0]}, place
     outside = {key: node[key] for key in node if key in _OUTSIDE and key != "type"}
     return {**outside, "anyOf": branches}, place
 

@@ -1,0 +1,262 @@
+"""Gemini, through Google's official SDK."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from functools import partial
+from threading import Lock
+from typing import Any, TypedDict, Unpack
+
+from toolwright.agent.assemble import assemble
+from toolwright.errors import MissingExtraError, ModelError, SetupError
+from toolwright.messages import AssistantMessage, Message
+from toolwright.model import Delta, ModelRequest
+from toolwright.providers.gemini import turn_encoder
+from toolwright.providers.gemini_encode import GeminiOptions, encode_options, head_of
+from toolwright.providers.gemini_part import retry_delay
+from toolwright.providers.gemini_stream import StreamDecoder
+from toolwright.providers.growing import Constant, Transcripts
+from toolwright.providers.http import PerLoop, check_options, retry_after
+from toolwright.providers.wire import Json, as_dict, dumps
+from toolwright.providers.wiretools import WireTools, wire_tools
+
+try:
+    import httpx2
+    from google import genai
+    from google.genai import errors, types
+except ImportError as error:
+    raise MissingExtraError("Gemini", "gemini") from error
+
+_EMPTY_ANSWERS = 2
+"""How often the model is asked again whose answer had nothing in it (provider quirk Q49)."""
+
+
+class GeminiModelOptions(TypedDict, total=False):
+    """How `Gemini` deals with its server.
+
+    Attributes:
+        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: as long
+            as the SDK does.
+        max_retries: How often a failed request is sent again; 2 if nothing is said.
+        api_version: Of the server's interface, such as ``v1beta``; nothing: the SDK's.
+        vertexai: Whether to ask Vertex AI; nothing: what the environment says.
+    """
+
+    timeout: float | None
+    max_retries: int
+    api_version: str
+    vertexai: bool
+
+
+class Gemini:
+    """A Gemini model, at Google's own service or on Vertex AI.
+
+    Retries (408, 429, 5xx; exponential with jitter, at most a minute apart) are the SDK's, and so
+    are its environment variables: ``GOOGLE_API_KEY``, ``GEMINI_API_KEY``,
+    ``GOOGLE_GENAI_USE_VERTEXAI``, ``GOOGLE_CLOUD_PROJECT``, ``GOOGLE_CLOUD_LOCATION``,
+    ``GOOGLE_GEMINI_BASE_URL`` and their kin. An answer with nothing in it is asked for again.
+
+    Args:
+        model: The model's name.
+        base_url: Where the server is; None: Google's.
+        api_key: None: from the environment.
+        client: A `google.genai.Client` of your own, which then knows address, key, timeout and
+            retries by itself.
+        stream: Whether to ask for the answer as a stream.
+        options: See `GeminiModelOptions`.
+
+    Raises:
+        SetupError: if the client is none, there is no key, or an option is unknown.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        client: genai.Client | None = None,
+        stream: bool = True,
+        **options: Unpack[GeminiModelOptions],
+    ) -> None:
+        check_options("Gemini", options, GeminiModelOptions.__annotations__)
+        self.name = model
+        self._stream = stream
+        timeout = options.get("timeout")
+        http = types.HttpOptions(
+            base_url=base_url,
+            api_version=options.get("api_version"),
+            timeout=None if timeout is None else max(1, round(timeout * 1000)),
+            retry_options=types.HttpRetryOptions(attempts=options.get("max_retries", 2) + 1),
+        )
+        given = {"api_key": api_key, "http_options": http, "vertexai": options.get("vertexai")}
+        new: Callable[[], _Client] = partial(_new_client, model, given)
+        self._clients: PerLoop[_Client] = PerLoop(new, _checked(client))
+        vertex = bool(self._clients.first.sdk.vertexai)
+        self._bodies = _BodyCache(GeminiOptions(model, vertex))
+
+    def __repr__(self) -> str:
+        return f"Gemini({self.name!r})"
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+        """Ask for a reply; see `toolwright.model.Model`.
+
+        Raises:
+            ModelError: with the HTTP status and the seconds to wait, if the server said so.
+        """
+        with _model_errors(self.name):
+            async with aclosing(self._deltas(request)) as deltas:
+                if not self._stream:
+                    yield assemble([delta async for delta in deltas])
+                    return
+                async for delta in deltas:
+                    yield delta
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop; a client of your own stays open."""
+        await self._clients.close()
+
+    async def _deltas(self, request: ModelRequest) -> AsyncGenerator[Delta]:
+        tools, contents, rest = self._bodies.body(request)
+        for _ in range(_EMPTY_ANSWERS + 1):
+            decoder = StreamDecoder(tools)
+            async with aclosing(self._chunks(contents, rest)) as chunks:
+                async for chunk in chunks:
+                    for delta in decoder.feed(chunk):
+                        yield delta
+            if not decoder.empty:
+                break
+        else:
+            raise ModelError(f"the answer was empty, {_EMPTY_ANSWERS + 1} times")
+        for delta in decoder.finish():
+            yield delta
+
+    async def _chunks(
+        self, contents: list[types.Content], rest: Json
+    ) -> AsyncGenerator[types.GenerateContentResponse]:
+        """The answer's chunks; a whole answer is one chunk."""
+        models = self._clients.get().sdk.aio.models
+        config = types.GenerateContentConfig(
+            http_options=types.HttpOptions(extra_body=rest),
+            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+        )
+        asked: list[Any] = [*contents]
+        if not self._stream:
+            yield await models.generate_content(model=self.name, contents=asked, config=config)
+            return
+        stream = await models.generate_content_stream(
+            model=self.name, contents=asked, config=config
+        )
+        async for chunk in stream:
+            yield chunk
+
+
+class _Client:
+    """The SDK's client, closed as the others are."""
+
+    def __init__(self, sdk: genai.Client) -> None:
+        self.sdk = sdk
+
+    async def close(self) -> None:
+        await self.sdk.aio.aclose()
+        self.sdk.close()
+
+
+class _Contents:
+    """The contents of one run so far, as the SDK's objects."""
+
+    __slots__ = ("_encoder", "_over", "size")
+
+    def __init__(self, tools: WireTools, options: GeminiOptions) -> None:
+        self._encoder = turn_encoder(tools, options)
+        self._over: list[types.Content] = []
+        self.size = 0
+
+    @property
+    def late(self) -> bool:
+        return self._encoder.late
+
+    def add(self, message: Message) -> None:
+        """Encode the next message."""
+        for wire in self._encoder.add(message):
+            text = dumps(wire)
+            self.size += len(text)
+            self._over.append(types.Content.model_validate_json(text))
+
+    def all(self) -> list[types.Content]:
+        """The contents, with those at the end that may still change."""
+        tail = [types.Content.model_validate_json(dumps(wire)) for wire in self._encoder.tail()]
+        return [*self._over, *tail]
+
+    def head(self) -> Json:
+        """What of the body's other keys depends on the messages."""
+        return head_of(self._encoder)
+
+
+class _BodyCache:
+    """Bodies that grow with their transcripts; safe to use from several threads."""
+
+    def __init__(self, options: GeminiOptions) -> None:
+        self._options = options
+        self._lock = Lock()
+        self._transcripts: Transcripts[_Contents] = Transcripts()
+        self._prepared = Constant(_prepare)
+
+    def body(self, request: ModelRequest) -> tuple[WireTools, list[types.Content], Json]:
+        """The tools on the wire, the contents, and the body's other keys."""
+        with self._lock:
+            tools, rest = self._prepared.of(request)
+            contents = self._transcripts.of(
+                request.messages, (tools.names, tools.keys), lambda: _Contents(tools, self._options)
+            )
+            return tools, contents.all(), {**contents.head(), **rest}
+
+
+def _prepare(request: ModelRequest) -> tuple[WireTools, Json]:
+    tools = wire_tools(request.tools, "gemini")
+    return tools, encode_options(request.settings, tools)
+
+
+def _new_client(model: str, options: Mapping[str, Any]) -> _Client:
+    try:
+        return _Client(genai.Client(**options))
+    except ValueError as error:
+        raise SetupError(
+            f"Gemini({model!r}): {error} Set GEMINI_API_KEY or pass api_key=; for Vertex AI set "
+            "GOOGLE_CLOUD_PROJECT and pass vertexai=True"
+        ) from error
+
+
+def _checked(client: object) -> _Client | None:
+    if client is None:
+        return None
+    if isinstance(client, genai.Client):
+        return _Client(client)
+    raise SetupError(
+        f"Gemini(client=...): expected google.genai.Client, got {type(client).__name__}"
+    )
+
+
+@contextmanager
+def _model_errors(model: str) -> Iterator[None]:
+    """Turn the SDK's exceptions into `ModelError`, by status and headers, never by text."""
+    try:
+        yield
+    except errors.APIError as error:
+        details = as_dict(error.details)
+        after = retry_delay(as_dict(details.get("error")) or details)
+        if after is None:
+            after = retry_after(getattr(error.response, "headers", None) or {})
+        status = error.code if 400 <= (error.code or 0) < 600 else None
+        said = error.message or error.status or "the server sent an error"
+        raise ModelError(f"{model}: {said}", status=status, retry_after=after) from error
+    except (httpx2.HTTPError, OSError) as error:
+        raise ModelError(f"{model}: {str(error) or type(error).__name__}") from error
+    except (errors.UnknownApiResponseError, json.JSONDecodeError) as error:
+        raise ModelError(f"{model}: the server sent something that is not JSON") from error
+    except ModelError as error:
+        raise ModelError(
+            f"{model}: {error}", status=error.status, retry_after=error.retry_after
+        ) from error
