@@ -63,6 +63,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     ),
     "call": (
         "step",
+        "deadline",
         "stop",
         "threads",
         "bridge",
