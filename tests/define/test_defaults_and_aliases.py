@@ -246,3 +246,23 @@ def test_a_default_that_its_own_type_excludes_survives_a_step() -> None:
 
     [moved] = Toolset([odd]).around(move).run_sync([ToolCall("1", "odd", {})])
     assert moved.text == "(None, 5)"
+
+
+def test_the_rest_takes_no_unchecked_value_for_a_parameter_under_another_name() -> None:
+    @tool
+    def book(city: int = Field(alias="the city"), **rest: Any) -> str:
+        """Book."""
+        return repr((city, rest))
+
+    assert called(book, {"the city": 1, "x": 2}) == "(1, {'x': 2})"
+    for forged in ({"the city": 1, "city": "evil"}, {"city": "evil"}):
+        result = answered(book, forged)
+        assert result.kind == "invalid_arguments" and "- city: " in result.text
+
+
+def test_two_parameters_under_one_key_are_refused() -> None:
+    with pytest.raises(DefinitionError, match=r"'a' and 'b' are both called 'x'"):
+
+        @tool
+        def both(a: int = Field(alias="x"), b: int = Field(alias="x")) -> None:
+            """Both."""

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_c
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticUndefined, to_json, to_jsonable_python
+from pydantic_core import PydanticUndefined, from_json, to_json, to_jsonable_python
 from typing_extensions import TypedDict
 
 from toolwright.define.canonical import renamed
@@ -102,7 +102,39 @@ def from_parameters(
     factories = {name: field.factory for name, field in given.items() if field.factory}
     fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
     made = _arguments(title, schema, adapter.validator.validate_json, fill, extra)
-    return replace(made, keys=keys) if keys else made
+    if not keys:
+        return made
+    _check_keys(title, keys)
+    return replace(_reserved(title, made, keys) if rest else made, keys=keys)
+
+
+def _check_keys(title: str, keys: Mapping[str, str]) -> None:
+    """Refuse two parameters under one key."""
+    for name, key in keys.items():
+        if same := [other for other in keys if other != name and keys[other] == key]:
+            raise DefinitionError(
+                f"{title}: parameters {name!r} and {same[0]!r} are both called {key!r}; "
+                "give each an alias of its own"
+            )
+
+
+def _reserved(title: str, made: Arguments, keys: Mapping[str, str]) -> Arguments:
+    """Keep ``**kwargs`` from taking an unchecked value for a parameter that goes by another name."""
+    names = set(keys) - set(keys.values())
+
+    def validate(text: str | bytes) -> Values:
+        # By now a renamed parameter stands under its own name, whether it came so or not.
+        if not isinstance(sent := from_json(text), dict) or not names.isdisjoint(sent):
+            raise ValueError("a name that is not advertised")
+        return made.validate(text)
+
+    def check(value: Values) -> Values:
+        known = list(made.schema.get("properties", {}))  # type: ignore[call-overload]
+        if wrong := [unknown_key((name,), known) for name in value if name in names]:
+            raise invalid_arguments(title, wrong)
+        return made.check(value)
+
+    return replace(made, validate=validate, check=check)
 
 
 def _filler(
