@@ -102,20 +102,25 @@ def from_parameters(
     factories = {name: field.factory for name, field in given.items() if field.factory}
     fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
     made = _arguments(title, schema, adapter.validator.validate_json, fill, extra)
-    if not keys:
-        return made
-    _check_keys(title, keys)
-    return replace(_reserved(title, made, keys) if rest else made, keys=keys)
+    return _renaming(title, made, keys, bool(rest)) if keys else made
 
 
-def _check_keys(title: str, keys: Mapping[str, str]) -> None:
-    """Refuse two parameters under one key."""
+def _renaming(title: str, made: Arguments, keys: Mapping[str, str], open: bool) -> Arguments:
+    """Say which parameters go by another name; no two may go by one.
+
+    Args:
+        title: The tool's name.
+        made: What is known without that.
+        keys: What the model calls a parameter, where that differs.
+        open: Whether there is a ``**kwargs``.
+    """
     for name, key in keys.items():
         if same := [other for other in keys if other != name and keys[other] == key]:
             raise DefinitionError(
                 f"{title}: parameters {name!r} and {same[0]!r} are both called {key!r}; "
                 "give each an alias of its own"
             )
+    return replace(_reserved(title, made, keys) if open else made, keys=keys)
 
 
 def _reserved(title: str, made: Arguments, keys: Mapping[str, str]) -> Arguments:
