@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.contract import check_results
 from tests.waiting import run, until
 from toolwright import Rules, Run, SetupError, ToolCall, ToolMessage, Toolset, tool
-from toolwright.call.limit import REPEATS, AtOnce, Budget, RateLimit
+from toolwright.call.limit import REPEATS, AtOnce, Budget, RateLimit, note, repeats
+from toolwright.errors import LimitReached
 
 
 def ping(count: int) -> list[ToolCall]:
@@ -99,6 +100,38 @@ def test_calls_that_never_reach_a_body_are_counted_too() -> None:
         assert said[-1] == "limit_reached"
         assert len(set(said)) == 2
     assert not ran
+
+
+@pytest.mark.parametrize("kind", ["cancelled", "skipped", "limit_reached"])
+def test_what_is_no_failure_of_the_call_itself_is_not_counted(kind: Any) -> None:
+    state: Run[Any] = Run()
+    call = ToolCall("1", "find")
+    for _ in range(REPEATS + 1):
+        note(state, call, ToolMessage("x", status="error", kind=kind))
+    repeats(state, call)
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y", None])), max_size=30))
+def test_a_call_is_refused_exactly_when_its_last_three_ends_were_the_same_failure(
+    ends: list[tuple[str, str | None]],
+) -> None:
+    state: Run[Any] = Run()
+    seen: dict[str, list[str | None]] = {"a": [], "b": []}
+    for arguments, error in ends:
+        call = ToolCall("1", "find", arguments)
+        last = seen[arguments][-REPEATS:]
+        expected = len(last) == REPEATS and len(set(last)) == 1 and last[0] is not None
+        try:
+            repeats(state, call)
+        except LimitReached:
+            assert expected
+            continue
+        assert not expected
+        seen[arguments].append(error)
+        if error is None:
+            note(state, call, ToolMessage("fine"))
+        else:
+            note(state, call, ToolMessage(error, status="error", kind="tool_error"))
 
 
 def test_a_failure_that_changes_begins_the_count_anew() -> None:

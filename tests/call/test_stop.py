@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from tests.waiting import run, until
 from toolwright.call import stop
-from toolwright.call.stop import GIVE_UP, deadlines, run_coroutine
+from toolwright.call.deadline import deadlines
+from toolwright.call.stop import GIVE_UP, run_coroutine
 from toolwright.context import CancelToken, Run, ToolContext
 from toolwright.errors import Cancelled, TimedOut, ToolError
 from toolwright.messages import ToolCall

@@ -36,6 +36,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "secret",
         "phrase",
         "explain",
+        "fields",
         "modern",
         "canonical",
         "schema",
@@ -62,6 +63,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     ),
     "call": (
         "step",
+        "deadline",
         "stop",
         "threads",
         "bridge",

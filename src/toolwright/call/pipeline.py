@@ -68,7 +68,7 @@ async def run_call(
         value = await entry.handle(prepared, context)
         message = render(prepared, value, perf_counter() - started)
     except BaseException as error:
-        message = _failed(call, tool, error, run, perf_counter() - started)
+        message = _masked(failed(call, tool, error, perf_counter() - started), run)
         fatal = _fatal(error)
     if context is not None:
         context.end()
@@ -83,10 +83,8 @@ async def run_call(
     return message, fatal
 
 
-def _failed(
-    call: ToolCall, tool: AnyTool | None, error: BaseException, run: Run[Any], duration: float
-) -> ToolMessage:
-    message = failed(call, tool, error, duration)
+def _masked(message: ToolMessage, run: Run[Any]) -> ToolMessage:
+    """The message without the secrets the run has seen."""
     return message if run.mask is None else run.mask.deep(message)
 
 

@@ -19,12 +19,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-import threading
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import suppress
 from typing import Any, Literal, TypeGuard, cast
 
+from toolwright.call.deadline import deadlines
 from toolwright.call.step import Handler
 from toolwright.context import ToolContext
 from toolwright.define.tool import Prepared
@@ -47,52 +47,6 @@ _WORK: Mapping[Work, str] = {
     "stopped": "Its work was stopped; what it had already done stays done.",
     "not started": "It was still waiting for a free thread and has not started.",
 }
-
-
-class Deadlines:
-    """One timer for all bodies of a loop, set to the earliest of their deadlines."""
-
-    __slots__ = ("_due", "_entries", "_timer")
-
-    def __init__(self) -> None:
-        self._entries: dict[Stop, float] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._due = 0.0
-
-    def add(self, stop: Stop, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
-        at = loop.time() + seconds
-        self._entries[stop] = at
-        if self._timer is None or at < self._due:
-            self._arm(at, loop)
-
-    def remove(self, stop: Stop) -> None:
-        self._entries.pop(stop, None)
-
-    def _arm(self, at: float, loop: asyncio.AbstractEventLoop) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._due = at
-        self._timer = loop.call_at(at, self._fire, loop)
-
-    def _fire(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer = None
-        now = loop.time()
-        for stop in [stop for stop, at in self._entries.items() if at <= now]:
-            del self._entries[stop]
-            stop.strike("timeout")
-        if self._entries:
-            self._arm(min(self._entries.values()), loop)
-
-
-_local = threading.local()
-
-
-def deadlines(loop: asyncio.AbstractEventLoop) -> Deadlines:
-    """The timer of the loop that runs in this thread."""
-    known: tuple[asyncio.AbstractEventLoop, Deadlines] | None = getattr(_local, "known", None)
-    if known is None or known[0] is not loop:
-        known = _local.known = (loop, Deadlines())
-    return known[1]
 
 
 class Stop:
