@@ -33,6 +33,7 @@ from toolwright.define.inject import (
     InjectedToolArg,
     InjectedToolCallId,
 )
+from toolwright.define.secret import Secret
 from toolwright.define.base import BaseTool
 from toolwright.define.decorator import tool
 from toolwright.define.tool import Prepared, Proceed, Step, Tool
@@ -71,6 +72,7 @@ __all__ = [
     "Run",
     "RunResult",
     "RunState",
+    "Secret",
     "Settings",
     "SetupError",
     "Step",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import partial
 from time import perf_counter, time
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from toolwright.approval import Approver, Decision
 from toolwright.errors import Cancelled
@@ -20,6 +20,7 @@ from toolwright.messages import ToolCall, Usage
 from toolwright.record import NOTHING
 
 C = TypeVar("C")
+T = TypeVar("T")
 Listener = Callable[[Event], None]
 
 log = logging.getLogger("toolwright")
@@ -81,6 +82,18 @@ class CancelToken:
             raise Cancelled(f"The call was cancelled{': ' + self.reason if self.reason else ''}.")
 
 
+class Masks(Protocol):
+    """What hides secrets in what a run tells."""
+
+    def event(self, event: Event) -> Event:
+        """The event as listeners may see it."""
+        ...
+
+    def deep(self, value: T) -> T:
+        """Anything else without them."""
+        ...
+
+
 class Run(Generic[C]):
     """What all calls of one run share.
 
@@ -97,6 +110,7 @@ class Run(Generic[C]):
 
     Attributes:
         notes: What steps remember during the run, each under itself.
+        mask: Hides secrets in events and failures; None as long as no tool has any.
     """
 
     __slots__ = (
@@ -109,6 +123,7 @@ class Run(Generic[C]):
         "id",
         "inject",
         "listeners",
+        "mask",
         "notes",
         "seq",
         "state",
@@ -141,6 +156,7 @@ class Run(Generic[C]):
         self.seq = 0
         self.approver = approver
         self.notes: dict[object, object] = {}
+        self.mask: Masks | None = None
         self.decisions: dict[tuple[str, str], Decision] = {}
         self.suspends = False
         self.failures: dict[tuple[str, str], tuple[str, int]] = {}
@@ -152,6 +168,8 @@ class Run(Generic[C]):
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener; none of them can break the run."""
+        if self.mask is not None:
+            event = self.mask.event(event)
         for listener in self.listeners:
             try:
                 listener(event)

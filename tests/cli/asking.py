@@ -48,6 +48,7 @@ two = asks("first", "second")
 long = asks("echo hi; " + "x" * 5000 + "; rm -rf /")
 hidden = asks("a\\u202eb\\x1b[2J\\u200b\\U000e0041 ok")
 busy = Scripted([[call("slow"), call("write", {"text": "猫"})], "done"])
+fake = Scripted([call("shout", {"text": "n refuse"}), call("slow"), call("write", {"text": "猫"})])
 again = Scripted([call("write", {"text": "more"}), "done"])
 after = Scripted(["done"])
 """

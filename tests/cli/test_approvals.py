@@ -55,6 +55,10 @@ def test_without_a_file_the_runs_that_wait_are_listed(asker: Path) -> None:
     assert listed.endswith(".json  2 calls to decide: write, write\n")
     [path] = json.loads(toolwright("approvals", "--json", cwd=asker, env=env).out)
     assert listed.startswith(path)
+    Path(path).with_name("bad.json").write_text("3", "utf-8")
+    both = toolwright("approvals", cwd=asker, env=env)
+    assert (both.code, both.out) == (0, listed)
+    assert "this is not a saved run" in both.err
 
 
 def test_a_file_that_is_not_there_is_told(asker: Path) -> None:

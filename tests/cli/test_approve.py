@@ -45,9 +45,10 @@ def test_y_alone_lets_the_call_run(asker: Path) -> None:
     assert "Run it?  y once   n refuse   e edit   q stop the run  yes\n" in readable(ended.err)
 
 
-def test_what_was_typed_before_the_question_answers_nothing(asker: Path) -> None:
+@pytest.mark.parametrize("early", ["y", "y\n", "y\ny\nyyyy"])
+def test_what_was_typed_before_the_question_answers_nothing(asker: Path, early: str) -> None:
     terminal = at_terminal(asker, *words("one"))
-    terminal.type("y\ny\nyyyy")
+    terminal.type(early)
     asked(terminal)
     terminal.until(lambda _: False, 1.0)
     assert written(asker) == []
@@ -99,7 +100,7 @@ def test_a_long_call_is_seen_to_its_end_before_it_can_be_approved(asker: Path) -
     assert "rm -rf" not in first
     assert KEYS in first  # which stops here, too
     terminal.type("y")
-    terminal.until(lambda screen: "see its end first" in screen)
+    assert "see its end first" in terminal.until(lambda screen: "its end first" in screen)
     assert KEYS not in terminal.screen.partition("see its end first")[2]
     for page in range(2, 9):
         terminal.type(" ")
@@ -198,6 +199,18 @@ def test_the_screen_stands_still_while_somebody_is_asked(asker: Path) -> None:
     assert "PRINTED MEANWHILE" in after
     assert "✓ slow()" in after
     assert '✓ write(text="猫")' in after
+
+
+def test_output_that_imitates_the_question_gets_no_approval(asker: Path) -> None:
+    terminal = at_terminal(asker, *words("fake"))
+    terminal.until(lambda screen: "Run it?  y n refuse" in screen)
+    terminal.type("y")
+    asked(terminal)
+    terminal.until(lambda _: False, 0.5)
+    assert written(asker) == []
+    terminal.type("q")
+    assert terminal.end().code == 130
+    assert written(asker) == []
 
 
 def test_nobody_answering_in_time_is_a_refusal(asker: Path) -> None:

@@ -51,6 +51,25 @@ def test_what_comes_in_one_piece_or_cannot_be_printed_is_no_key(pair: Pair, type
         assert keyboard.key() == ""
 
 
+def test_an_escape_sequence_that_comes_in_pieces_is_no_key_either(pair: Pair) -> None:
+    master, slave = pair
+
+    def slowly() -> None:
+        time.sleep(0.1)
+        os.write(master, b"\x1b")
+        time.sleep(0.005)
+        os.write(master, b"y")
+
+    with Keyboard(slave, time.monotonic() + 1.0).open() as keyboard:
+        keyboard.forget()
+        typist = threading.Thread(target=slowly)
+        typist.start()
+        assert keyboard.key() == ""
+        typist.join()
+        with pytest.raises(TimeoutError):
+            keyboard.key()
+
+
 def test_what_was_typed_before_is_forgotten(pair: Pair) -> None:
     master, slave = pair
     os.write(master, b"y\ny")
@@ -60,14 +79,20 @@ def test_what_was_typed_before_is_forgotten(pair: Pair) -> None:
             keyboard.key()
 
 
+def _type_a_line(master: int, slave: int) -> None:
+    until_sync(lambda: echoes(slave))
+    os.write(master, "nox\x7f, 不行\n".encode())
+
+
 def test_a_line_is_edited_by_the_terminal(pair: Pair) -> None:
     master, slave = pair
     with Keyboard(slave).open() as keyboard:
         keyboard.forget()
         assert not echoes(slave)
-        os.write(master, "nox\x7f, 不行\n".encode())
+        typist = threading.Thread(target=_type_a_line, args=(master, slave))
+        typist.start()
         assert keyboard.line() == "no, 不行"
-        assert echoes(slave)
+        typist.join()
 
 
 def test_the_terminal_is_as_it_was_whatever_happens(pair: Pair) -> None:

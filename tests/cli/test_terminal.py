@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.commandline import Terminal, toolwright
-from toolwright.cli.terminal import answer, layout, note, stdout_kept_clean, styled
+from toolwright.cli.terminal import answer, layout, note, output_held, stdout_kept_clean, styled
 
 SECRET = "\x1b]52;c;cm0gLXJm\x07"
 
@@ -64,3 +65,29 @@ def test_only_a_terminal_is_styled(capsys: pytest.CaptureFixture[str]) -> None:
     import sys
 
     assert styled("text", "1", sys.stdout) == "text"
+
+
+def test_what_is_printed_during_a_question_comes_after_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with stdout_kept_clean():
+        with output_held() as screen:
+            grabbed = sys.stdout
+            print("from a tool")
+            note("from us")
+            screen.write("the question\n")
+            assert sys.stdout.isatty() is screen.isatty()
+            assert sys.stderr.buffer is screen.buffer
+            assert sys.stderr.encoding == screen.encoding
+        print("and on", file=grabbed)
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "the question\nfrom a tool\nfrom us\nand on\n")
+
+
+def test_both_streams_are_held_and_each_gets_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ZeroDivisionError), output_held():
+        print("out")
+        print("err", file=sys.stderr)
+        assert capsys.readouterr() == ("", "")
+        raise ZeroDivisionError
+    assert capsys.readouterr() == ("out\n", "err\n")

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from toolwright.cli.text import (
     arguments_of,
     cells,
+    chopped,
     compact,
     count,
     duration,
@@ -21,6 +22,8 @@ from toolwright.cli.text import (
     one_line,
     padded,
     signature,
+    visible_json,
+    visible_line,
     wrapped,
 )
 from toolwright.messages import ToolCall
@@ -132,3 +135,51 @@ def test_raw_arguments_that_are_no_object_stay_raw() -> None:
 
 def test_json_keeps_its_characters() -> None:
     assert compact({"猫": "☕"}) == '{"猫": "☕"}'
+
+
+ANY_JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), ANY_TEXT),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(ANY_TEXT, inner)),
+    max_leaves=8,
+)
+UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+@given(ANY_JSON)
+def test_visible_json_is_json_of_the_same_value(value: object) -> None:
+    shown = visible_json(value)
+    assert json.loads(shown) == value
+    assert [c for c in shown if c != "\n" and unicodedata.category(c) in UNSEEN] == []
+
+
+@given(ANY_TEXT)
+def test_a_visible_line_is_one_line_with_nothing_hidden(text: str) -> None:
+    shown = visible_line(text)
+    assert len(shown.splitlines()) <= 1
+    assert [c for c in shown if unicodedata.category(c) in UNSEEN] == []
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        *("\x1b", "\x7f", "\x9b", "\u00a0", "\u00ad", "\u034f", "\u061c", "\u115f", "\u180e"),
+        *("\u200b", "\u200d", "\u200f", "\u2028", "\u202e", "\u2060", "\u2066", "\u2800"),
+        *("\u3164", "\ufe0f", "\ufeff", "\uffa0", "\ufff9", "\U000e0041", "\U000e0100", "\ue000"),
+    ],
+)
+def test_a_character_that_is_not_seen_is_shown_as_its_escape(hidden: str) -> None:
+    shown = visible_json([f"a{hidden}b"])
+    assert hidden not in shown
+    assert "a\\u" in shown
+
+
+@pytest.mark.parametrize("seen", ["猫", "한국어", "ё", "é", "🐈", "\u3000", "عربي", "ไทย", "हिन्दी"])
+def test_what_is_seen_is_left_alone(seen: str) -> None:
+    assert visible_json([seen]) == f'[\n  "{seen}"\n]'
+
+
+@given(WIDE, st.integers(2, 30))
+def test_chopping_loses_nothing_and_keeps_to_the_width(text: str, width: int) -> None:
+    pieces = chopped(text, width)
+    assert "".join(pieces) == text
+    assert max(map(cells, pieces)) <= width

@@ -17,6 +17,7 @@ from tests.gates.sources import PACKAGE, Module
 CHAPTERS: dict[str, tuple[str, ...]] = {
     "words": (
         "record",
+        "redact",
         "approval",
         "errors",
         "content",
@@ -32,8 +33,10 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "inject",
         "signature",
         "subschemas",
+        "secret",
         "phrase",
         "explain",
+        "fields",
         "modern",
         "canonical",
         "schema",
@@ -68,6 +71,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "parse",
         "coerce",
         "validate",
+        "mask",
         "rules",
         "approve",
         "limit",

@@ -79,12 +79,14 @@ def saying(*answers: bytes) -> Iterator[Loopback]:
         body = json.loads(await reader.readexactly(size))
         here.requests.append({"": head.splitlines()[0], "head": head, **body})
         said = left.pop(0) if len(left) > 1 else left[0]
-        writer.write(said.removesuffix(HANG))
-        await writer.drain()
-        if said.endswith(HANG):
-            await reader.read()
-            here.closed.set()
-        writer.close()
+        try:
+            writer.write(said.removesuffix(HANG))
+            await writer.drain()
+            if said.endswith(HANG):
+                await reader.read()
+                here.closed.set()
+        finally:  # the test may be over before this is
+            writer.close()
 
     async def start() -> asyncio.Server:
         return await asyncio.start_server(serve, "127.0.0.1", 0)

@@ -7,6 +7,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
+from random import Random
 from typing import Any
 
 from tests.shared import shared_file
@@ -35,6 +36,18 @@ def pieces(body: bytes, size: int) -> Iterator[bytes]:
     """`body` as it arrives, `size` bytes at a time."""
     for start in range(0, len(body), size):
         yield body[start : start + size]
+
+
+def damaged(value: Any, random: Random, rate: float = 0.02) -> Any:
+    """`value` with some of what is in it left out or replaced by nonsense."""
+    if random.random() < rate:
+        return random.choice([None, "x", 5, [], {}])
+    if isinstance(value, dict):
+        kept = [item for item in value.items() if random.random() > rate / 2]
+        return {key: damaged(one, random, rate) for key, one in kept}
+    if isinstance(value, list):
+        return [damaged(one, random, rate) for one in value]
+    return value
 
 
 def frames(*events: Mapping[str, Any]) -> bytes:

@@ -340,11 +340,13 @@ def test_a_pause_goes_on_in_the_next_message() -> None:
         {"type": "text", "text": "One."},
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
     ]
-    second = [begin(), *use(0, "t", "f", "{}"), *end("tool_use", {"output_tokens": 7})]
+    lost = piece(0, "thinking_delta", thinking="hm")  # its start never came
+    second = [begin(), lost, *use(1, "t", "f", "{}"), *end("tool_use", {"output_tokens": 7})]
     deltas += [delta for event in second for delta in decoder.feed(event)]
     assert not decoder.paused
     reply = assemble([*deltas, *decoder.finish()])
     assert (reply.text, reply.tool_calls[0].id) == ("One.", "t")
+    assert [one.text for one in reply.reasoning] == ["hm"]
     assert (reply.finish_reason, reply.usage) == ("tool_calls", Usage(2, 10, 8))
 
 

@@ -263,4 +263,5 @@ def test_cache_points_stand_behind_system_tools_and_last_words() -> None:
 
 def test_no_cache_point_stands_behind_a_document() -> None:
     paper = UserMessage((File(PDF, "a.pdf", "application/pdf"),))
-    assert POINT not in request(CLAUDE, paper, cache=True)["messages"][-1]["content"]
+    last = request(CLAUDE, paper, cache=True)["messages"][-1]["content"]
+    assert [[*block] for block in last] == [["text"], ["text"], ["cachePoint"], ["document"]]

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
+from random import Random
 from typing import Any
 
 import httpx2
@@ -13,8 +14,9 @@ import pytest
 from google import genai
 from google.genai import types
 from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.providers.recorded import Row, body_of, pieces, rows
+from tests.providers.recorded import Row, body_of, damaged, pieces, rows
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import transcripts
 from toolwright.agent.assemble import assemble
@@ -187,6 +189,23 @@ def test_an_error_in_place_of_an_answer_is_raised() -> None:
     with pytest.raises(ModelError, match="slow down") as raised:
         gemini.decode({"error": error})
     assert (raised.value.status, raised.value.retry_after) == (429, 31.0)
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from(RECORDED))
+def test_a_damaged_answer_is_read_or_refused(random: Random, row: Row) -> None:
+    parser = SSEParser()
+    try:
+        if row["stream"]:
+            whole = [one for one in parser.feed(body_of(row)) if one != "[DONE]"]
+            reply = assemble(
+                gemini.decode_stream(damaged(json.loads(one), random) for one in whole)
+            )
+        else:
+            reply = gemini.decode(damaged(row["response"], random))
+    except ModelError:
+        return
+    results = [ToolMessage("ok", call.id) for call in reply.tool_calls]
+    json.dumps(gemini.encode_turn(reply, results)).encode()
 
 
 # — what is sent —

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolwright.messages import Message, ToolMessage, UserMessage
+from toolwright.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from toolwright.model import ModelRequest, Settings
 from toolwright.providers import growing
 from toolwright.providers.growing import Constant, Transcripts, append_json
@@ -39,7 +39,7 @@ def test_another_transcript_starts_anew() -> None:
     messages: list[Message] = [UserMessage("a"), UserMessage("b")]
     first = known.of(messages, "k", Words)
     for other, key in (
-        ([UserMessage("a"), messages[1]], "k"),
+        ([UserMessage("z"), messages[1]], "k"),
         (messages[:1], "k"),
         (messages, "other"),
     ):
@@ -47,6 +47,25 @@ def test_another_transcript_starts_anew() -> None:
         assert made is not first
         assert made.texts == [message.content for message in other]
     assert known.of(messages, "k", Words).texts == ["a", "b"]
+
+
+class Incomparable:
+    """An artifact such as an array, whose comparison is no yes or no."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("the truth value of an array is ambiguous")
+
+
+def test_artifacts_that_cannot_be_compared_make_no_trouble() -> None:
+    def transcript() -> list[Message]:
+        return [AssistantMessage("a", extra={"artifact": Incomparable()}), last]
+
+    last = UserMessage("b")
+    known: Transcripts[Words] = Transcripts()
+    messages = transcript()
+    first = known.of(messages, "k", Words)
+    assert known.of([*messages, UserMessage("c")], "k", Words) is first
+    assert known.of([*transcript(), UserMessage("c")], "k", Words) is not first
 
 
 def test_what_came_late_is_made_anew_in_order() -> None:

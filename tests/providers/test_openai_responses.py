@@ -6,18 +6,20 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
+from random import Random
 from typing import Any
 
 import httpx2
 import openai as sdk
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseFunctionToolCall
 from openai.types.responses import response_create_params as params
 from pydantic import TypeAdapter
 
 from tests.providers.judge import exhaust
-from tests.providers.recorded import Row, body_of, pieces, rows
+from tests.providers.recorded import Row, body_of, damaged, pieces, rows
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import transcripts
 from toolwright import Toolset, tool
@@ -211,6 +213,23 @@ def test_an_error_in_place_of_an_answer_is_raised() -> None:
     with pytest.raises(ModelError, match="no such model") as raised:
         openai_responses.decode({"error": {"message": "no such model", "code": "model_not_found"}})
     assert raised.value.status == 404
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from(RECORDED))
+def test_a_damaged_answer_is_read_or_refused(random: Random, row: Row) -> None:
+    parser = SSEParser()
+    try:
+        if row["stream"]:
+            whole = [one for one in parser.feed(body_of(row)) if one != "[DONE]"]
+            reply = assemble(
+                openai_responses.decode_stream(damaged(json.loads(one), random) for one in whole)
+            )
+        else:
+            reply = openai_responses.decode(damaged(row["response"], random))
+    except ModelError:
+        return
+    results = [ToolMessage("ok", call.id) for call in reply.tool_calls]
+    json.dumps(openai_responses.encode_turn(reply, results)).encode()
 
 
 # — what is sent —

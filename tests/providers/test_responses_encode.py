@@ -81,6 +81,11 @@ def test_a_reply_goes_back_to_its_model_as_it_came() -> None:
     assert items[4] == {"type": "function_call_output", "call_id": "call_1", "output": "1"}
 
 
+def test_a_reply_that_names_no_model_is_known_by_its_ids() -> None:
+    called, _ = encoded(AssistantMessage(tool_calls=(CALL,)), ToolMessage("1", "call_1"))
+    assert called["id"] == "fc_1"
+
+
 def test_a_dated_name_is_the_same_model() -> None:
     message = reply(SECRET, TEXT, "call", model="gpt-5-2025-08-07")
     assert [one.get("id") for one in encoded(message)[:3]] == ["rs_1", "msg_1", "fc_1"]

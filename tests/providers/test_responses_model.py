@@ -19,7 +19,7 @@ from toolwright.agent.assemble import Assembly
 from toolwright.content import Image, Text
 from toolwright.errors import ModelError, SetupError
 from toolwright.messages import AssistantMessage, ToolMessage, Usage, UserMessage
-from toolwright.model import ModelRequest
+from toolwright.model import ModelRequest, TextDelta
 from toolwright.providers.connect import connect
 from toolwright.providers.responses_model import OpenAIResponses
 
@@ -276,3 +276,49 @@ def test_a_refused_request_is_an_error_with_its_status(status: int, stream: bool
 
 def test_a_server_that_says_nothing_runs_into_the_timeout() -> None:
     assert "timed out" in str(error_of(HANG, timeout=0.2))
+
+
+# — stopping —
+
+ENDLESS = (
+    events(
+        {"type": "response.output_text.delta", "output_index": 0, "delta": "a"},
+        done=False,
+        length=1_000_000,
+    )
+    + HANG
+)
+
+
+def test_cancelling_a_request_hangs_up() -> None:
+    async def run(server: Loopback) -> None:
+        model = model_at(server)
+        started = asyncio.Event()
+
+        async def read() -> None:
+            async for _ in model.stream(REQUEST):
+                started.set()
+
+        task = asyncio.create_task(read())
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(server.closed.wait, 5)
+        await model.close()
+
+    with saying(ENDLESS) as server:
+        asyncio.run(run(server))
+
+
+def test_leaving_the_stream_early_hangs_up() -> None:
+    async def run(server: Loopback) -> None:
+        model = model_at(server)
+        stream = model.stream(REQUEST)
+        assert await anext(stream) == TextDelta("a")
+        await stream.aclose()  # type: ignore[attr-defined]
+        assert await asyncio.to_thread(server.closed.wait, 5)
+        await model.close()
+
+    with saying(ENDLESS) as server:
+        asyncio.run(run(server))

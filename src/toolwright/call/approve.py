@@ -124,13 +124,14 @@ class _Question:
         self.digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
 
     def ticket(self) -> Ticket:
-        """A ticket for it, with values of its own."""
+        """A ticket for it, with values of its own; secrets are masked."""
         call, tool = self.prepared.call, self.prepared.tool
+        shown = json.loads(self.text)
         return Ticket(
             new_id(),
             call.id,
             tool.name,
-            json.loads(self.text),
+            shown if tool.arguments.mask is None else tool.arguments.mask.apply(shown),
             self.digest,
             time() + LIFETIME,
             self.reason,
@@ -157,7 +158,9 @@ async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | N
         answer = needs(prepared.arguments)
         wanted = bool(await answer if inspect.isawaitable(answer) else answer)
     except Exception as error:
-        return f"its approval predicate failed: {describe(error)}"
+        masked = prepared.tool.arguments.mask is not None
+        told = type(error).__name__ if masked else describe(error)
+        return f"its approval predicate failed: {told}"
     return "the tool asks for these arguments" if wanted else None
 
 
@@ -223,8 +226,11 @@ def _edit(prepared: Prepared, decision: Decision) -> Prepared:
         Denied: they are not valid.
     """
     call, tool = prepared.call, prepared.tool
+    wanted = decision.arguments
+    if tool.arguments.mask is not None:  # what is still masked stays as it was
+        wanted = tool.arguments.mask.restore(wanted, as_json(prepared))
     try:
-        edited = prepare(ToolCall(call.id, call.name, decision.arguments), tool)
+        edited = prepare(ToolCall(call.id, call.name, wanted), tool)
     except (InvalidArguments, MalformedArguments) as error:
         raise Denied(
             f"The call of {tool.name!r} did not run: a person edited its arguments, but so that "

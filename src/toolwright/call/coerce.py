@@ -31,7 +31,7 @@ from toolwright.define.subschemas import (
     resolve,
     same,
 )
-from toolwright.errors import MalformedArguments
+from toolwright.errors import FieldError, MalformedArguments
 from toolwright.record import record
 
 Extra = Literal["forbid", "ignore", "allow"]
@@ -55,6 +55,12 @@ class Coercion:
     before: str
     after: str
     rule: str
+
+    def __str__(self) -> str:
+        where = FieldError(self.path, "").where
+        if not self.after:
+            return f"{where}: {self.before} was dropped"
+        return f"{where}: {self.before} was taken as {self.after}"
 
 
 @record

@@ -68,7 +68,7 @@ async def run_call(
         value = await entry.handle(prepared, context)
         message = render(prepared, value, perf_counter() - started)
     except BaseException as error:
-        message = failed(call, tool, error, perf_counter() - started)
+        message = _masked(failed(call, tool, error, perf_counter() - started), run)
         fatal = _fatal(error)
     if context is not None:
         context.end()
@@ -81,6 +81,11 @@ async def run_call(
     if run.listeners:
         run.emit(ToolFinished(*run.next(), call.id, message))
     return message, fatal
+
+
+def _masked(message: ToolMessage, run: Run[Any]) -> ToolMessage:
+    """The message without the secrets the run has seen."""
+    return message if run.mask is None else run.mask.deep(message)
 
 
 def _fatal(error: BaseException) -> BaseException | None:

@@ -13,6 +13,7 @@ from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke
 from toolwright.call.lock import check_resources, locking
+from toolwright.call.mask import cover, learning
 from toolwright.call.pipeline import Entry
 from toolwright.call.rules import Rules
 from toolwright.call.step import Handler, check_enabled, compose, rechecks
@@ -87,6 +88,7 @@ class Toolset:
         self.has_answers = False
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
+        self._secrets = False
         for item in carried(tools):
             self._add(item)
 
@@ -103,6 +105,7 @@ class Toolset:
                 f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; "
                 "give one of them another name, @tool('name'), or use with_prefix"
             )
+        self._secrets = self._secrets or made.arguments.mask is not None
         handle = handler_of(made, self.steps, self.rules, self._invoke)
         self.has_answers = self.has_answers or made.return_direct
         self._entries[made.name] = Entry(made, handle)
@@ -236,7 +239,14 @@ class Toolset:
 
     def batch(self, calls: Sequence[ToolCall], run: Run[Any]) -> Batch:
         """The calls of one turn, not yet running: for callers that outlive a cancellation."""
+        if self._secrets:
+            self.cover(run, calls)
         return Batch(calls, self, run, self._width)
+
+    def cover(self, run: Run[Any], calls: Sequence[ToolCall] = ()) -> None:
+        """Let a run mask what its tools call secret, if they do."""
+        if self._secrets:
+            cover(run, self, self.wire_names, calls)
 
 
 def carried(tools: Iterable[Toolish]) -> Iterable[Toolish]:
@@ -275,7 +285,9 @@ def handler_of(
         rules: Which calls are refused, asked about or let through.
         last: Runs the body.
     """
-    outer, inner = _placed(made, (*steps, *made.steps))
+    outer, inner = _parted((*steps, *made.steps), made)
+    if made.arguments.mask is not None:
+        last = learning(made.arguments.mask, last)
     if any(getattr(step, "place", "") == "retry" for step in inner):
         last = renewing(last)
     guards = rechecks(outer)
@@ -294,14 +306,25 @@ def handler_of(
     return watched(compose(outer, compose(inner, last, unchangeable), revalidate))
 
 
-def _placed(made: AnyTool, steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
-    """The steps before approval, as given, and those after it, in the order of their places."""
+def _parted(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step]]:
+    """The steps before approval, and those after it in the order of their places.
+
+    Raises:
+        SetupError: a step cannot work with the tool, or stands at no place there is.
+    """
+    inner: list[tuple[int, Step]] = []
+    outer: list[Step] = []
     for step in steps:
         if (check := getattr(step, "check_tool", None)) is not None:
             check(made)
-    outer = [step for step in steps if not hasattr(step, "place")]
-    inner = [step for step in steps if hasattr(step, "place")]
-    return outer, sorted(inner, key=lambda step: PLACES.index(getattr(step, "place", "")))
+        place = getattr(step, "place", None)
+        if place is None:
+            outer.append(step)
+        elif place in PLACES:
+            inner.append((PLACES.index(place), step))
+        else:
+            raise SetupError(f"{made.name}: a step stands at {place!r}; places are {PLACES}")
+    return outer, [step for _, step in sorted(inner, key=lambda item: item[0])]
 
 
 def _owner(item: AnyTool) -> str:

@@ -8,6 +8,7 @@ by the coercion table, validation again, and an error that names every field.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolwright.call.coerce import coerce
@@ -15,10 +16,13 @@ from toolwright.call.parse import needs_strict_check, normalise, overflows, pars
 from toolwright.call.step import Handler
 from toolwright.context import ToolContext
 from toolwright.define.canonical import canonical
+from toolwright.define.explain import invalid_arguments
+from toolwright.define.secret import Mask
 from toolwright.define.subschemas import accepts
 from toolwright.define.tool import AnyTool, Prepared
-from toolwright.errors import TruncatedCall
+from toolwright.errors import CallError, InvalidArguments, MalformedArguments, TruncatedCall
 from toolwright.messages import ToolCall
+from toolwright.redact import MASK
 
 
 def prepare(call: ToolCall, tool: AnyTool) -> Prepared:
@@ -48,13 +52,41 @@ def prepare(call: ToolCall, tool: AnyTool) -> Prepared:
 
 
 def _mend(call: ToolCall, tool: AnyTool, text: str) -> Prepared:
-    parsed = parse_arguments(text)
-    mended = coerce(parsed.value, tool.parameters, extra=tool.extra)
-    values = tool.arguments.check(mended.value)
+    mask = tool.arguments.mask
+    try:
+        parsed = parse_arguments(text)
+        mended = coerce(parsed.value, tool.parameters, extra=tool.extra)
+        values = tool.arguments.check(mended.value)
+    except (MalformedArguments, InvalidArguments) as error:
+        if mask is None:
+            raise
+        raise _masked(error, mask, tool.name) from None
     if tool.arguments.fill is not None:
         tool.arguments.fill(values)
-    changes = (*parsed.repairs, *map(str, mended.changes))
-    return Prepared(call, tool, values, changes)
+    changes = mended.changes
+    if mask is not None:
+        changes = tuple(
+            replace(change, before=MASK, after=MASK) if mask.hides(change.path) else change
+            for change in changes
+        )
+    return Prepared(call, tool, values, (*parsed.repairs, *map(str, changes)))
+
+
+def _masked(error: CallError, mask: Mask, name: str) -> CallError:
+    """The same failure without a word of what the model sent where a secret can be."""
+    if isinstance(error, InvalidArguments):
+        fields = [
+            replace(field, got=MASK) if field.got and mask.hides(field.path) else field
+            for field in error.errors
+        ]
+        return invalid_arguments(name, fields)
+    position = error.details.get("position")
+    where = f" at character {position}" if position is not None else ""
+    return MalformedArguments(
+        f"The arguments are not one valid JSON object{where}; they are not shown, since they may "
+        f"hold a secret. Send one valid JSON object.",
+        {} if position is None else {"position": position},
+    )
 
 
 def revalidate(prepared: Prepared) -> Prepared:

@@ -12,8 +12,9 @@ from toolwright.approval import Ticket
 from toolwright.cli.approve import badges
 from toolwright.cli.launch import heading
 from toolwright.cli.state import Saved, home, load
-from toolwright.cli.terminal import DIM, YELLOW, answer, note
-from toolwright.cli.text import count, duration, pretty, visible_json
+from toolwright.cli.terminal import DIM, RED, YELLOW, answer, note
+from toolwright.cli.text import count, duration, pretty, visible_json, visible_line
+from toolwright.errors import SetupError
 
 
 def command(
@@ -47,8 +48,12 @@ def _list_runs(as_json: bool) -> None:
         answer(pretty([str(path) for path in paths]))
         return
     for path in paths:
-        waiting = load(path).undecided
-        names = ", ".join(ticket.tool for ticket in waiting)
+        try:
+            waiting = load(path).undecided
+        except SetupError as error:  # one bad file does not hide the others
+            note(str(error), RED)
+            continue
+        names = ", ".join(visible_line(ticket.tool) for ticket in waiting)
         answer(f"{path}  {count(len(waiting), 'call')} to decide{': ' if names else ''}{names}")
     if not paths:
         note(f"no saved run in {folder}", YELLOW)

@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from toolwright.cli.text import escaped
 
@@ -93,25 +93,46 @@ def stdout_kept_clean() -> Iterator[None]:
 
 
 class _Held(io.TextIOBase):
-    """Takes what is printed to a stream, and keeps it."""
+    """Takes what is printed to a stream, keeps it, and lets it go at the end.
+
+    Whoever has got hold of it goes on with it afterwards, so it passes on what comes then. Bytes
+    and file descriptors are those of the stream: what is written there cannot be kept.
+    """
 
     def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
-        self.texts: list[str] = []
+        self._stream = stream
+        self._texts: list[str] | None = []
+
+    @property
+    def buffer(self) -> BinaryIO:
+        """As of the stream it stands for."""
+        return self._stream.buffer
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
         """As of the stream it stands for."""
-        return self.stream.encoding
+        return self._stream.encoding
+
+    def fileno(self) -> int:
+        """As of the stream it stands for."""
+        return self._stream.fileno()
 
     def isatty(self) -> bool:
         """As the stream it stands for."""
-        return self.stream.isatty()
+        return self._stream.isatty()
 
     def write(self, text: str, /) -> int:
         """Keep it."""
-        self.texts.append(text)
+        if self._texts is None:
+            return self._stream.write(text)
+        self._texts.append(text)
         return len(text)
+
+    def let_go(self) -> None:
+        """Write what was kept."""
+        texts, self._texts = self._texts or [], None
+        self._stream.write("".join(texts))
+        self._stream.flush()
 
 
 @contextmanager
@@ -129,6 +150,6 @@ def output_held() -> Iterator[TextIO]:
         yield err
     finally:
         sys.stdout, sys.stderr = out, err
-        for each in {id(each): each for each in (held_out, held)}.values():
-            each.stream.write("".join(each.texts))
-            each.stream.flush()
+        held.let_go()
+        if held_out is not held:
+            held_out.let_go()

@@ -54,9 +54,8 @@ def _plain(value: object) -> object:
     """`value` without models and secrets, which `to_json` would rename and hide."""
     if isinstance(value, BaseModel):
         return _of_model(value)
-    dump = getattr(value, "dict", None)
-    if callable(dump) and hasattr(value, "__fields_set__"):
-        return dict(dump(by_alias=True, exclude_unset=True))  # a model of pydantic's first version
+    if hasattr(value, "__fields_set__"):
+        return _of_old_model(value)
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -65,6 +64,12 @@ def _plain(value: object) -> object:
         return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     reveal = getattr(value, "get_secret_value", None)
     return _plain(reveal()) if callable(reveal) else value
+
+
+def _of_old_model(model: Any) -> object:
+    """A model of pydantic's first version."""
+    made: object = model.dict(by_alias=True, exclude_unset=True)
+    return _plain(made)
 
 
 def _of_model(model: Any) -> object:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from typing_extensions import TypeIs
 
 from toolwright.define.docstring import Docstring, parse_docstring
+from toolwright.define.fields import input_model_fields
 from toolwright.define.foreign import arguments_of_schema
 from toolwright.define.inject import Injected, OrDefault, marker_of
 from toolwright.define.names import check_name
@@ -22,7 +23,6 @@ from toolwright.define.schema import (
     Extra,
     from_model,
     from_parameters,
-    input_model_fields,
 )
 from toolwright.define.signature import (
     MISSING,
@@ -191,6 +191,12 @@ def _check_fit(
     """
     takes_all = any(p.kind is VAR_KEYWORD for p in signature.parameters)
     taken = {p.name for p in signature.parameters if p.kind is not VAR_KEYWORD}
+    injected = [p.name for p in signature.injected if p.name in fields]
+    if injected:
+        raise DefinitionError(
+            f"{name}: {source} has {injected[0]!r}, which the program fills; take it out there, or "
+            "rename the parameter"
+        )
     unknown = [field for field in fields if field not in taken]
     if unknown and not takes_all:
         raise DefinitionError(
@@ -208,10 +214,13 @@ def _check_fit(
 
 def _docs(function: Callable[..., Any], signature: Signature, request: Request) -> Docstring:
     """The docstring of the function behind `function`, or of a callable object's class."""
-    plain = function if isinstance(function, type) else plain_function(function)
+    whole = function
+    while isinstance(whole, functools.partial):  # its own docstring is Python's, about partials
+        whole = whole.func
+    plain = whole if isinstance(whole, type) else plain_function(whole)
     text = inspect.cleandoc(getattr(plain, "__doc__", None) or "")
-    if not text and not inspect.isroutine(function):
-        text = inspect.cleandoc(getattr(function, "__doc__", None) or "")
+    if not text and not inspect.isroutine(whole):
+        text = inspect.cleandoc(getattr(whole, "__doc__", None) or "")
     if not request.parse_docstring:
         return Docstring(text)
     docs = parse_docstring(text)

@@ -19,6 +19,7 @@ from toolwright.define.explain import invalid_arguments
 from toolwright.define.mismatch import Mismatches
 from toolwright.define.phrase import short
 from toolwright.define.schema import Arguments, Extra, Values
+from toolwright.define.secret import mask_of
 from toolwright.define.subschemas import Schema, accepts, all_subschemas, resolve
 from toolwright.errors import DefinitionError, FieldError
 
@@ -161,7 +162,7 @@ def arguments_of_schema(name: str, schema: Mapping[str, object], extra: Extra) -
     advertised = compiled.schema if isinstance(compiled.schema, Mapping) else {}
     fills = fill if compiled.has_defaults else None
     # Some value of a schema nearly always has no type, and asking costs more than looking.
-    return Arguments(advertised, validate, check, True, fills)
+    return Arguments(advertised, validate, check, True, fills, mask=mask_of(advertised))
 
 
 def check_tool_schema(schema: object, tool: str = "") -> None:

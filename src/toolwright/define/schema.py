@@ -9,29 +9,23 @@ from __future__ import annotations
 
 import copy
 import json
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    TypeAdapter,
-    ValidationError,
-    field_validator,
-    with_config,
-)
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticUndefined, to_json, to_jsonable_python
+from pydantic_core import PydanticUndefined, from_json, to_json, to_jsonable_python
 from typing_extensions import TypedDict
 
 from toolwright.define.canonical import renamed
 from toolwright.define.explain import invalid_arguments, pydantic_errors, unknown_key
+from toolwright.define.fields import without
 from toolwright.define.modern import modern
+from toolwright.define.secret import Mask, mask_of
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
 from toolwright.define.subschemas import resolve
 from toolwright.errors import DefinitionError, FieldError
@@ -55,6 +49,7 @@ class Arguments:
         loose: Whether some value has no type, so that an overflowing number could slip through.
         fill: Adds what the text left out and the function does not default itself.
         keys: What the model calls those parameters that it knows under another name.
+        mask: Hides the secrets among them, if there are any.
     """
 
     schema: Mapping[str, object]
@@ -63,6 +58,7 @@ class Arguments:
     loose: bool
     fill: Callable[[Values], None] | None = None
     keys: Mapping[str, Any] = NOTHING
+    mask: Mask | None = None
 
 
 class _Schema(GenerateJsonSchema):
@@ -104,16 +100,55 @@ def from_parameters(
         _advertise_default(title, schema, keys.get(name, name), field)
     schema.pop("title", None)
     factories = {name: field.factory for name, field in given.items() if field.factory}
-    fill = _filler(factories) if factories else None
+    fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
     made = _arguments(title, schema, adapter.validator.validate_json, fill, extra)
-    return replace(made, keys=keys) if keys else made
+    return _renaming(title, made, keys, bool(rest)) if keys else made
 
 
-def _filler(factories: Mapping[str, Callable[[], object]]) -> Callable[[Values], None]:
+def _renaming(title: str, made: Arguments, keys: Mapping[str, str], open: bool) -> Arguments:
+    """Say which parameters go by another name; no two may go by one.
+
+    Args:
+        title: The tool's name.
+        made: What is known without that.
+        keys: What the model calls a parameter, where that differs.
+        open: Whether there is a ``**kwargs``.
+    """
+    for name, key in keys.items():
+        if same := [other for other in keys if other != name and keys[other] == key]:
+            raise DefinitionError(
+                f"{title}: parameters {name!r} and {same[0]!r} are both called {key!r}; "
+                "give each an alias of its own"
+            )
+    return replace(_reserved(title, made, keys) if open else made, keys=keys)
+
+
+def _reserved(title: str, made: Arguments, keys: Mapping[str, str]) -> Arguments:
+    """Keep ``**kwargs`` from taking an unchecked value for a parameter that goes by another name."""
+    names = set(keys) - set(keys.values())
+
+    def validate(text: str | bytes) -> Values:
+        # By now a renamed parameter stands under its own name, whether it came so or not.
+        if not isinstance(sent := from_json(text), dict) or not names.isdisjoint(sent):
+            raise ValueError("a name that is not advertised")
+        return made.validate(text)
+
+    def check(value: Values) -> Values:
+        known = list(made.schema.get("properties", {}))  # type: ignore[call-overload]
+        if wrong := [unknown_key((name,), known) for name in value if name in names]:
+            raise invalid_arguments(title, wrong)
+        return made.check(value)
+
+    return replace(made, validate=validate, check=check)
+
+
+def _filler(
+    factories: Mapping[str, Callable[[Values], object]], defaults: Mapping[str, object]
+) -> Callable[[Values], None]:
     def fill(values: Values) -> None:
         for name, factory in factories.items():
             if name not in values:
-                values[name] = factory()
+                values[name] = factory({**defaults, **values})
 
     return fill
 
@@ -130,7 +165,7 @@ def from_model(
         extra: What happens to unknown keys, unless the model's own config says.
     """
     if hidden:
-        model = _without(model, hidden)
+        model = without(model, hidden)
     adapter = TypeAdapter(model)
     try:
         schema = adapter.json_schema(schema_generator=_Schema)
@@ -190,7 +225,7 @@ def _arguments(
             raise invalid_arguments(title, unknown)
         return values
 
-    return Arguments(schema, validate, check, _is_loose(schema), fill)
+    return Arguments(schema, validate, check, _is_loose(schema), fill, mask=mask_of(schema))
 
 
 def _unknown(
@@ -225,7 +260,7 @@ class _Field:
 
     annotation: Any
     default: object
-    factory: Callable[[], object] | None
+    factory: Callable[[Values], object] | None
     infos: tuple[FieldInfo, ...]
 
 
@@ -241,13 +276,12 @@ def _field(parameter: Parameter, docs: Mapping[str, str]) -> _Field:
         if info.default is not PydanticUndefined and info.default is not ...:
             default, factory = info.default, _constant(info.default)
         elif info.default_factory is not None:
-            default, factory = MADE, typing.cast("Callable[[], object]", info.default_factory)
-    if parameter.kind is VAR_POSITIONAL:
-        made: Any = annotation
-        annotation, default = list[made], []
+            default, factory = MADE, _factory(info)
     for item in metadata:
         plain = _without_default(item) if isinstance(item, FieldInfo) else item
         annotation = Annotated[annotation, plain]
+    if parameter.kind is VAR_POSITIONAL:  # each value must fit, not the list of them
+        annotation, default = list[annotation], []  # type: ignore[valid-type]
     text = _described(metadata, infos, docs.get(parameter.name))
     if text:
         annotation = Annotated[annotation, FieldInfo(description=text)]
@@ -271,8 +305,13 @@ def _split(annotation: object) -> tuple[Any, list[Any]]:
     return annotation, []
 
 
-def _constant(value: object) -> Callable[[], object]:
-    return lambda: copy.copy(value)
+def _constant(value: object) -> Callable[[Values], object]:
+    return lambda _: copy.copy(value)
+
+
+def _factory(info: FieldInfo) -> Callable[[Values], object]:
+    make: Any = info.default_factory
+    return make if info.default_factory_takes_validated_data else lambda _: make()
 
 
 def _without_default(info: FieldInfo) -> FieldInfo:
@@ -357,38 +396,3 @@ def _is_loose(schema: Mapping[str, Any]) -> bool:
         or part.get("type") in ("object", "array")
         for part in schema.get("properties", {}).values()
     )
-
-
-def _without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
-    """The model less the fields the program fills."""
-    from pydantic import create_model
-
-    fields: dict[str, Any] = {
-        name: (info.annotation, info)
-        for name, info in model.model_fields.items()
-        if name not in hidden
-    }
-    checks: dict[str, Any] = {}
-    for name, check in model.__pydantic_decorators__.field_validators.items():
-        kept = [field for field in check.info.fields if field in fields or field == "*"]
-        if kept:
-            again: Any = field_validator  # its overloads split the modes
-            checks[name] = again(*kept, mode=check.info.mode)(_unbound(check.func))
-    config = model.model_config
-    return create_model(model.__name__, __config__=config, __validators__=checks, **fields)
-
-
-def _unbound(check: Any) -> Any:
-    """A validator as it stood in its class, to stand in another."""
-    return classmethod(check.__func__) if hasattr(check, "__func__") else check
-
-
-def input_model_fields(model: type[BaseModel]) -> dict[str, tuple[object, bool]]:
-    """Each field's annotation with its metadata, and whether it has a default."""
-    fields = {}
-    for name, info in model.model_fields.items():
-        annotation: Any = info.annotation
-        for item in info.metadata:
-            annotation = Annotated[annotation, item]
-        fields[name] = (annotation, not info.is_required())
-    return fields

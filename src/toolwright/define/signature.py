@@ -95,7 +95,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     for index, parameter in enumerate(raw.parameters.values()):
         if parameter.name in bound or (index == 0 and _is_unbound_self(function, parameter)):
             continue
-        annotation = hints.get(parameter.name, Any)
+        annotation = hints.get(parameter.name, _own_annotation(parameter))
         item = Parameter(parameter.name, annotation, parameter.default, parameter.kind)
         if parameter.kind is POSITIONAL_ONLY or (takes_rest and parameter.kind <= VAR_POSITIONAL):
             positional.append(item)
@@ -175,6 +175,12 @@ def _is_unbound_self(function: Function, first: inspect.Parameter) -> bool:
         and first.annotation is MISSING
         and "." in function.__qualname__.rpartition("<locals>.")[2]
     )
+
+
+def _own_annotation(parameter: inspect.Parameter) -> object:
+    """What a ``__signature__`` written by hand says; nothing, if that is still text."""
+    known = parameter.annotation
+    return Any if known is MISSING or isinstance(known, str) else known
 
 
 def _bound_by_partial(function: Function) -> list[str]:

@@ -291,9 +291,19 @@ def end_of(encoder: TurnEncoder, cache: bool) -> list[Json]:
     if tail[-1]["role"] == "assistant":  # a prefill must not end in white space
         if "text" in last:
             tail[-1]["content"] = [*blocks[:-1], {"text": as_text(last["text"]).rstrip()}]
-    elif cache and not last.keys() & {"document", "video", "audio"}:
-        tail[-1]["content"] = [*blocks, _CACHE_POINT]
+    elif cache:
+        tail[-1]["content"] = _marked(blocks)
     return tail
+
+
+def _marked(blocks: Sequence[object]) -> list[object]:
+    """`blocks` with a cache point, which must not stand behind a document or a film."""
+    marked = list(blocks)
+    for index in range(len(marked), 0, -1):
+        if not as_dict(marked[index - 1]).keys() & {"document", "video", "audio"}:
+            marked.insert(index, _CACHE_POINT)
+            break
+    return marked
 
 
 def _stub(name: str) -> Json:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import partial
 from threading import Lock
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from toolwright.agent.assemble import assemble
 from toolwright.errors import MissingExtraError, ModelError, SetupError
@@ -28,6 +29,8 @@ try:
     from google.genai import errors, types
 except ImportError as error:
     raise MissingExtraError("Gemini", "gemini") from error
+
+T = TypeVar("T")
 
 _EMPTY_ANSWERS = 2
 """How often the model is asked again whose answer had nothing in it (provider quirk Q49)."""
@@ -149,8 +152,32 @@ class Gemini:
         stream = await models.generate_content_stream(
             model=self.name, contents=asked, config=config
         )
-        async for chunk in stream:
+        async with aclosing(_pumped(stream)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+
+async def _pumped(chunks: AsyncIterator[T]) -> AsyncGenerator[T]:
+    """`chunks`, read by a task of their own.
+
+    The SDK's stream does not hang up when it is left early, but it does when its reader is
+    cancelled.
+    """
+    queue: asyncio.Queue[T | None] = asyncio.Queue()
+
+    async def pump() -> None:
+        async for chunk in chunks:
+            queue.put_nowait(chunk)
+
+    task = asyncio.create_task(pump())
+    task.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (chunk := await queue.get()) is not None:
             yield chunk
+        await task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 class _Client:

@@ -112,7 +112,8 @@ class ResponsesEncoder:
 
     def _reply(self, message: AssistantMessage) -> list[Json]:
         extra = as_dict(message.extra.get(WIRE))
-        ours = bool(extra or message.model) and same_model(self._model, message.model)
+        known = message.model or extra or any(WIRE in call.extra for call in message.tool_calls)
+        ours = bool(known) and same_model(self._model, message.model)
         output = [as_dict(one) or one for one in as_list(extra.get("output"))] if ours else []
         stored = extra.get("store") is True
         kept = [one for one in output if not isinstance(one, dict) or _goes_back(one, stored)]
