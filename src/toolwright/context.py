@@ -9,6 +9,7 @@ import threading
 from asyncio.events import _get_running_loop
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
+from functools import partial
 from time import perf_counter, time
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -64,7 +65,7 @@ class CancelToken:
         self._callbacks[key] = callback
         if self.cancelled:
             self._call(key)
-        return lambda: self._callbacks.pop(key, None)
+        return partial(self._callbacks.pop, key, None)
 
     def _call(self, key: object) -> None:
         """Call back, unless another thread has; one watcher cannot keep it from the next."""

@@ -98,7 +98,7 @@ def test_a_body_that_waits_returns_its_value_and_is_watched_no_longer() -> None:
 
     async def main() -> tuple[object, int]:
         value = await drive(body, 1, token)
-        return value, len(deadlines(asyncio.get_running_loop())._entries)
+        return value, len(deadlines(asyncio.get_running_loop()).entries)
 
     token = CancelToken()
     assert run(main) == ("value", 0)
@@ -691,7 +691,7 @@ def test_a_coroutine_that_is_closed_while_it_waits_closes_its_body() -> None:
         coroutine = drive(body, 5)
         coroutine.send(None)
         coroutine.close()
-        assert not deadlines(asyncio.get_running_loop())._entries
+        assert not deadlines(asyncio.get_running_loop()).entries
 
     run(main)
     gc.collect()

@@ -1,7 +1,7 @@
 """How many of the library's functions stand between a model and a tool: counted, not timed.
 
-Entered frames of files below `src/toolwright` are counted with `sys.setprofile`; a coroutine or
-generator that is resumed counts again. The model that is played and the listener are the test's.
+Entered functions of files below `src/toolwright` are counted with `sys.setprofile`; a coroutine that
+is resumed counts again, a comprehension does not. The model and the listener are the test's own.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from toolwright.model import ModelRequest
 
 TO_THE_BODY = 25
 TO_THE_NEXT_REQUEST = 15
-PER_CALL = 12
+PER_CALL = 18
 """Functions of the library that one call in a toolset enters, without a listener or a context."""
 
+INLINE = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>")
 SOURCE = str(Path(toolwright.__file__).parent)
 
 
@@ -34,7 +35,7 @@ class Count:
 
     def __call__(self, frame: FrameType, event: str, arg: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(SOURCE):
+        if event == "call" and code.co_filename.startswith(SOURCE) and code.co_name not in INLINE:
             self.entered[f"{Path(code.co_filename).stem}:{code.co_qualname}"] += 1
 
     def take(self) -> Counter[str]:
@@ -81,7 +82,7 @@ def _turns(waits: bool, turns: int = 6) -> list[tuple[Counter[str], Counter[str]
             count.take()
             yield reply
 
-    agent = Agent(Model(), [add])
+    agent = Agent(Model(), [add], max_turns=turns + 1)
     count.during(
         lambda: asyncio.run(agent.run("go", listeners=[lambda event: heard.append(event.type)]))
     )

@@ -158,6 +158,9 @@ def settle(reply: AssistantMessage) -> AssistantMessage:
     if not reply.tool_calls:
         return reply
     whole = reply.finish_reason in _WHOLE
+    given = {call.id for call in reply.tool_calls}
+    if whole and len(given) == len(reply.tool_calls) and "" not in given:
+        return reply
     ids = unique_ids([call.id or new_call_id() for call in reply.tool_calls])
     calls = tuple(
         call

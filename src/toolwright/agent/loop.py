@@ -111,19 +111,34 @@ class Progression:
         self.tickets = batch.tickets
         if self.tickets:
             return "suspended"
-        return "returned" if _is_answer(self._offer.tools, results) else None
+        tools = self._offer.tools
+        return "returned" if tools.has_answers and _is_answer(tools, results) else None
 
     async def _ask(self, turn: int) -> AssistantMessage | None:
         """The model's next reply; None if the run was cancelled meanwhile."""
         run = self._run
         if run.listeners:
             run.emit(TurnStarted(*run.next(), turn))
-        offered = await self._offer.now()
+        fixed = self._offer.fixed
+        offered = fixed if fixed is not None else await self._offer.now()
         if self._request is None or self._request.tools is not offered:
             self._request = ModelRequest(self._messages, offered, self._plan.settings)
-        reply = await _ask(self._plan.model, self._request, run)
-        if reply is not None:
-            _check(reply)
+        stream = self._plan.model.stream(self._request)
+        interrupt = Interrupt(run)
+        try:
+            reply = await _receive(stream, run)
+        except asyncio.CancelledError:
+            if not interrupt.ours():
+                raise
+            return None
+        finally:
+            interrupt.close()
+            if (aclose := getattr(stream, "aclose", None)) is not None:
+                await aclose()  # now, not when it is collected: it may hold a connection
+        run.usage = run.usage + reply.usage
+        if run.listeners:
+            run.emit(Replied(*run.next(), reply))
+        _check(reply)
         return reply
 
 
@@ -142,32 +157,6 @@ def _check(reply: AssistantMessage) -> None:
         reply.finish_reason == "incomplete" and not reply.content
     ):
         raise ModelError(f"the model's reply broke off: {reply.text or 'nothing arrived'}")
-
-
-async def _ask(model: Model, request: ModelRequest, run: Run[Any]) -> AssistantMessage | None:
-    """One reply; None if the run was cancelled meanwhile."""
-    stream = model.stream(request)
-    interrupt = Interrupt(run)
-    try:
-        reply = await _receive(stream, run)
-    except asyncio.CancelledError:
-        if not interrupt.ours():
-            raise
-        return None
-    finally:
-        interrupt.close()
-        await _close(stream)
-    run.usage = run.usage + reply.usage
-    if run.listeners:
-        run.emit(Replied(*run.next(), reply))
-    return reply
-
-
-async def _close(stream: object) -> None:
-    """End a model's generator now, not when it is collected: it may hold a connection."""
-    aclose = getattr(stream, "aclose", None)
-    if aclose is not None:
-        await aclose()
 
 
 async def _receive(

@@ -52,6 +52,7 @@ class Batch:
         self._done: asyncio.Future[None] | None = None
         self._fatal: Fatal = None
         self._tickets: dict[int, Ticket] = {}
+        self.tickets: tuple[Ticket, ...] = ()
 
     @property
     def results(self) -> list[ToolMessage]:
@@ -61,12 +62,8 @@ class Batch:
             if index not in self._tickets
         ]
 
-    @property
-    def tickets(self) -> tuple[Ticket, ...]:
-        return tuple(ticket for _, ticket in sorted(self._tickets.items()))
-
-    async def run(self) -> list[ToolMessage]:
-        """Run them all.
+    async def run(self) -> None:
+        """Run them all; then `results` and `tickets` are there.
 
         Raises:
             SetupError: the program is wired up wrongly; after the other calls have ended.
@@ -80,12 +77,12 @@ class Batch:
             await self._run_together()
         if self._fatal is not None:
             raise self._fatal
-        return self.results
 
     async def _answer(self, index: int) -> Fatal:
         self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
         if isinstance(fatal, Suspend):
             self._tickets[index] = fatal.ticket
+            self.tickets = tuple(ticket for _, ticket in sorted(self._tickets.items()))
             return None
         return fatal
 

@@ -15,23 +15,25 @@ class Waiting(Protocol):
 
 
 class Deadlines:
-    """One timer for all bodies of a loop, set to the earliest of their deadlines."""
+    """One timer for all bodies of a loop, set to the earliest of their deadlines.
 
-    __slots__ = ("_due", "_entries", "_timer")
+    Attributes:
+        entries: When each is due, by the loop's clock; who is taken out is not struck.
+    """
+
+    __slots__ = ("_due", "_timer", "entries")
 
     def __init__(self) -> None:
-        self._entries: dict[Waiting, float] = {}
+        self.entries: dict[Waiting, float] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
 
     def add(self, waiting: Waiting, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
+        """Strike what waits after so many seconds."""
         at = loop.time() + seconds
-        self._entries[waiting] = at
+        self.entries[waiting] = at
         if self._timer is None or at < self._due:
             self._arm(at, loop)
-
-    def remove(self, waiting: Waiting) -> None:
-        self._entries.pop(waiting, None)
 
     def _arm(self, at: float, loop: asyncio.AbstractEventLoop) -> None:
         if self._timer is not None:
@@ -42,11 +44,11 @@ class Deadlines:
     def _fire(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
         now = loop.time()
-        for waiting in [each for each, at in self._entries.items() if at <= now]:
-            if self._entries.pop(waiting, None) is not None:  # none of those struck removed it
+        for waiting in [each for each, at in self.entries.items() if at <= now]:
+            if self.entries.pop(waiting, None) is not None:  # none of those struck removed it
                 waiting.strike("timeout")
-        if self._entries:
-            self._arm(min(self._entries.values()), loop)
+        if self.entries:
+            self._arm(min(self.entries.values()), loop)
 
 
 _local = threading.local()

@@ -99,19 +99,16 @@ async def _run_other(
         return await run_coroutine(_collect(body(), context), context, tool.timeout)
     if tool.body == "generator":
         body = functools.partial(_collect_sync, body, context)
-    value = (
-        _run_inline(tool, body) if tool.inline else await _run_in_thread(tool, body, context, pool)
-    )
+    if tool.inline:
+        try:
+            value = body()
+        except asyncio.CancelledError:
+            raise cancelled_itself(tool.name) from None
+    else:
+        value = await _run_in_thread(tool, body, context, pool)
     if inspect.isawaitable(value):
         value = await run_coroutine(_await(value), context, tool.timeout)
     return value
-
-
-def _run_inline(tool: AnyTool, body: Callable[[], object]) -> object:
-    try:
-        return body()
-    except asyncio.CancelledError:
-        raise cancelled_itself(tool.name) from None
 
 
 async def _run_in_thread(

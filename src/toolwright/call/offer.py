@@ -29,12 +29,17 @@ class Offer:
         tools: All that can be called.
         run: The run; what its transcript says was found stays found.
         search: Offer `search_tools` and what it has found, rather than everything.
+
+    Attributes:
+        tools: All that can be called, the search among them.
+        fixed: What is offered in every turn; None if that can change.
     """
 
     def __init__(self, tools: Toolset, run: Run[Any], search: bool) -> None:
         self._run = run
         self._dynamic = any(item.enabled is not True for item in tools)
         self._all = tuple(tools)
+        self.fixed = None if search or self._dynamic else self._all
         self._found: dict[str, AnyTool] = {}
         self._search: AnyTool | None = None
         self._last: tuple[AnyTool, ...] = ()

@@ -76,7 +76,7 @@ async def run_call(
         if run.listeners:
             run.emit(ToolSuspended(*run.next(), call.id, fatal.ticket))
         return message, fatal
-    if message.failed or run.failures:
+    if message.kind is not None or run.failures:
         note(run, call, message)
     if run.listeners:
         run.emit(ToolFinished(*run.next(), call.id, message))

@@ -9,8 +9,8 @@ from pydantic_core import to_json
 
 from toolwright.content import Audio, Block, Content, Data, File, Image, Text, block_of
 from toolwright.define.tool import AnyTool, Prepared
-from toolwright.errors import InvalidOutput
-from toolwright.messages import ToolMessage, ToolOutput
+from toolwright.errors import InvalidOutput, Kind
+from toolwright.messages import Status, ToolMessage, ToolOutput
 from toolwright.record import NOTHING
 
 BLOCKS = (Text, Image, Audio, File, Data)
@@ -37,20 +37,23 @@ def render(prepared: Prepared, value: object, duration: float) -> ToolMessage:
     ):
         shown: Content = clean(value)
         return ToolMessage(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
-    whole: object
+    artifact, details, whole = None, NOTHING, value
+    status: Status = "success"
+    kind: Kind | None = None
     if isinstance(value, ToolMessage):
-        made, whole = _own(prepared, value), value.content
-    else:
-        made, whole = _made(tool, value)
-    shown, artifact, details = made.content, made.artifact, made.details
-    if limit is not None and _length(shown) > limit:
+        status, kind = _own(prepared, value)
+        artifact, details, whole = value.artifact, value.details, value.content
+    elif isinstance(value, ToolOutput):
+        artifact, details, whole = value.artifact, value.details, value.content
+    elif tool.response_format != "content":
+        whole, artifact = _pair(tool, value)
+    shown = to_content(tool, whole)
+    if limit is not None and (len(shown) if isinstance(shown, str) else _length(shown)) > limit:
         shown = _bounded(shown, limit)
         artifact = whole if artifact is None else artifact
     if prepared.changes:
         details = {**details, "coerced": prepared.changes}
-    return ToolMessage(
-        shown, call.id, tool.name, made.status, made.kind, artifact, details, duration
-    )
+    return ToolMessage(shown, call.id, tool.name, status, kind, artifact, details, duration)
 
 
 def clean(text: str) -> str:
@@ -79,10 +82,8 @@ def shorten(text: str, limit: int) -> str:
     )
 
 
-def _length(content: Content) -> int:
-    if isinstance(content, str):
-        return len(content)
-    return sum(len(block.text) for block in content if isinstance(block, Text | Data))
+def _length(blocks: tuple[Block, ...]) -> int:
+    return sum(len(block.text) for block in blocks if isinstance(block, Text | Data))
 
 
 def _bounded(content: Content, limit: int) -> Content:
@@ -101,37 +102,24 @@ def _bounded(content: Content, limit: int) -> Content:
     return tuple(blocks)
 
 
-def _made(tool: AnyTool, value: object) -> tuple[ToolMessage, object]:
-    """Content, artifact and details of a value; and its content as it was."""
-    if isinstance(value, ToolOutput):
-        shown = to_content(tool, value.content)
-        made = ToolMessage(shown, artifact=value.artifact, details=value.details)
-        return made, value.content
-    if tool.response_format == "content":
-        return ToolMessage(to_content(tool, value)), value
+def _pair(tool: AnyTool, value: object) -> tuple[object, object]:
     if isinstance(value, tuple) and len(value) == 2:
-        return ToolMessage(to_content(tool, value[0]), artifact=value[1]), value[0]
+        return value
     raise InvalidOutput(
         f"{tool.name!r} must return a pair (content, artifact) but returned a "
         f"{type(value).__name__}. This is a fault of the tool, not of the call."
     )
 
 
-def _own(prepared: Prepared, message: ToolMessage) -> ToolMessage:
-    """A message the body made itself: it must answer this call."""
+def _own(prepared: Prepared, message: ToolMessage) -> tuple[Status, Kind | None]:
+    """Status and kind of a message the body made itself, which must answer this call."""
     call, tool = prepared.call, prepared.tool
     if message.tool_call_id not in ("", call.id):
         raise InvalidOutput(
             f"{tool.name!r} answered another call. This is a fault of the tool, not of the call.",
             {"tool_call_id": message.tool_call_id},
         )
-    return ToolMessage(
-        to_content(tool, message.content),
-        status="error" if message.failed else "success",
-        kind=message.kind or "tool_error" if message.failed else None,
-        artifact=message.artifact,
-        details=message.details,
-    )
+    return ("error", message.kind or "tool_error") if message.failed else ("success", None)
 
 
 def to_content(tool: AnyTool, value: object) -> Content:

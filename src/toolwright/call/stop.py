@@ -20,11 +20,11 @@ import asyncio
 import logging
 import sys
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextlib import suppress
 from typing import Any, Literal, TypeGuard, cast
 
-from toolwright.call.deadline import deadlines
+from toolwright.call.deadline import Deadlines, deadlines
 from toolwright.call.step import Handler
 from toolwright.context import ToolContext
 from toolwright.define.tool import Prepared
@@ -62,7 +62,16 @@ class Stop:
         reason: Why it must stop; empty if it need not.
     """
 
-    __slots__ = ("_closed", "_forget", "_halt", "_loop", "_timeout", "context", "reason")
+    __slots__ = (
+        "_closed",
+        "_deadlines",
+        "_forget",
+        "_halt",
+        "_loop",
+        "_timeout",
+        "context",
+        "reason",
+    )
 
     def __init__(
         self,
@@ -77,9 +86,11 @@ class Stop:
         self._loop = loop
         self._halt = halt
         self._closed = False
+        self._deadlines: Deadlines | None = None
         if timeout is not None:
             context.set_deadline(timeout)
-            deadlines(loop).add(self, timeout, loop)
+            self._deadlines = deadlines(loop)
+            self._deadlines.add(self, timeout, loop)
         self._forget = context.run.cancel.watch(self._cancelled)
 
     def _cancelled(self) -> None:
@@ -95,8 +106,8 @@ class Stop:
     def close(self) -> None:
         """Stop watching."""
         self._closed = True
-        if self._timeout is not None:
-            deadlines(self._loop).remove(self)
+        if self._deadlines is not None:
+            self._deadlines.entries.pop(self, None)
         self._forget()
 
     def error(self, work: Work) -> TimedOut | Cancelled:
@@ -136,9 +147,10 @@ def not_started(name: str, reason: str) -> Cancelled:
 # — coroutines —
 
 
+@types.coroutine
 def run_coroutine(
     body: Coroutine[Any, Any, object], context: ToolContext[Any], timeout: float | None
-) -> Awaitable[object]:
+) -> Generator[Any, Any, object]:
     """Await a body under its deadline and the run's cancel token.
 
     Raises:
@@ -146,23 +158,6 @@ def run_coroutine(
         asyncio.CancelledError: somebody else cancelled the task, whatever the body made of it.
         BaseException: what the body raised otherwise.
     """
-    return _drive(body, context, timeout)
-
-
-def watched(handler: Handler) -> Handler:
-    """A handler whose steps, too, are stopped by the run's cancel token."""
-
-    async def watching(prepared: Prepared, context: ToolContext[Any]) -> object:
-        inner = cast("Coroutine[Any, Any, object]", handler(prepared, context))
-        return await run_coroutine(inner, context, None)
-
-    return watching
-
-
-@types.coroutine
-def _drive(
-    body: Coroutine[Any, Any, object], context: ToolContext[Any], timeout: float | None
-) -> Generator[Any, Any, object]:
     try:
         waiting = body.send(None)
     except StopIteration as ended:
@@ -184,7 +179,8 @@ def _drive(
             else:
                 waiting = body.send(None)
     except StopIteration as ended:
-        watch.judge(None)
+        if watch.reason or watch.task.cancelling() != watch.before:
+            watch.judge(None)
         return ended.value
     except (asyncio.CancelledError, Exception) as error:
         watch.judge(error)
@@ -193,24 +189,37 @@ def _drive(
         watch.close()
 
 
-class _Watch:
+def watched(handler: Handler) -> Handler:
+    """A handler whose steps, too, are stopped by the run's cancel token."""
+
+    async def watching(prepared: Prepared, context: ToolContext[Any]) -> object:
+        inner = cast("Coroutine[Any, Any, object]", handler(prepared, context))
+        return await run_coroutine(inner, context, None)
+
+    return watching
+
+
+class _Watch(Stop):
     """The task in which a body waits, and who has asked it to stop.
 
     Of the cancellations the task counts, those since the body began are ours (strikes) or foreign.
     A body may swallow them; only the count tells.
+
+    Attributes:
+        task: In which the body waits.
+        before: What it counted when the body began.
     """
 
-    __slots__ = ("_before", "_grace", "_loop", "_ours", "_over", "_stop", "_task")
+    __slots__ = ("_grace", "_ours", "_over", "before", "task")
 
     def __init__(self, context: ToolContext[Any], timeout: float | None) -> None:
-        self._task = task = cast("asyncio.Task[object]", asyncio.current_task())
-        self._loop = task.get_loop()
+        self.task = task = cast("asyncio.Task[object]", asyncio.current_task())
         # A signal handler may have cancelled the task in the very step in which the body began.
-        self._before = task.cancelling() - int(getattr(task, "_must_cancel", False))
+        self.before = task.cancelling() - int(getattr(task, "_must_cancel", False))
         self._ours = 0
         self._grace: asyncio.TimerHandle | None = None
         self._over = False
-        self._stop = Stop(context, timeout, self._loop, self._strike)
+        super().__init__(context, timeout, task.get_loop(), self._cancel)
 
     def beside(self, waiting: Any) -> Generator[Any, Any, None]:
         """Wait for what is no plain future, and may ignore that it is cancelled.
@@ -235,8 +244,8 @@ class _Watch:
         """Take in what the task was sent; whether the body has had its time of grace."""
         if isinstance(error, asyncio.CancelledError):
             task = cast("asyncio.Task[object]", asyncio.current_task())
-            if task is not self._task:  # an outer body was left behind, and this one in it
-                self._task, self._before, self._ours = task, task.cancelling(), 0
+            if task is not self.task:  # an outer body was left behind, and this one in it
+                self.task, self.before, self._ours = task, task.cancelling(), 0
             if GIVE_UP in error.args:
                 self._give_grace()
             elif sys.version_info < (3, 13) and _is_leaving_its_group(body):
@@ -248,7 +257,7 @@ class _Watch:
         task = self._loop.create_task(_go_on(body, error))
         _left_behind.add(task)
         task.add_done_callback(_forget)
-        return self._stop.error("running") if self._stop.reason else error
+        return self.error("running") if self.reason else error
 
     def judge(self, error: BaseException | None) -> None:
         """Take our strikes back, and raise what they, or others, mean for the outcome.
@@ -256,27 +265,23 @@ class _Watch:
         Args:
             error: What came out of the body; None if it returned.
         """
-        for _ in range(self._ours):
-            if self._task.cancelling() > self._before:
-                self._task.uncancel()
-        if self._task.cancelling() > self._before:
-            if not isinstance(error, asyncio.CancelledError):
-                raise asyncio.CancelledError from error
-        elif self._stop.reason and not isinstance(error, CallError):
-            cause = None if isinstance(error, asyncio.CancelledError) else error
-            raise self._stop.error("stopped") from cause
-        elif isinstance(error, asyncio.CancelledError):
-            raise cancelled_itself(self._stop.context.tool_name) from None
-
-    def close(self) -> None:
-        """Stop watching."""
-        self._stop.close()
         if self._grace is not None:
             self._grace.cancel()
+        for _ in range(self._ours):
+            if self.task.cancelling() > self.before:
+                self.task.uncancel()
+        if self.task.cancelling() > self.before:
+            if not isinstance(error, asyncio.CancelledError):
+                raise asyncio.CancelledError from error
+        elif self.reason and not isinstance(error, CallError):
+            cause = None if isinstance(error, asyncio.CancelledError) else error
+            raise self.error("stopped") from cause
+        elif isinstance(error, asyncio.CancelledError):
+            raise cancelled_itself(self.context.tool_name) from None
 
-    def _strike(self) -> None:
+    def _cancel(self) -> None:
         self._ours += 1
-        self._task.cancel()
+        self.task.cancel()
         self._give_grace()
 
     def _give_grace(self) -> None:
@@ -285,10 +290,12 @@ class _Watch:
 
     def _end_grace(self) -> None:
         self._grace = None
-        if self._stop.reason or self._task.cancelling() > self._before:
+        if self._closed:
+            return
+        if self.reason or self.task.cancelling() > self.before:
             self._over = True
             self._ours += 1
-            self._task.cancel()
+            self.task.cancel()
 
 
 def _is_leaving_its_group(body: object) -> bool:

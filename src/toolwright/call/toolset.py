@@ -47,6 +47,9 @@ class Toolset:
         width: How many calls of one turn may run at once; None for all.
         threads: Threads for sync bodies; None to share those of the process.
 
+    Attributes:
+        has_answers: Whether some tool answers the person itself (`return_direct`).
+
     Raises:
         DuplicateToolError: two tools have the same name.
         DefinitionError: a function cannot become a tool, or a method waits for its instance.
@@ -82,6 +85,7 @@ class Toolset:
         self._invoke: Handler = invoke
         if threads is not None:
             self._invoke = functools.partial(invoke, pool=ThreadPool(threads))
+        self.has_answers = False
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
         self._secrets = False
@@ -103,6 +107,7 @@ class Toolset:
             )
         self._secrets = self._secrets or made.arguments.mask is not None
         handle = handler_of(made, self.steps, self.rules, self._invoke)
+        self.has_answers = self.has_answers or made.return_direct
         self._entries[made.name] = Entry(made, handle)
 
     # — as a collection —
@@ -225,7 +230,8 @@ class Toolset:
             SetupError: the program is wired up wrongly, such as a value to inject that is missing.
         """
         batch = self.batch(calls, run or Run())
-        return await batch.run()
+        await batch.run()
+        return batch.results
 
     def run_sync(self, calls: Sequence[ToolCall], run: Run[Any] | None = None) -> list[ToolMessage]:
         """`run` for sync code; works with and without a running event loop."""
