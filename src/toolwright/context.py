@@ -169,7 +169,11 @@ class Run(Generic[C]):
     def emit(self, event: Event) -> None:
         """Hand an event to every listener; none of them can break the run."""
         if self.mask is not None:
-            event = self.mask.event(event)
+            try:
+                event = self.mask.event(event)
+            except Exception:
+                log.exception("%s cannot be masked, so nobody is told", event.type)
+                return
         for listener in self.listeners:
             try:
                 listener(event)

@@ -158,7 +158,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "engines": ("*",),
     "sessions": ("*",),
     "observe": ("*",),
-    "testing": ("scripted", "replay", "plugin"),
+    "testing": ("faults", "scripted", "replay", "plugin"),
     "builtin": (
         "beneath",
         "window",

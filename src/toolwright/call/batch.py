@@ -11,7 +11,7 @@ from toolwright.call.failure import failed, interrupted
 from toolwright.call.pipeline import Finds, run_call
 from toolwright.call.stop import GIVE_UP, GRACE, not_started
 from toolwright.context import Run
-from toolwright.errors import Suspend, ToolwrightError
+from toolwright.errors import Suspend
 from toolwright.events import ToolFinished, ToolStarted
 from toolwright.messages import ToolCall, ToolMessage
 
@@ -72,7 +72,11 @@ class Batch:
         """
         if len(self.calls) == 1 and not self._run.cancel.cancelled:
             self._waiting.clear()
-            self._fatal = await self._answer(0)
+            try:
+                self._fatal = await self._answer(0)
+            except BaseException:
+                self._skip(0)  # it was not even begun
+                raise
         else:
             await self._run_together()
         if self._fatal is not None:
@@ -117,7 +121,7 @@ class Batch:
     def _is_sequential(self, call: ToolCall) -> bool:
         try:
             return self._tools.find(call.name).tool.sequential
-        except ToolwrightError:
+        except Exception:  # its own call will tell
             return False
 
     def _ended(self, task: asyncio.Task[Fatal]) -> None:
