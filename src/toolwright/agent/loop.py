@@ -63,6 +63,7 @@ class Progression:
         self._messages = messages
         self._run = run
         self._offer = Offer(plan.tools, run, plan.search)
+        self._offer.tools.cover(run)
         self._request: ModelRequest | None = None
         self.corrections = Corrections()
         self.tickets: tuple[Ticket, ...] = ()

@@ -58,9 +58,8 @@ class Coercion:
 
     def __str__(self) -> str:
         where = FieldError(self.path, "").where
-        if not self.after:
-            return f"{where}: {self.before} was dropped"
-        return f"{where}: {self.before} was taken as {self.after}"
+        done = f"was taken as {self.after}" if self.after else "was dropped"
+        return f"{where}: {self.before} {done} ({self.rule})"
 
 
 @record

@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined, from_json, to_json, to_jsonable_python
 from typing_extensions import TypedDict
 
@@ -25,7 +24,7 @@ from toolwright.define.canonical import renamed
 from toolwright.define.explain import invalid_arguments, pydantic_errors, unknown_key
 from toolwright.define.fields import without
 from toolwright.define.modern import modern
-from toolwright.define.secret import Mask, mask_of
+from toolwright.define.secret import Mask, SchemaMaker, mask_of
 from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
 from toolwright.define.subschemas import resolve
 from toolwright.errors import DefinitionError, FieldError
@@ -61,13 +60,6 @@ class Arguments:
     mask: Mask | None = None
 
 
-class _Schema(GenerateJsonSchema):
-    """pydantic's schemas without the titles it makes up from names."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-
 def from_parameters(
     title: str, parameters: Sequence[Parameter], docs: Mapping[str, str], extra: Extra
 ) -> Arguments:
@@ -90,7 +82,7 @@ def from_parameters(
     }
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(_typed_dict(title, fields, rest, extra))
-        schema = adapter.json_schema(schema_generator=_Schema)
+        schema = adapter.json_schema(schema_generator=SchemaMaker)
     except DefinitionError:
         raise
     except Exception as error:
@@ -168,7 +160,7 @@ def from_model(
         model = without(model, hidden)
     adapter = TypeAdapter(model)
     try:
-        schema = adapter.json_schema(schema_generator=_Schema)
+        schema = adapter.json_schema(schema_generator=SchemaMaker)
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
         raise _no_json_form(title, {model.__name__: model}, error) from error
     schema.pop("title", None)
