@@ -86,10 +86,9 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
     Raises:
         DefinitionError: naming the function, the parameter and the fix.
     """
+    wrapped: Any = function
     if isinstance(function, staticmethod | classmethod):
-        raise DefinitionError(
-            f"{function.__func__.__name__}: put @{type(function).__name__} above @tool, not below"
-        )
+        function = function.__func__
     if not callable(function):
         raise DefinitionError(f"{function!r} is no function: a tool needs something to call")
     signature = read_signature(function, request.name, request.caller)
@@ -116,7 +115,7 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
     return Blueprint(
         name,
         description or _schema_text(request.args_schema) or name.replace("_", " "),
-        function,
+        wrapped if isinstance(wrapped, classmethod) else function,
         signature.body,
         arguments,
         injected,
