@@ -86,8 +86,9 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
     Raises:
         DefinitionError: naming the function, the parameter and the fix.
     """
-    wrapped: Any = function
+    kept: Any = function  # a class method, to be bound to its class
     if isinstance(function, staticmethod | classmethod):
+        kept = kept if isinstance(function, classmethod) else function.__func__
         function = function.__func__
     if not callable(function):
         raise DefinitionError(f"{function!r} is no function: a tool needs something to call")
@@ -115,7 +116,7 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
     return Blueprint(
         name,
         description or _schema_text(request.args_schema) or name.replace("_", " "),
-        wrapped if isinstance(wrapped, classmethod) else function,
+        kept,
         signature.body,
         arguments,
         injected,
