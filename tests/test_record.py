@@ -102,15 +102,27 @@ def test_wrong_arguments_are_refused_with_the_name_of_the_record(
         Point(*args, **keywords)
 
 
-def test_a_record_cannot_inherit_from_a_class_without_slots() -> None:
+def test_a_record_inherits_from_nothing_but_generic() -> None:
     class Loose:
         pass
 
-    with pytest.raises(TypeError, match="Tight: a record cannot inherit"):
+    for base in (Loose, Point, Exception):
+        with pytest.raises(TypeError, match=f"Tight: a record cannot inherit from {base.__name__}"):
+            record(type("Tight", (base,), {"__annotations__": {"z": int}}))
+
+
+def test_what_would_need_more_than_filling_fields_is_refused() -> None:
+    with pytest.raises(TypeError, match="Late: a record takes its fields as they are"):
 
         @record
-        class Tight(Loose):
+        class Late:
             x: int
+
+            def __post_init__(self) -> None: ...
+
+    for field in (dataclasses.field(init=False, default=1), dataclasses.field(kw_only=True)):
+        with pytest.raises(TypeError, match="Odd: a record takes"):
+            record(type("Odd", (), {"__annotations__": {"x": int}, "x": field}))
 
 
 def test_nothing_is_one_empty_mapping_that_cannot_change() -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, Generic, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ def record(cls: type[T]) -> type[T]:
 
     Raises:
         TypeError: if the class inherits from anything but `object` or `Generic`, since the
-            change of class needs one layout.
+            change of class needs one layout; or if making it would be more than filling fields.
 
     >>> @record
     ... class Point:
@@ -37,9 +37,11 @@ def record(cls: type[T]) -> type[T]:
     Point(x=1, y=0)
     """
     frozen: Any = dataclasses.dataclass(slots=True, init=False, repr=False, eq=False)(cls)
-    if any("__slots__" not in vars(base) for base in frozen.__mro__[1:-1]):
-        raise TypeError(f"{cls.__name__}: a record cannot inherit from a class without slots")
+    if others := [base.__name__ for base in frozen.__mro__[1:-1] if base is not Generic]:
+        raise TypeError(f"{cls.__name__}: a record cannot inherit from {', '.join(others)}")
     fields = dataclasses.fields(frozen)
+    if "__post_init__" in vars(cls) or any(f.kw_only or not f.init for f in fields):
+        raise TypeError(f"{cls.__name__}: a record takes its fields as they are, all in one way")
     layout = {"__slots__": tuple(f.name for f in fields)}
     if "__orig_bases__" in vars(frozen):  # `Generic` refuses to be inherited from without it
         layout["__orig_bases__"] = frozen.__orig_bases__

@@ -189,8 +189,6 @@ def test_a_function_that_takes_anything_fits_any_schema() -> None:
     [
         (5, "5 is no function"),
         ("lookup", "is no function"),
-        (staticmethod(lookup), "put @staticmethod above @tool"),
-        (classmethod(lookup), "put @classmethod above @tool"),
     ],
 )
 def test_what_is_no_function_is_refused(thing: Any, complaint: str) -> None:

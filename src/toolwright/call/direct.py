@@ -8,7 +8,7 @@ from typing import Any
 
 from toolwright.call.bridge import run_sync
 from toolwright.call.failure import failed
-from toolwright.call.toolset import Toolset, handler_of
+from toolwright.call.toolset import Toolset, check_bound, handler_of
 from toolwright.call.validate import prepare
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool, lend
@@ -20,6 +20,7 @@ class Direct:
     """How a tool runs by itself. A call gives a message; anything else gives the body's value."""
 
     async def ainvoke(self, tool: AnyTool, value: object, run: Run[Any] | None) -> object:
+        check_bound(tool)
         run = run or Run()
         call = as_call(value)
         if call is not None:

@@ -94,11 +94,7 @@ class Toolset:
 
     def _add(self, item: Toolish) -> None:
         made = as_tool(item)
-        if made.unbound:
-            raise DefinitionError(
-                f"{made.name}: it is a method without its instance; give the bound one, "
-                f"Toolset([instance.{made.name}])"
-            )
+        check_bound(made)
         if made.name in self._entries:
             first = self._entries[made.name].tool
             raise DuplicateToolError(
@@ -325,6 +321,19 @@ def _parted(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step
         else:
             raise SetupError(f"{made.name}: a step stands at {place!r}; places are {PLACES}")
     return outer, [step for _, step in sorted(inner, key=lambda item: item[0])]
+
+
+def check_bound(made: AnyTool) -> None:
+    """Refuse a method that waits for its instance.
+
+    Raises:
+        DefinitionError: with the fix.
+    """
+    if made.unbound:
+        raise DefinitionError(
+            f"{made.name}: it is a method without its instance; take the bound one, "
+            f"instance.{made.name} (and of a class method: put @tool above @classmethod)"
+        )
 
 
 def _owner(item: AnyTool) -> str:

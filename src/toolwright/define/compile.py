@@ -86,10 +86,10 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
     Raises:
         DefinitionError: naming the function, the parameter and the fix.
     """
+    kept: Any = function  # a class method, to be bound to its class
     if isinstance(function, staticmethod | classmethod):
-        raise DefinitionError(
-            f"{function.__func__.__name__}: put @{type(function).__name__} above @tool, not below"
-        )
+        kept = kept if isinstance(function, classmethod) else function.__func__
+        function = function.__func__
     if not callable(function):
         raise DefinitionError(f"{function!r} is no function: a tool needs something to call")
     signature = read_signature(function, request.name, request.caller)
@@ -116,7 +116,7 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
     return Blueprint(
         name,
         description or _schema_text(request.args_schema) or name.replace("_", " "),
-        function,
+        kept,
         signature.body,
         arguments,
         injected,

@@ -178,7 +178,7 @@ class Tool(Generic[P, R]):
         injected: What the program fills.
         positional: Parameters to pass by position, if any must be.
         output: Promise about the result, if its annotation makes one.
-        unbound: It is a method that still waits for its instance.
+        unbound: It is a method that still waits for its instance, or its class.
 
     The others are those of `ToolOptions`.
     """
@@ -246,9 +246,9 @@ class Tool(Generic[P, R]):
 
     def __get__(self, instance: object, owner: type | None = None) -> Tool[..., R]:
         """Bind a method to its instance, as functions do."""
-        if instance is None or not self.unbound:
-            return self
         function: Any = self.function
+        if not self.unbound or (instance is None and not isinstance(function, classmethod)):
+            return self
         bound: Any = dataclasses.replace(
             self, function=function.__get__(instance, owner), unbound=False
         )
