@@ -80,7 +80,16 @@ class Batch:
         else:
             await self._run_together()
         if self._fatal is not None:
+            self._take_back()
             raise self._fatal
+
+    def _take_back(self) -> None:
+        """Answer what waits for a person: nobody will go on from a run that ends like this."""
+        for index in self._tickets:
+            error = not_started(self.calls[index].name, self._run.cancel.reason)
+            self._results[index] = failed(self.calls[index], None, error, 0.0)
+        self._tickets.clear()
+        self.tickets = ()
 
     async def _answer(self, index: int) -> Fatal:
         self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
