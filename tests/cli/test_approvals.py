@@ -10,6 +10,8 @@ import pytest
 from tests.cli.asking import ids, make, saved, words
 from tests.cli.commandline import toolwright
 
+pytestmark = pytest.mark.slow  # real terminals and processes: `make test-all`
+
 
 @pytest.fixture
 def asker(tmp_path: Path) -> Path:

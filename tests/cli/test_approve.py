@@ -21,6 +21,8 @@ from toolwright.call.toolset import Toolset
 from toolwright.cli.approve import badges, checked_by
 from toolwright.errors import InvalidArguments
 
+pytestmark = pytest.mark.slow  # real terminals and processes: `make test-all`
+
 
 @pytest.fixture
 def asker(tmp_path: Path) -> Path:

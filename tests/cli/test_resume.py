@@ -18,6 +18,8 @@ from tests.cli.commandline import environment, toolwright
 from tests.cli.conftest import Here
 from toolwright import RunState
 
+pytestmark = pytest.mark.slow  # real terminals and processes: `make test-all`
+
 
 @pytest.fixture
 def asker(tmp_path: Path) -> Path:

@@ -69,6 +69,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "bridge",
         "shortcut",
         "parse",
+        "partial",
         "coerce",
         "validate",
         "mask",
@@ -90,7 +91,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "offer",
         "direct",
     ),
-    "agent": ("assemble", "bind", "transcript", "correction", "saved", "loop", "agent"),
+    "agent": ("assemble", "partial", "bind", "transcript", "correction", "saved", "loop", "agent"),
     "providers": (
         "wire",
         "sse",

@@ -13,6 +13,7 @@ from typing import Any
 
 from toolwright.call.coerce import coerce
 from toolwright.call.parse import needs_strict_check, normalise, overflows, parse_arguments
+from toolwright.call.partial import PartialArguments, PartialValue
 from toolwright.call.step import Handler
 from toolwright.context import ToolContext
 from toolwright.define.canonical import canonical
@@ -38,7 +39,7 @@ def prepare(call: ToolCall, tool: AnyTool) -> Prepared:
             f"The call of {tool.name!r} was cut off before it was complete, so it did not run. "
             "Send a smaller payload, or split it into several calls."
         )
-    text = call.arguments if type(call.arguments) is str else normalise(call.arguments)
+    text = call.arguments if type(call.arguments) is str else _text(call, tool)
     arguments = tool.arguments
     try:
         values = arguments.validate(text)
@@ -49,6 +50,21 @@ def prepare(call: ToolCall, tool: AnyTool) -> Prepared:
     if arguments.fill is not None:
         arguments.fill(values)
     return Prepared(call, tool, values)
+
+
+def _text(call: ToolCall, tool: AnyTool) -> str:
+    """Arguments that did not come as text.
+
+    Raises:
+        TruncatedCall: they are a preview of arguments that still arrive.
+        MalformedArguments: they are no JSON object.
+    """
+    arguments: object = call.arguments
+    if isinstance(arguments, PartialValue | PartialArguments):
+        raise TruncatedCall(
+            f"The call of {tool.name!r} did not run: its arguments are only a part of what was sent."
+        )
+    return normalise(arguments)
 
 
 def _mend(call: ToolCall, tool: AnyTool, text: str) -> Prepared:
