@@ -139,6 +139,26 @@ def hangs_sync(n: int = 0) -> str:
 
 
 @tool(timeout=0.02)
+async def hangs_yielding(n: int = 0) -> Any:
+    """Yield, and never end."""
+    yield "one"
+    await asyncio.Event().wait()
+
+
+@tool(timeout=0.02)
+def hangs_yielding_sync(n: int = 0) -> Any:
+    """Yield in a thread, for too long."""
+    yield "one"
+    time.sleep(0.1)
+
+
+@tool(timeout=0.02, inline=True)
+def gives_a_hanging_coroutine(n: int = 0) -> Any:
+    """Give something to wait for that never ends."""
+    return asyncio.Event().wait()
+
+
+@tool(timeout=0.02)
 async def resists(n: int = 0) -> str:
     """Go on after it was told to stop."""
     end = time.monotonic() + 0.15
@@ -245,6 +265,9 @@ OUTCOMES: dict[str, str | None] = {
     "says_no": "tool_error",
     "hangs": "timeout",
     "hangs_sync": "timeout",
+    "hangs_yielding": "timeout",
+    "hangs_yielding_sync": "timeout",
+    "gives_a_hanging_coroutine": "timeout",
     "resists": "timeout",
     "raises_cancelled": "cancelled",
     "raises_cancelled_sync": "cancelled",
