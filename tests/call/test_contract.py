@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import json
 import threading
 import time
@@ -1029,6 +1030,27 @@ def test_any_mix_of_calls_cancelled_at_any_moment_gives_as_many_results_in_order
     check_events(events, calls)
     for call, result in zip(calls, batch.results, strict=True):
         assert result.kind in expected_kind(call) | {"limit_reached", "cancelled"}
+
+
+@pytest.mark.parametrize("name", ["fine", "slow", "fine_sync", "fine_inline", "pieces", "crashes"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_nothing_of_a_call_waits_for_the_garbage_collector(name: str, count: int) -> None:
+    """Cycles would keep contexts, runs and results alive, and cost time in somebody else's code."""
+    calls = [ToolCall(str(n), name, "{}") for n in range(count)]
+
+    async def main() -> int:
+        await TOOLS.run(calls)
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(20):
+                await TOOLS.run(calls, Run(listeners=(lambda event: None,)))
+            await asyncio.sleep(0.005)
+            return gc.collect()
+        finally:
+            gc.enable()
+
+    assert run(main) < 20
 
 
 def test_a_call_error_of_a_step_is_the_result_of_its_call_alone() -> None:
