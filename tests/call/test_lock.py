@@ -6,7 +6,8 @@ import asyncio
 import itertools
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -16,12 +17,22 @@ from pydantic import Field
 
 from tests.contract import check_events, check_results
 from tests.waiting import run, until
-from toolwright import Effects, InjectedToolArg, Prepared, Run, ToolCall, ToolMessage, Toolset, tool
+from toolwright import (
+    Effects,
+    InjectedToolArg,
+    Prepared,
+    Run,
+    ToolCall,
+    ToolContext,
+    ToolMessage,
+    Toolset,
+    tool,
+)
 from toolwright.call.guard import Allow, Reject, input_guard
 from toolwright.call.lock import Locks, locks, resource_keys
 from toolwright.call.validate import prepare
 from toolwright.errors import DefinitionError
-from toolwright.events import Event, ToolFinished
+from toolwright.events import Event, Progress, ToolFinished
 
 WRITES = Effects(resources=("file:{path}",))
 READS = Effects(read_only=True, resources=("file:{path}",))
@@ -102,6 +113,53 @@ def test_edits_of_one_file_keep_their_order_and_lose_nothing_while_all_else_over
     assert disk.most_at_once >= 12
     last_other = max(ended.index(f"o{n}") for n in range(10))
     assert last_other < ended.index(edit("甲", "9").id)
+
+
+def test_two_tools_that_edit_one_file_lose_no_update_by_the_times_of_their_events(
+    tmp_path: Path,
+) -> None:
+    async def change(name: str, how: Callable[[str], str], context: ToolContext[Any]) -> str:
+        path = tmp_path / name
+        context.progress("at work")
+        text = path.read_text("utf-8")
+        await asyncio.sleep(0.002)
+        path.write_text(how(text), "utf-8")
+        return "changed"
+
+    effects = Effects(resources=("file:{name}",))
+
+    @tool(effects=effects)
+    async def replace(name: str, old: str, new: str, context: ToolContext[Any]) -> str:
+        """Replace a word."""
+        return await change(name, lambda text: text.replace(old, new), context)
+
+    @tool(effects=effects)
+    async def append(name: str, line: str, context: ToolContext[Any]) -> str:
+        """Add a line."""
+        return await change(name, lambda text: f"{text}{line}\n", context)
+
+    events: list[Event] = []
+    calls = []
+    for name in ("甲.txt", "乙.txt"):
+        (tmp_path / name).write_text("0\n", "utf-8")
+        for n in range(8):
+            new = {"name": name, "old": str(n), "new": str(n + 1)}
+            calls.append(ToolCall(f"{name} replace {n}", "replace", new))
+            calls.append(
+                ToolCall(f"{name} append {n}", "append", {"name": name, "line": f"line {n}"})
+            )
+    tools = Toolset([replace, append])
+    run(lambda: tools.run(calls, Run(listeners=(events.append,))))
+    expected = "8\n" + "".join(f"line {n}\n" for n in range(8))
+    for name in ("甲.txt", "乙.txt"):
+        assert (tmp_path / name).read_text("utf-8") == expected
+    began = {e.call_id: e for e in events if isinstance(e, Progress)}
+    ended = {e.call_id: e for e in events if isinstance(e, ToolFinished)}
+    assert set(began) == set(ended) == {call.id for call in calls}
+    for one, other in itertools.pairwise([c.id for c in calls if c.id.startswith("甲")]):
+        assert ended[one].seq < began[other].seq and ended[one].at <= began[other].at
+    first, second = "甲.txt replace 0", "乙.txt replace 0"
+    assert began[second].seq < ended[first].seq and began[first].seq < ended[second].seq
 
 
 def test_readers_share_and_a_writer_has_it_alone() -> None:

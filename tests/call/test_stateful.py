@@ -9,6 +9,7 @@ wait for a person and go on from a saved state. Checked after each: the invarian
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -78,6 +79,8 @@ CALL = st.tuples(
     st.sampled_from(RIGHT) | st.sampled_from(RIGHT) | st.sampled_from(WRONG),
     st.integers(0, 19).map(lambda n: n > 0),
 )
+LARGEST = 200
+"""Calls of a turn."""
 END = st.sampled_from([None, None, None, "token", "outside", "both", "before"])
 DELAY = st.sampled_from([0, 0, 0.001, 0.003, 0.01, 0.03])
 ANSWER = st.sampled_from([True, True, False, "deny", "edit", "bad edit", "raise", "think", "odd"])
@@ -244,11 +247,23 @@ class Conversation(RuleBasedStateMachine):
 
     # — what can happen —
 
-    @rule(calls=st.lists(CALL, min_size=1, max_size=200), answer=ANSWER, end=END, after=DELAY)
+    @rule(calls=st.lists(CALL, min_size=1, max_size=20), answer=ANSWER, end=END, after=DELAY)
     def a_turn_with_an_approver(
         self, calls: list[Any], answer: Any, end: str | None, after: float
     ) -> None:
         self._turn(calls, end, after, approver=_approver(answer))
+
+    @rule(
+        seed=st.integers(0, 2**32),
+        size=st.integers(100, LARGEST),
+        answer=ANSWER,
+        end=END,
+        after=DELAY,
+    )
+    def a_large_turn(
+        self, seed: int, size: int, answer: Any, end: str | None, after: float
+    ) -> None:
+        self._turn(_many(seed, size), end, after, approver=_approver(answer))
 
     @precondition(lambda self: not self.pending)
     @rule(calls=st.lists(CALL, min_size=1, max_size=40), end=END, after=DELAY)
@@ -377,6 +392,19 @@ class Conversation(RuleBasedStateMachine):
                 assert isinstance(event.message.details.get("may_still_be_running"), bool) or (
                     "cancelled itself" in event.message.text
                 )
+
+
+def _many(seed: int, size: int) -> list[Any]:
+    """Calls as `CALL` draws them; drawn one by one, a turn of 200 would use up an example."""
+    chance = random.Random(seed)
+    return [
+        (
+            chance.choice(NAMES),
+            chance.choice(WRONG if chance.random() < 0.3 else RIGHT),
+            chance.random() < 0.95,
+        )
+        for _ in range(size)
+    ]
 
 
 def _without(messages: list[Message], waiting: set[str]) -> list[Message]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import typing
 
+from tests.gates.documents import program
 from tests.gates.sources import report
 from tests.gates.test_features import _exists
 from tests.shared import ROOT
@@ -43,6 +44,17 @@ def test_every_invariant_and_every_kind_of_failure_has_its_line() -> None:
     assert [key for key in found if key.isdecimal()] == [str(n + 1) for n in range(INVARIANTS)]
     assert set(typing.get_args(Kind)) <= set(found)
     assert [key for key, tests in found.items() if tests == [NOT_YET]] == ["unknown_outcome"]
+
+
+def test_what_happens_is_shown_for_every_kind_of_failure() -> None:
+    """The page is run as a test, so a kind that its code compares with really came."""
+    text = (ROOT / "docs" / "what-happens-when.md").read_text("utf-8")
+    headings = re.findall(r"(?m)^## … .*: `(\w+)`$", text)
+    code = "".join(block.code for block in program(text))
+    kinds = set(typing.get_args(Kind))
+    assert set(headings) == kinds - {"unknown_outcome"}
+    assert len(headings) == len(set(headings))
+    report([f"{kind} is not shown to happen" for kind in headings if f'"{kind}"' not in code])
 
 
 def test_planted_lines_without_a_test_are_found() -> None:
