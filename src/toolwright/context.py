@@ -13,7 +13,7 @@ from functools import partial
 from time import perf_counter, time
 from typing import Any, Generic, Protocol, TypeVar
 
-from toolwright.approval import Approver, Decision
+from toolwright.approval import Approver, Decision, Ticket
 from toolwright.errors import Cancelled
 from toolwright.events import Event, Progress
 from toolwright.messages import ToolCall, Usage
@@ -157,7 +157,7 @@ class Run(Generic[C]):
         self.approver = approver
         self.notes: dict[object, object] = {}
         self.mask: Masks | None = None
-        self.decisions: dict[tuple[str, str], Decision] = {}
+        self.decisions: dict[tuple[str, str], tuple[Ticket, Decision]] = {}
         self.suspends = False
         self.failures: dict[tuple[str, str], tuple[str, int]] = {}
 
