@@ -37,13 +37,18 @@ def note_decided(folder: Path, tickets: Iterable[str]) -> None:
         folder.mkdir(0o700, parents=True, exist_ok=True)
         _sweep(folder)
         for ticket in wanted:
-            os.close(os.open(folder / ticket, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            _mark(folder / ticket)
+    except OSError as error:
+        raise SetupError(f"what was decided cannot be noted, so it is not used: {error}") from None
+
+
+def _mark(path: Path) -> None:
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         raise SetupError(
             "a decision in this saved run has served already: it is a copy of one that was used"
         ) from None
-    except OSError as error:
-        raise SetupError(f"what was decided cannot be noted, so it is not used: {error}") from None
 
 
 def _sweep(folder: Path) -> None:
