@@ -128,9 +128,9 @@ class _Question:
     @property
     def shown(self) -> Mapping[str, object]:
         """The arguments as people may see them, a new copy."""
-        shown = json.loads(self.text)
+        shown: dict[str, object] = json.loads(self.text)
         mask = self.prepared.tool.arguments.mask
-        return shown if mask is None else mask.apply(shown)
+        return shown if mask is None else dict(mask.apply(shown))
 
     def ticket(self) -> Ticket:
         """A ticket for it, with values of its own; secrets are masked."""
