@@ -12,8 +12,10 @@ class OnlyAPath(PydanticInvalidForJsonSchema):
     """A field that is found by a path alone: its schema would advertise a name nothing reads."""
 
     def __init__(self, path: list[str | int]) -> None:
-        self.path = ".".join(map(str, path))
-        super().__init__(f"it is read from the path {self.path!r}")
+        super().__init__(
+            f"is read from the path {'.'.join(map(str, path))!r}, which is no name that a model "
+            'could use; give it one too, AliasChoices("name", AliasPath(...)), or drop the alias'
+        )
 
 
 class SchemaMaker(GenerateJsonSchema):

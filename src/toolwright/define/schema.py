@@ -346,10 +346,7 @@ def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) ->
             culprit, text = f"parameter {name!r}", str(reason).splitlines()[0]
             break
     if isinstance(error, OnlyAPath):
-        return DefinitionError(
-            f"{title}: {culprit} goes by no name a model could use: {text}; "
-            f'give it one too, AliasChoices("name", AliasPath(...)), or take the alias away'
-        )
+        return DefinitionError(f"{title}: {culprit} {text}")
     return DefinitionError(
         f"{title}: {culprit} has no JSON form ({text}); use a type JSON can carry, or mark it "
         "Annotated[..., InjectedToolArg] if the program fills it"
