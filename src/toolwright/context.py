@@ -13,7 +13,7 @@ from functools import partial
 from time import perf_counter, time
 from typing import Any, Generic, Protocol, TypeVar
 
-from toolwright.approval import Approver, Decision
+from toolwright.approval import Approver, Decision, Ticket
 from toolwright.errors import Cancelled
 from toolwright.events import Event, Progress
 from toolwright.messages import ToolCall, Usage
@@ -157,7 +157,7 @@ class Run(Generic[C]):
         self.approver = approver
         self.notes: dict[object, object] = {}
         self.mask: Masks | None = None
-        self.decisions: dict[tuple[str, str], Decision] = {}
+        self.decisions: dict[tuple[str, str], tuple[Ticket, Decision]] = {}
         self.suspends = False
         self.failures: dict[tuple[str, str], tuple[str, int]] = {}
 
@@ -169,7 +169,11 @@ class Run(Generic[C]):
     def emit(self, event: Event) -> None:
         """Hand an event to every listener; none of them can break the run."""
         if self.mask is not None:
-            event = self.mask.event(event)
+            try:
+                event = self.mask.event(event)
+            except Exception:
+                log.exception("%s cannot be masked, so nobody is told", event.type)
+                return
         for listener in self.listeners:
             try:
                 listener(event)

@@ -91,7 +91,17 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "offer",
         "direct",
     ),
-    "agent": ("assemble", "partial", "bind", "transcript", "correction", "saved", "loop", "agent"),
+    "agent": (
+        "assemble",
+        "partial",
+        "bind",
+        "transcript",
+        "correction",
+        "saved",
+        "decided",
+        "loop",
+        "agent",
+    ),
     "providers": (
         "wire",
         "sse",
@@ -158,7 +168,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "engines": ("*",),
     "sessions": ("*",),
     "observe": ("*",),
-    "testing": ("scripted", "replay", "plugin"),
+    "testing": ("faults", "scripted", "replay", "plugin"),
     "builtin": (
         "beneath",
         "window",

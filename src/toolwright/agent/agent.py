@@ -6,9 +6,11 @@ import asyncio
 import dataclasses
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, MutableMapping, Sequence
+from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from toolwright.agent.correction import Correction
+from toolwright.agent.decided import note_decided
 from toolwright.agent.loop import Plan, Progression
 from toolwright.agent.saved import RunState
 from toolwright.agent.transcript import repair
@@ -108,6 +110,8 @@ class Agent:
         rules: Which calls are refused, asked about or let through; those of a `Toolset` otherwise.
         search_tools: Tell the model of a tool that finds the others, rather than of all: for sets
             too large to be sent with every request.
+        decided: A folder where the processes that go on from saved runs note which tickets were
+            decided, so that no approval serves twice. Without one, each process knows its own.
 
     Raises:
         SetupError: for a model name nobody knows, or tools that cannot be wired up.
@@ -125,6 +129,7 @@ class Agent:
         steps: Sequence[Step] = (),
         rules: Rules | None = None,
         search_tools: bool = False,
+        decided: str | Path | None = None,
     ) -> None:
         if isinstance(model, str):
             if not _connect:
@@ -132,6 +137,7 @@ class Agent:
             model = _connect[0](model)
         self.name = name
         self.instructions = instructions
+        self._decided = Path(decided) if decided else None
         toolset, self._sources = fixed(tools)
         self.tools = toolset.around(*steps, rules=rules) if steps or rules else toolset
         self._plan = Plan(model, self.tools, settings or Settings(), max_turns, search_tools)
@@ -171,6 +177,8 @@ class Agent:
         run = Run(given.pop("context", None), agent=self, listeners=listeners, **given)
         tickets = prompt.pending if isinstance(prompt, RunState) else ()
         run.decisions = accepted(tickets, decisions)
+        if self._decided and run.decisions:
+            note_decided(self._decided, [ticket.id for ticket, _ in run.decisions.values()])
         run.suspends = True
         return run
 

@@ -86,7 +86,7 @@ class Progression:
             resumed = False
             if self._run.cancel.cancelled:
                 return "cancelled"
-            if turns == self._plan.max_turns:
+            if turns >= self._plan.max_turns:
                 return "max_turns"
             turns += 1
             reply = await self._ask(turns)

@@ -147,6 +147,7 @@ class Toolset:
         return entry if entry is not None else self._find_alias(name)
 
     def _find_alias(self, name: str) -> Entry:
+        name = str(name)  # whatever a wire has put there
         for own, alias in self.wire_names.items():
             if alias == name:
                 return self._entries[own]
