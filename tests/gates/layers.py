@@ -58,6 +58,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "definition",
         "importing",
         "compile",
+        "options",
         "tool",
         "decorator",
         "base",
