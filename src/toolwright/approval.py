@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
-import secrets
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from time import time
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -158,10 +156,13 @@ def digest_of(tool: str, definition: Mapping[str, object], arguments: Mapping[st
     >>> a == digest_of("rm", {}, {"force": True, "path": "b"})
     False
     """
+    import hashlib  # late: most programs never ask anybody
+    import json
+
     text = json.dumps([tool, definition, arguments], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def new_id() -> str:
     """An id nobody can guess: 128 random bits, in hex."""
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import secrets
+import os
 import threading
-from asyncio.events import _get_running_loop
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import partial
 from time import perf_counter, time
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from toolwright.approval import Approver, Decision
 from toolwright.errors import Cancelled
 from toolwright.events import Event, Progress
 from toolwright.messages import ToolCall, Usage
 from toolwright.record import NOTHING
+
+if TYPE_CHECKING:
+    import asyncio
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -144,7 +145,7 @@ class Run(Generic[C]):
         cancel: CancelToken | None = None,
         approver: Approver | None = None,
     ) -> None:
-        self.id = secrets.token_hex(8)
+        self.id = os.urandom(8).hex()
         self.context = context
         self.state = {} if state is None else state
         self.store = store
@@ -183,6 +184,13 @@ PROGRESS_INTERVAL = 0.05
 _Snapshot = tuple[str, float | None, float | None]
 
 
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs in this thread; to define a tool asyncio need not be loaded."""
+    import asyncio
+
+    return asyncio._get_running_loop()
+
+
 class _Reporter:
     """Shows how far one call is: the first snapshot at once, then the latest in each interval.
 
@@ -204,7 +212,7 @@ class _Reporter:
 
     def say(self, message: str, done: float | None, total: float | None) -> None:
         self._said = (message, done, total)
-        if self._loop is None or self._loop is _get_running_loop():
+        if self._loop is None or self._loop is _running_loop():
             self._show()
         elif not self._called:
             self._called = True
@@ -259,7 +267,7 @@ class ToolContext(Generic[C]):
         self.deadline: float | None = None
         self.ended = False
         # Asked for only if somebody listens: it costs a system call in Python 3.11.
-        self._loop = _get_running_loop() if run.listeners else None
+        self._loop = _running_loop() if run.listeners else None
         self._reporter: _Reporter | None = None
 
     @property

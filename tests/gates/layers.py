@@ -39,6 +39,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "fields",
         "modern",
         "canonical",
+        "closed",
         "schema",
         "output",
         "unionless",
@@ -216,7 +217,12 @@ SIBLINGS = ("providers", "mcp", "engines", "sessions", "observe", "testing")
 # The map and the way in come after everything; nothing of the library imports them.
 LAST = (PACKAGE, f"{PACKAGE}.__main__")
 # The only files that may load a module of the library late.
-LATE = (f"{PACKAGE}.providers.connect", f"{PACKAGE}.cli.main")
+LATE = (
+    PACKAGE,
+    f"{PACKAGE}.define.compile",
+    f"{PACKAGE}.providers.connect",
+    f"{PACKAGE}.cli.main",
+)
 
 Edges = dict[str, set[str]]
 

@@ -32,7 +32,7 @@ from toolwright.messages import (
     Usage,
     UserMessage,
 )
-from toolwright.model import Model, Settings
+from toolwright.model import Model, Settings, connected
 from toolwright.record import record
 
 C = TypeVar("C")
@@ -86,14 +86,6 @@ class RunOptions(TypedDict, Generic[C], total=False):
     decisions: Sequence[Decision]
 
 
-_connect: list[Callable[[str], Model]] = []
-
-
-def lend_connect(connect: Callable[[str], Model]) -> None:
-    """Let agents take a model by name: lent by `providers`, which knows the names."""
-    _connect[:] = [connect]
-
-
 class Agent:
     """A model with tools.
 
@@ -127,9 +119,7 @@ class Agent:
         search_tools: bool = False,
     ) -> None:
         if isinstance(model, str):
-            if not _connect:
-                raise SetupError("import toolwright before naming a model")
-            model = _connect[0](model)
+            model = connected(model)
         self.name = name
         self.instructions = instructions
         toolset, self._sources = fixed(tools)

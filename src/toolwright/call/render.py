@@ -11,9 +11,10 @@ from toolwright.content import Audio, Block, Content, Data, File, Image, Text, b
 from toolwright.define.tool import AnyTool, Prepared
 from toolwright.errors import InvalidOutput, Kind
 from toolwright.messages import Status, ToolMessage, ToolOutput
-from toolwright.record import NOTHING
+from toolwright.record import NOTHING, maker
 
 BLOCKS = (Text, Image, Audio, File, Data)
+_message = maker(ToolMessage)
 
 
 def render(prepared: Prepared, value: object, duration: float) -> ToolMessage:
@@ -36,7 +37,7 @@ def render(prepared: Prepared, value: object, duration: float) -> ToolMessage:
         and (limit is None or len(value) <= limit)
     ):
         shown: Content = clean(value)
-        return ToolMessage(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
+        return _message(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
     artifact, details, whole = None, NOTHING, value
     status: Status = "success"
     kind: Kind | None = None

@@ -11,10 +11,10 @@ from typing import Any, cast, get_args
 from toolwright.call.approve import Approval, unchangeable
 from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
-from toolwright.call.invoke import invoke
+from toolwright.call.invoke import invoke, invoke_bare, is_bare
 from toolwright.call.lock import check_resources, locking
 from toolwright.call.mask import cover, learning
-from toolwright.call.pipeline import Entry
+from toolwright.call.pipeline import Entry, run_call
 from toolwright.call.rules import Rules
 from toolwright.call.step import Handler, check_enabled, compose, rechecks
 from toolwright.call.stop import watched
@@ -24,7 +24,13 @@ from toolwright.context import Run
 from toolwright.define.base import HoldsTool, as_tool
 from toolwright.define.names import wire_names
 from toolwright.define.tool import AnyTool, Place, Step
-from toolwright.errors import DefinitionError, DuplicateToolError, SetupError, UnknownTool
+from toolwright.errors import (
+    DefinitionError,
+    DuplicateToolError,
+    SetupError,
+    Suspend,
+    UnknownTool,
+)
 from toolwright.messages import ToolCall, ToolMessage
 
 Toolish = AnyTool | HoldsTool | Callable[..., Any]
@@ -225,9 +231,18 @@ class Toolset:
         Raises:
             SetupError: the program is wired up wrongly, such as a value to inject that is missing.
         """
-        batch = self.batch(calls, run or Run())
-        await batch.run()
-        return batch.results
+        run = run or Run()
+        if len(calls) != 1 or self._secrets or run.cancel.cancelled:
+            batch = self.batch(calls, run)
+            await batch.run()
+            return batch.results
+        # A call alone is most of all turns, and needs nothing of what a batch keeps.
+        message, fatal = await run_call(calls[0], self, run)
+        if fatal is None:
+            return [message]
+        if isinstance(fatal, Suspend):
+            return []
+        raise fatal
 
     def run_sync(self, calls: Sequence[ToolCall], run: Run[Any] | None = None) -> list[ToolMessage]:
         """`run` for sync code; works with and without a running event loop."""
@@ -282,6 +297,8 @@ def handler_of(
         last: Runs the body.
     """
     outer, inner = _parted((*steps, *made.steps), made)
+    if is_bare(made):
+        last = invoke_bare
     if made.arguments.mask is not None:
         last = learning(made.arguments.mask, last)
     if any(getattr(step, "place", "") == "retry" for step in inner):
