@@ -219,8 +219,9 @@ class InvalidArguments(CallError):
         errors: Sequence[FieldError] = (),
         details: Mapping[str, object] = NOTHING,
     ) -> None:
-        super().__init__(text, {**details, "errors": tuple(errors)})
         self.errors = tuple(errors)
+        more = {} if details is NOTHING else details  # which takes long to unpack
+        super().__init__(text, {**more, "errors": self.errors})
 
 
 class Disabled(CallError):

@@ -80,12 +80,14 @@ async def invoke(
 
 def is_bare(tool: AnyTool) -> bool:
     """Whether `invoke_bare` can run it."""
-    return tool.body == "async" and not (tool.injected or tool.positional or tool.output)
+    if tool.injected or tool.positional or tool.output:
+        return False
+    return tool.body == "async" or (tool.body == "sync" and tool.inline)
 
 
 @types.coroutine
 def invoke_bare(prepared: Prepared, context: ToolContext[Any]) -> Generator[Any, Any, object]:
-    """`invoke` for most tools: a coroutine function that takes what the model sent, and no more.
+    """`invoke` for most tools: a function that runs here, takes what the model sent, and no more.
 
     The same, less what such a tool has no need of, and with the first step of `run_coroutine`
     within: each further frame would cost as much as the body's own.
@@ -94,8 +96,12 @@ def invoke_bare(prepared: Prepared, context: ToolContext[Any]) -> Generator[Any,
     if run.cancel.cancelled:
         raise not_started(tool.name, run.cancel.reason)
     try:
-        body: Any = tool.function(**prepared.arguments)
         try:
+            body: Any = tool.function(**prepared.arguments)
+            if tool.body == "sync":
+                if type(body) is str or not inspect.isawaitable(body):
+                    return body
+                body = _await(body)
             waiting = body.send(None)
         except StopIteration as ended:
             return ended.value

@@ -16,7 +16,9 @@ from toolwright.define.tool import AnyTool
 from toolwright.errors import RunStopped, SetupError, Suspend
 from toolwright.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
 from toolwright.messages import ToolCall, ToolMessage
-from toolwright.record import record
+from toolwright.record import maker, record
+
+_started, _finished = maker(ToolStarted), maker(ToolFinished)
 
 
 @record
@@ -52,7 +54,7 @@ async def run_call(
     """
     started = perf_counter()
     if run.listeners:
-        run.emit(ToolStarted(*run.next(), call.id, call))
+        run.emit(_started(*run.next(), call.id, call))
     tool: AnyTool | None = None
     context: ToolContext[Any] | None = None
     fatal: BaseException | None = None
@@ -79,7 +81,7 @@ async def run_call(
     if message.kind is not None or run.failures:
         note(run, call, message)
     if run.listeners:
-        run.emit(ToolFinished(*run.next(), call.id, message))
+        run.emit(_finished(*run.next(), call.id, message))
     return message, fatal
 
 

@@ -8,11 +8,14 @@ by the coercion table, validation again, and an error that names every field.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from pydantic_core import from_json
+
 from toolwright.call.coerce import coerce
-from toolwright.call.parse import Parsed, needs_strict_check, normalise, overflows, parse_arguments
+from toolwright.call.parse import DEFAULT, Parsed, needs_strict_check, normalise, overflows, parse_arguments
 from toolwright.call.partial import PartialArguments, PartialValue
 from toolwright.call.step import Handler
 from toolwright.context import ToolContext
@@ -75,7 +78,7 @@ def _mend(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = N
     """The patient way; `error` is what the fast one said, if it said no."""
     mask = tool.arguments.mask
     try:
-        parsed = parse_arguments(text)
+        parsed = _parsed(text)
         mended = coerce(parsed.value, tool.parameters, extra=tool.extra)
         if error is not None:
             _raise_again(tool, error, parsed, mended.value)
@@ -93,6 +96,16 @@ def _mend(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = N
             for change in changes
         )
     return Prepared(call, tool, values, (*parsed.repairs, *map(str, changes)))
+
+
+def _parsed(text: str) -> Parsed:
+    """`parse_arguments`, in a fifth of its time where that is surely the same."""
+    if len(text) <= DEFAULT.digits and text.count("[") + text.count("{") <= DEFAULT.depth:
+        with suppress(ValueError, TypeError):  # of half a surrogate pair it says the latter
+            value = from_json(text)
+            if type(value) is dict and not (needs_strict_check(text, value) or overflows(text)):
+                return Parsed(value)
+    return parse_arguments(text)
 
 
 def _raise_again(tool: AnyTool, error: ValueError, parsed: Parsed, mended: object) -> None:
