@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, MutableMapping
@@ -19,13 +18,18 @@ from toolwright.record import NOTHING
 
 if TYPE_CHECKING:
     import asyncio
+    import logging
 
 C = TypeVar("C")
 T = TypeVar("T")
 Listener = Callable[[Event], None]
 
-log = logging.getLogger("toolwright")
-log.addHandler(logging.NullHandler())  # silent until the program configures logging
+
+def _log() -> logging.Logger:
+    """The library's logger; to define a tool logging need not be loaded."""
+    import logging
+
+    return logging.getLogger("toolwright")
 
 
 class CancelToken:
@@ -75,7 +79,7 @@ class CancelToken:
             try:
                 callback()
             except Exception:
-                log.exception("a watcher of a cancel token failed; the others are called")
+                _log().exception("a watcher of a cancel token failed; the others are called")
 
     def check(self) -> None:
         """Raise `Cancelled` if the wish was given: for long loops in sync bodies."""
@@ -175,7 +179,7 @@ class Run(Generic[C]):
             try:
                 listener(event)
             except Exception:
-                log.exception("a listener failed on %s; the run goes on", event.type)
+                _log().exception("a listener failed on %s; the run goes on", event.type)
 
 
 PROGRESS_INTERVAL = 0.05

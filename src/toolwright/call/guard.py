@@ -206,7 +206,10 @@ def _name_of(check: object) -> str:
 
 
 async def _verdict(
-    name: str, ask: Callable[..., Verdict | Awaitable[Verdict]], about: tuple[Any, ...], failure: str
+    name: str,
+    ask: Callable[..., Verdict | Awaitable[Verdict]],
+    about: tuple[Any, ...],
+    failure: str,
 ) -> Verdict:
     """Ask a guard; one that fails, or says nothing clear, has refused.
 

@@ -39,6 +39,8 @@ class Finds(Protocol):
 
     @property
     def find(self) -> Callable[[str], Entry]: ...
+    @property
+    def has_barriers(self) -> bool: ...
 
 
 async def run_call(

@@ -55,6 +55,7 @@ class Toolset:
 
     Attributes:
         has_answers: Whether some tool answers the person itself (`return_direct`).
+        has_barriers: Whether some tool lets no other call of its turn run beside it.
 
     Raises:
         DuplicateToolError: two tools have the same name.
@@ -91,7 +92,7 @@ class Toolset:
         self._invoke: Handler = invoke
         if threads is not None:
             self._invoke = functools.partial(invoke, pool=ThreadPool(threads))
-        self.has_answers = False
+        self.has_answers = self.has_barriers = False
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
         self._secrets = False
@@ -110,6 +111,7 @@ class Toolset:
         self._secrets = self._secrets or made.arguments.mask is not None
         handle = handler_of(made, self.steps, self.rules, self._invoke)
         self.has_answers = self.has_answers or made.return_direct
+        self.has_barriers = self.has_barriers or made.sequential
         self._entries[made.name] = Entry(made, handle)
 
     # — as a collection —

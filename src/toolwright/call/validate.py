@@ -15,7 +15,14 @@ from typing import Any
 from pydantic_core import from_json
 
 from toolwright.call.coerce import coerce
-from toolwright.call.parse import DEFAULT, Parsed, needs_strict_check, normalise, overflows, parse_arguments
+from toolwright.call.parse import (
+    DEFAULT,
+    Parsed,
+    needs_strict_check,
+    normalise,
+    overflows,
+    parse_arguments,
+)
 from toolwright.call.partial import PartialArguments, PartialValue
 from toolwright.call.step import Handler
 from toolwright.context import ToolContext

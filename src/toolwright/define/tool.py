@@ -162,7 +162,9 @@ def lend(give: Callable[[], Invoker]) -> None:
     _invoker[:] = [give]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True, weakref_slot=True)
+@dataclasses.dataclass(
+    frozen=True, slots=True, eq=False, repr=False, kw_only=True, weakref_slot=True
+)
 class Tool(Generic[P, R]):
     """A function that models can call. Still callable as the plain function.
 
