@@ -53,12 +53,15 @@ class Approval:
         """`inner`, for calls that may run."""
 
         async def asking(prepared: Prepared, context: ToolContext[Any]) -> object:
-            prepared, text = await self._settled(prepared, context)
-            if text is None:
+            prepared, question = await self._settled(prepared, context)
+            if question is None:
                 return await inner(prepared, context)
-            self._approved[context] = text
+            self._approved[context] = text = question.text
             try:
                 return await inner(from_shown(prepared, json.loads(text)), context)
+            except Suspend as wait:  # something within the call must be decided, not the call again
+                wait.decision = question.standing()
+                raise
             finally:
                 del self._approved[context]
 
@@ -77,8 +80,8 @@ class Approval:
 
     async def _settled(
         self, prepared: Prepared, context: ToolContext[Any]
-    ) -> tuple[Prepared, str | None]:
-        """The call as it may run, and the text of its arguments if somebody had to approve them.
+    ) -> tuple[Prepared, _Question | None]:
+        """The call as it may run, and what somebody said yes to if they had to.
 
         Raises:
             Denied, Suspend: it may not, or not yet.
@@ -90,18 +93,18 @@ class Approval:
                 return prepared, None
             question = _Question(prepared, reason, origin)
             if question.digest == agreed:
-                return prepared, question.text
+                return prepared, question
             decision = await _decision(question, context.run)
             if decision.verdict == "deny":
                 text = decision.reason or "no reason was given"
                 raise Denied(f"The call of {prepared.tool.name!r} was not approved: {text}")
             if decision.verdict == "approve":
-                return prepared, question.text
+                return prepared, question
             edited = _edit(prepared, decision)
             if context.run.listeners:
                 changes = ("arguments edited by a person",)
                 context.run.emit(Coerced(*context.run.next(), prepared.call.id, changes))
-            agreed, origin = _Question(edited, reason).digest, origin or question.digest
+            agreed, origin = _Question(edited).digest, origin or question.digest
             guards = self._guards
             prepared = await settle(edited, context, guards, guards) if guards else edited
 
@@ -115,13 +118,19 @@ class _Question:
         origin: The digest of the call as the model made it, if it was edited since.
     """
 
-    def __init__(self, prepared: Prepared, reason: str, origin: str = "") -> None:
+    def __init__(self, prepared: Prepared, reason: str = "", origin: str = "") -> None:
         shown = as_json(prepared)
         self.prepared = prepared
         self.reason = reason
         self.origin = origin
         self.text = json.dumps(shown, ensure_ascii=False)
         self.digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
+
+    def standing(self) -> Decision:
+        """The decision by which exactly this may run, for the call as the model made it."""
+        if not self.origin:
+            return Decision("", self.digest, "approve")
+        return Decision("", self.origin, "edit", arguments=json.loads(self.text))
 
     def ticket(self) -> Ticket:
         """A ticket for it, with values of its own; secrets are masked."""
@@ -271,10 +280,8 @@ _spent: dict[str, float] = {}
 """Tickets decided in this process, until they would have expired anyway."""
 
 
-def accepted(
-    tickets: Iterable[Ticket], decisions: Iterable[Decision]
-) -> dict[tuple[str, str], Decision]:
-    """The decisions that count, by call and digest: each for one ticket that waits.
+def accepted(tickets: Iterable[Ticket], decisions: Iterable[Decision]) -> dict[str, Decision]:
+    """The decisions that count, by ticket: each for one that waits.
 
     Raises:
         SetupError: for one that is for no such ticket; nothing is guessed, and none is used up.
@@ -282,7 +289,7 @@ def accepted(
     for old in [key for key, expires in _spent.items() if expires < time()]:
         del _spent[old]
     waiting = {ticket.id: ticket for ticket in tickets}
-    good: dict[tuple[str, str], Decision] = {}
+    good: dict[str, Decision] = {}
     used: dict[str, float] = {}
     for decision in decisions:
         ticket = waiting.pop(decision.ticket, None)
@@ -296,6 +303,17 @@ def accepted(
         if ticket.origin and decision.verdict == "approve":
             # The transcript holds the call as the model made it: what was approved is an edit.
             decision = Decision(ticket.id, ticket.digest, "edit", arguments=ticket.arguments)
-        good[ticket.call_id, ticket.origin or ticket.digest] = decision
+        good[ticket.id] = decision
     _spent.update(used)
     return good
+
+
+def by_call(
+    tickets: Iterable[Ticket], decisions: Mapping[str, Decision]
+) -> dict[tuple[str, str], Decision]:
+    """What `accepted` gave, by call and digest, for the calls of these tickets."""
+    return {
+        (ticket.call_id, ticket.origin or ticket.digest): decisions[ticket.id]
+        for ticket in tickets
+        if ticket.id in decisions
+    }
