@@ -200,6 +200,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "agents_verdicts",
         "agents_guardrails",
         "agents_tools",
+        "agents_agent",
         "agents_run",
         "agents_hosted",
         "openai_agents",

@@ -9,6 +9,7 @@ as `Nested`, and a cancel or a deadline of the outer call ends it.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Generic, TypeVar
@@ -130,10 +131,15 @@ async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolConte
         ) from error
     finally:
         outer.usage = outer.usage + inner.usage
-    return _result(nesting, result)
+    value = _answer(nesting, result)
+    if inspect.isawaitable(value):
+        value = await value
+    if isinstance(value, ToolOutput | ToolMessage):
+        return value
+    return ToolOutput(value, value, {"agent": nesting.agent, "run_id": result.run_id})
 
 
-def _result(nesting: Nesting[Any], result: RunResult[Any]) -> object:
+def _answer(nesting: Nesting[Any], result: RunResult[Any]) -> object:
     """What the call gives.
 
     Raises:
@@ -147,10 +153,7 @@ def _result(nesting: Nesting[Any], result: RunResult[Any]) -> object:
         raise Cancelled(f"The agent {name!r} was cancelled.", {"may_still_be_running": False})
     if result.reason == "max_turns":
         raise ToolError(f"The agent {name!r} ended without an answer: it took too many turns.")
-    value = result.output if nesting.output is None else nesting.output(result)
-    if isinstance(value, ToolOutput | ToolMessage):
-        return value
-    return ToolOutput(value, value, {"agent": name, "run_id": result.run_id})
+    return result.output if nesting.output is None else nesting.output(result)
 
 
 def _goes_on(run: Run[Any]) -> bool:

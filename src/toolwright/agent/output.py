@@ -14,7 +14,6 @@ from typing import Any
 
 from typing_extensions import TypeForm
 
-from toolwright.agent.correction import MENDABLE
 from toolwright.agent.partial import PartialOutput
 from toolwright.call.toolset import Toolset
 from toolwright.call.validate import prepare
@@ -109,6 +108,7 @@ class Answers:
     def __init__(self, plan: OutputPlan) -> None:
         self._plan = plan
         self._failed = 0
+        self._errors: Sequence[FieldError] = ()
         self.given = False
         self.value: object = None
 
@@ -124,7 +124,7 @@ class Answers:
                 continue
             if not result.failed:
                 self.given, self.value = True, result.artifact
-            elif result.kind in MENDABLE:
+            else:
                 errors = result.details.get("errors")
                 self._count(result.text, errors if isinstance(errors, tuple) else ())
 
@@ -170,6 +170,7 @@ class Answers:
 
     def _count(self, text: str, errors: Sequence[FieldError]) -> None:
         self._failed += 1
+        self._errors = errors = errors or self._errors
         if self._failed > self._plan.retries:
             why = "; ".join(map(str, errors[:3])) or text[:300]
             raise OutputError(

@@ -172,7 +172,8 @@ def from_model(
 
     def given(text: str | bytes, **options: Any) -> Values:
         instance = validate(text, **options)
-        values = {name: getattr(instance, name) for name in instance.model_fields_set}
+        named = instance.model_fields_set  # a set: the model's own order is the better one
+        values = {name: getattr(instance, name) for name in model.model_fields if name in named}
         return {**values, **(instance.__pydantic_extra__ or {})}
 
     def fill(values: Values) -> None:
