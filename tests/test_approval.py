@@ -125,4 +125,4 @@ def test_a_decision_by_hand_is_as_bound_as_one_by_its_ticket() -> None:
     asked = ticket(path="a")
     made = Decision(asked.id, asked.seal, "approve")
     assert made == asked.approve()
-    assert dataclasses.replace(made, digest="") != asked.approve()
+    assert dataclasses.replace(made, seal="") != asked.approve()

@@ -35,7 +35,7 @@ class Batch:
     Attributes:
         results: One per call, in order; whole even if `run` raised. A call that waits for a
             person has none.
-        tickets: What waits for a person, in order.
+        suspended: What those wait for, by their number.
     """
 
     def __init__(
@@ -51,16 +51,25 @@ class Batch:
         self._barrier = False
         self._done: asyncio.Future[None] | None = None
         self._fatal: Fatal = None
-        self._tickets: dict[int, Ticket] = {}
-        self.tickets: tuple[Ticket, ...] = ()
+        self.suspended: dict[int, Suspend] = {}
 
     @property
     def results(self) -> list[ToolMessage]:
         return [
             interrupted(call, call.name) if result is None else result
             for index, (call, result) in enumerate(zip(self.calls, self._results, strict=True))
-            if index not in self._tickets
+            if index not in self.suspended
         ]
+
+    @property
+    def waits(self) -> dict[str, Suspend]:
+        """By the id of each call that waits for a person, what it waits for."""
+        return {self.calls[index].id: wait for index, wait in sorted(self.suspended.items())}
+
+    @property
+    def tickets(self) -> tuple[Ticket, ...]:
+        """What waits for a person, in order."""
+        return tuple(ticket for wait in self.waits.values() for ticket in wait.tickets)
 
     async def run(self) -> None:
         """Run them all; then `results` and `tickets` are there.
@@ -85,17 +94,15 @@ class Batch:
 
     def _take_back(self) -> None:
         """Answer what waits for a person: nobody will go on from a run that ends like this."""
-        for index in self._tickets:
+        for index in self.suspended:
             error = not_started(self.calls[index].name, self._run.cancel.reason)
             self._results[index] = failed(self.calls[index], None, error, 0.0)
-        self._tickets.clear()
-        self.tickets = ()
+        self.suspended.clear()
 
     async def _answer(self, index: int) -> Fatal:
         self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
         if isinstance(fatal, Suspend):
-            self._tickets[index] = fatal.ticket
-            self.tickets = tuple(ticket for _, ticket in sorted(self._tickets.items()))
+            self.suspended[index] = fatal
             return None
         return fatal
 

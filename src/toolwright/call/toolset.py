@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import difflib
 import functools
@@ -184,6 +185,14 @@ class Toolset:
             width=self._width,
             threads=self._threads,
         )
+
+    def beside(self, extra: AnyTool) -> Toolset:
+        """The same set and one tool that its steps and rules are not about."""
+        other = copy.copy(self)
+        other._entries = {**self._entries, extra.name: Entry(extra, handler_of(extra))}
+        other._aliases = None
+        other._secrets = self._secrets or extra.arguments.mask is not None
+        return other
 
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
         """Those tools for which `wanted` is true."""

@@ -93,7 +93,7 @@ def from_parameters(
     schema.pop("title", None)
     factories = {name: field.factory for name, field in given.items() if field.factory}
     fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
-    made = _arguments(title, schema, adapter.validator.validate_json, fill, extra)
+    made = closed_arguments(title, schema, adapter.validator.validate_json, fill, extra)
     return _renaming(title, made, keys, bool(rest)) if keys else made
 
 
@@ -172,7 +172,8 @@ def from_model(
 
     def given(text: str | bytes, **options: Any) -> Values:
         instance = validate(text, **options)
-        values = {name: getattr(instance, name) for name in instance.model_fields_set}
+        named = instance.model_fields_set  # a set: the model's own order is the better one
+        values = {name: getattr(instance, name) for name in model.model_fields if name in named}
         return {**values, **(instance.__pydantic_extra__ or {})}
 
     def fill(values: Values) -> None:
@@ -180,12 +181,12 @@ def from_model(
             if name not in values:
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
-    made = _arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
+    made = closed_arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
     keys = renamed({name: [info] for name, info in model.model_fields.items()})
     return replace(made, keys=keys) if keys else made
 
 
-def _arguments(
+def closed_arguments(
     title: str,
     schema: dict[str, Any],
     validate_json: Callable[..., Values],
