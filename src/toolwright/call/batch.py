@@ -35,6 +35,7 @@ class Batch:
     Attributes:
         results: One per call, in order; whole even if `run` raised. A call that waits for a
             person has none.
+        waits: What waits for a person, by the id of its call, in order.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Batch:
         self._done: asyncio.Future[None] | None = None
         self._fatal: Fatal = None
         self._waits: dict[int, Suspend] = {}
+        self.waits: dict[str, Suspend] = {}
 
     @property
     def results(self) -> list[ToolMessage]:
@@ -59,11 +61,6 @@ class Batch:
             for index, (call, result) in enumerate(zip(self.calls, self._results, strict=True))
             if index not in self._waits
         ]
-
-    @property
-    def waits(self) -> dict[str, Suspend]:
-        """By the id of each call that waits for a person, what it waits for."""
-        return {self.calls[index].id: wait for index, wait in sorted(self._waits.items())}
 
     @property
     def tickets(self) -> tuple[Ticket, ...]:
@@ -90,6 +87,8 @@ class Batch:
         self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
         if isinstance(fatal, Suspend):
             self._waits[index] = fatal
+            ordered = sorted(self._waits.items())
+            self.waits = {self.calls[index].id: wait for index, wait in ordered}
             return None
         return fatal
 
