@@ -123,8 +123,8 @@ class Progression:
             if resumed:
                 order_results(self._messages)
         self.corrections.note(results)
-        if batch.suspended:
-            self.waits = batch.waits
+        self.waits = batch.waits
+        if self.waits:
             return "suspended"
         if self.answers is not None:
             self.answers.see_results(results)

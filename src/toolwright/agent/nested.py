@@ -80,14 +80,17 @@ def agent_tool(
                 input: What to do, with all that must be known for it.
             """
             return await _run(nesting, {"input": input}, context)
+
+        body: Callable[..., Coroutine[Any, Any, object]] = ask
     else:
 
-        async def ask(context: ToolContext[Any], /, **arguments: Any) -> object:  # type: ignore[misc]
+        async def ask_with(context: ToolContext[Any], /, **arguments: Any) -> object:
             return await _run(nesting, arguments, context)
 
+        body = ask_with
     name = names[0] or tool_name(nesting.agent)
     options.setdefault("timeout", TIMEOUT)
-    return Tool.from_function(None, ask, name, names[1], parameters, **options)
+    return Tool.from_function(None, body, name, names[1], parameters, **options)
 
 
 def tool_name(agent: str) -> str:

@@ -35,7 +35,7 @@ class Batch:
     Attributes:
         results: One per call, in order; whole even if `run` raised. A call that waits for a
             person has none.
-        suspended: What those wait for, by their number.
+        waits: What waits for a person, by the id of its call, in order.
     """
 
     def __init__(
@@ -51,20 +51,16 @@ class Batch:
         self._barrier = False
         self._done: asyncio.Future[None] | None = None
         self._fatal: Fatal = None
-        self.suspended: dict[int, Suspend] = {}
+        self._waits: dict[int, Suspend] = {}
+        self.waits: dict[str, Suspend] = {}
 
     @property
     def results(self) -> list[ToolMessage]:
         return [
             interrupted(call, call.name) if result is None else result
             for index, (call, result) in enumerate(zip(self.calls, self._results, strict=True))
-            if index not in self.suspended
+            if index not in self._waits
         ]
-
-    @property
-    def waits(self) -> dict[str, Suspend]:
-        """By the id of each call that waits for a person, what it waits for."""
-        return {self.calls[index].id: wait for index, wait in sorted(self.suspended.items())}
 
     @property
     def tickets(self) -> tuple[Ticket, ...]:
@@ -94,15 +90,18 @@ class Batch:
 
     def _take_back(self) -> None:
         """Answer what waits for a person: nobody will go on from a run that ends like this."""
-        for index in self.suspended:
+        for index in self._waits:
             error = not_started(self.calls[index].name, self._run.cancel.reason)
             self._results[index] = failed(self.calls[index], None, error, 0.0)
-        self.suspended.clear()
+        self._waits.clear()
+        self.waits = {}
 
     async def _answer(self, index: int) -> Fatal:
         self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
         if isinstance(fatal, Suspend):
-            self.suspended[index] = fatal
+            self._waits[index] = fatal
+            ordered = sorted(self._waits.items())
+            self.waits = {self.calls[index].id: wait for index, wait in ordered}
             return None
         return fatal
 

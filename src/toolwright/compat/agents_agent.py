@@ -130,8 +130,8 @@ class Agent(core.Agent[Any]):
         agent = self if limit is None else self.limited(limit)
         enabled = options.get("is_enabled", True)
         given: dict[str, Any] = {"approval": options.get("needs_approval", False)}
-        if options.get("parameters") is not None:
-            given["parameters"] = options["parameters"]
+        if (parameters := options.get("parameters")) is not None:
+            given["parameters"] = parameters
 
         def extract(result: core_result.RunResult[Any]) -> object:
             assert custom_output_extractor is not None
