@@ -131,9 +131,9 @@ class _Question:
     @property
     def shown(self) -> Mapping[str, object]:
         """The arguments as people may see them, a new copy."""
-        shown: Mapping[str, object] = json.loads(self.text)
+        shown: dict[str, object] = json.loads(self.text)
         mask = self.prepared.tool.arguments.mask
-        return shown if mask is None else mask.apply(shown)
+        return shown if mask is None else dict(mask.apply(shown))
 
     def standing(self) -> Decision:
         """The decision by which exactly this may run, for the call as the model made it."""

@@ -21,6 +21,7 @@ from toolwright.call.step import Handler, check_enabled, compose, rechecks
 from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import renewing, revalidate
+from toolwright.call.whole import Whole
 from toolwright.context import Run
 from toolwright.define.base import HoldsTool, as_tool
 from toolwright.define.names import wire_names
@@ -330,6 +331,8 @@ def _parted(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step
             inner.append((PLACES.index(place), step))
         else:
             raise SetupError(f"{made.name}: a step stands at {place!r}; places are {PLACES}")
+    if made.arguments.whole is not None:
+        outer.insert(0, Whole())
     return outer, [step for _, step in sorted(inner, key=lambda item: item[0])]
 
 
