@@ -47,7 +47,7 @@ _LATER = {
     "Toolset": "call.toolset",
     "RunState": "agent.saved",
     "Agent": "agent.agent",
-    "RunResult": "agent.agent",
+    "RunResult": "agent.result",
     "connect": "providers.connect",
 }
 
@@ -60,7 +60,8 @@ if _typing.TYPE_CHECKING:
 
     # 3. Messages grow until the model stops calling.
     from toolwright.agent.saved import RunState
-    from toolwright.agent.agent import Agent, RunResult
+    from toolwright.agent.result import RunResult
+    from toolwright.agent.agent import Agent
 
     # 4. Models by name.
     from toolwright.providers.connect import connect

@@ -27,6 +27,7 @@
     │   │   ├── Crashed               crashed
     │   │   └── InvalidOutput         invalid_output
     │   └── ModelError            the model or its server failed; the run ends with it
+    │       └── OutputError           it gave no answer of the form that was asked for
     BaseException
     └── Suspend                   for a person: a call waits for a decision; no step can catch it by mistake
 """
@@ -36,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from toolwright.approval import Ticket
+from toolwright.approval import Decision, Ticket
 from toolwright.record import NOTHING, record
 
 Kind = Literal[
@@ -126,6 +127,21 @@ class ModelError(ToolwrightError):
         self.retry_after = retry_after
 
 
+class OutputError(ModelError):
+    """The model gave no answer of the form that was asked for.
+
+    Args:
+        message: What happened.
+        text: What it said last.
+        errors: What was wrong with that, field by field.
+    """
+
+    def __init__(self, message: str, text: str = "", errors: Sequence[FieldError] = ()) -> None:
+        super().__init__(message)
+        self.text = text
+        self.errors = tuple(errors)
+
+
 # — for a person —
 
 
@@ -134,11 +150,19 @@ class Suspend(BaseException):
 
     Args:
         ticket: What is to be decided.
+        more: What else is, if the call is a run of its own.
+        inner: Where that run stands.
+
+    Attributes:
+        decision: By which the call itself may run: it counts when the call goes on.
     """
 
-    def __init__(self, ticket: Ticket) -> None:
+    def __init__(self, ticket: Ticket, *more: Ticket, inner: object = None) -> None:
         super().__init__(f"{ticket.tool!r} waits for approval")
         self.ticket = ticket
+        self.tickets = (ticket, *more)
+        self.inner = inner
+        self.decision: Decision | None = None
 
 
 # — for the model —

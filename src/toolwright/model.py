@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from toolwright.errors import SetupError
 from toolwright.messages import AssistantMessage, FinishReason, Message, Usage
@@ -75,6 +75,21 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str
 
 
 @record
+class OutputFormat:
+    """The form a reply must have, for wires that hold replies to a schema.
+
+    Args:
+        name: Of the form.
+        schema: JSON Schema of an object.
+        description: What the answer is, for the model.
+    """
+
+    name: str
+    schema: Mapping[str, object]
+    description: str = ""
+
+
+@record
 class Settings:
     """How to sample a reply; None leaves a choice to the provider.
 
@@ -85,6 +100,7 @@ class Settings:
         temperature: Randomness, in the provider's own scale.
         max_tokens: Longest reply, in tokens.
         extra: Further keys of the request's body, sent as they are.
+        output: The form the reply must have; for models that can hold it (`HoldsOutput`).
     """
 
     tool_choice: ToolChoice | None = None
@@ -93,6 +109,7 @@ class Settings:
     temperature: float | None = None
     max_tokens: int | None = None
     extra: Mapping[str, object] = NOTHING
+    output: OutputFormat | None = None
 
 
 @record
@@ -124,6 +141,20 @@ class Model(Protocol):
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         """Answer a transcript: deltas as they come, then `Finish`; or the whole reply at once."""
+        ...
+
+
+@runtime_checkable
+class HoldsOutput(Protocol):
+    """A model whose wire can hold replies to a schema."""
+
+    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether it can hold replies to this one.
+
+        Args:
+            output: The form.
+            tools: Whether the model has tools to call, too; some servers take one or the other.
+        """
         ...
 
 

@@ -30,7 +30,7 @@ def render(prepared: Prepared, value: object, duration: float) -> ToolMessage:
     """
     tool, call = prepared.tool, prepared.call
     limit = tool.max_output
-    shown: Content | None = plain_text(prepared, value)
+    shown: Content | None = plain_text(prepared, value) if type(value) is str else None
     if shown is not None and not prepared.changes:
         return _message(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
     artifact, details, whole = None, NOTHING, value

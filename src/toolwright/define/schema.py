@@ -28,9 +28,10 @@ from toolwright.define.explain import (
     unknown_key,
 )
 from toolwright.define.fields import without
+from toolwright.define.maker import OnlyAPath, SchemaMaker
 from toolwright.define.modern import modern
-from toolwright.define.secret import Mask, SchemaMaker, mask_of
-from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
+from toolwright.define.secret import Mask, mask_of
+from toolwright.define.signature import ABSENT, MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
 from toolwright.errors import DefinitionError, InvalidArguments
 from toolwright.record import NOTHING, record
 
@@ -58,6 +59,7 @@ class Arguments:
         mask: Hides the secrets among them, if there are any.
         nested: Properties that can hold more than scalars and lists of them; None if unknown.
         explain: What `check` would say of a text that `validate` refused; None if it cannot tell.
+        whole: Shows them and what was injected to a model's validators; gives them back.
     """
 
     schema: Mapping[str, object]
@@ -69,6 +71,7 @@ class Arguments:
     mask: Mask | None = None
     nested: tuple[str, ...] | None = None
     explain: Callable[[ValueError], InvalidArguments | None] | None = None
+    whole: Callable[[Values, Values], Values] | None = None
 
 
 def from_parameters(
@@ -104,8 +107,9 @@ def from_parameters(
     schema.pop("title", None)
     factories = {name: field.factory for name, field in given.items() if field.factory}
     fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
-    validate, plain = adapter.validator.validate_json, is_plain(adapter.core_schema)
-    made = _arguments(title, schema, (validate, plain), fill, extra)
+    made = closed_arguments(
+        title, schema, adapter.validator.validate_json, fill, extra, is_plain(adapter.core_schema)
+    )
     return _renaming(title, made, keys, bool(rest)) if keys else made
 
 
@@ -174,7 +178,8 @@ def from_model(
     try:
         schema = adapter.json_schema(schema_generator=SchemaMaker)
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
-        raise _no_json_form(title, {model.__name__: model}, error) from error
+        fields = {name: Annotated[i.annotation, i] for name, i in model.model_fields.items()}
+        raise _no_json_form(title, fields, error) from error
     schema.pop("title", None)
     schema.pop("description", None)
     own = model.model_config.get("extra")
@@ -184,7 +189,8 @@ def from_model(
 
     def given(text: str | bytes, **options: Any) -> Values:
         instance = validate(text, **options)
-        values = {name: getattr(instance, name) for name in instance.model_fields_set}
+        named = instance.model_fields_set  # a set: the model's own order is the better one
+        values = {name: getattr(instance, name) for name in model.model_fields if name in named}
         return {**values, **(instance.__pydantic_extra__ or {})}
 
     def fill(values: Values) -> None:
@@ -193,26 +199,28 @@ def from_model(
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
     extra = "allow" if own == "allow" else extra
-    made = _arguments(title, schema, (given, False), fill, extra)
+    made = closed_arguments(title, schema, given, fill, extra)
     keys = renamed({name: [info] for name, info in model.model_fields.items()})
     return replace(made, keys=keys, nested=None) if keys else made
 
 
-def _arguments(
+def closed_arguments(
     title: str,
     schema: dict[str, Any],
-    validator: tuple[Callable[..., Values], bool],
+    validate: Callable[..., Values],
     fill: Callable[[Values], None] | None,
     extra: Extra,
+    plain: bool = False,
 ) -> Arguments:
     """Close every object that is not open on purpose, and compile both ways to validate.
 
     Args:
         title: The tool's name.
         schema: What is advertised; the closed objects are marked in it.
-        validator: pydantic's own, and whether it is strict and closed by itself.
+        validate: pydantic's own.
         fill: See `Arguments`.
         extra: What happens to unknown keys.
+        plain: Whether `validate` is strict and closed by itself.
     """
     options: dict[str, Any] = {"strict": True}
     parts = list(objects(schema)) if extra == "forbid" else []
@@ -224,7 +232,8 @@ def _arguments(
         # pydantic's nested models ignore unknown keys by default; a tool never does.
         options["extra"] = "forbid"
     # A frame of Python, and options to read, cost as much as validating a small object.
-    validate = validator[0] if validator[1] else functools.partial(validator[0], **options)
+    if not plain:
+        validate = functools.partial(validate, **options)
 
     def explain(error: ValueError) -> InvalidArguments | None:
         found = error.errors(include_url=False) if isinstance(error, ValidationError) else []
@@ -237,15 +246,13 @@ def _arguments(
             values = validate(to_json(value))
         except ValidationError as error:
             raise invalid_arguments(title, pydantic_errors(error, schema)) from None
-        # pydantic can close all objects or none. What it drops is seen by the count of keys in the
-        # text, which leads here.
+        # pydantic closes all objects or none; what it drops, the count of keys in the text shows.
         if mixed and (unknown := list(unknown_keys(value, schema, schema, ()))):
             raise invalid_arguments(title, unknown)
         return values
 
     nested = tuple(name for name, part in schema.get("properties", {}).items() if nests(part))
-    loose = is_loose(schema)
-    mask = mask_of(schema)
+    loose, mask = is_loose(schema), mask_of(schema)
     return Arguments(schema, validate, check, loose, fill, NOTHING, mask, nested, explain)
 
 
@@ -343,10 +350,13 @@ def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) ->
     culprit, text = "a parameter", str(error).splitlines()[0]
     for name, annotation in fields.items():
         try:
-            TypeAdapter(_typed_dict(title, {name: annotation}, {}, "forbid")).json_schema()
+            one = TypeAdapter(_typed_dict(title, {name: annotation}, {}, "forbid"))
+            one.json_schema(schema_generator=SchemaMaker)
         except Exception as reason:
             culprit, text = f"parameter {name!r}", str(reason).splitlines()[0]
             break
+    if isinstance(error, OnlyAPath):
+        return DefinitionError(f"{title}: {culprit} {text}")
     return DefinitionError(
         f"{title}: {culprit} has no JSON form ({text}); use a type JSON can carry, or mark it "
         "Annotated[..., InjectedToolArg] if the program fills it"
@@ -354,7 +364,7 @@ def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) ->
 
 
 def _advertise_default(title: str, schema: dict[str, Any], key: str, field: _Field) -> None:
-    if field.default is MISSING or field.default is MADE:
+    if field.default in (MISSING, MADE, ABSENT):
         return
     try:
         default = to_jsonable_python(field.default)

@@ -12,10 +12,11 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 from toolwright.agent.assemble import assemble
 from toolwright.errors import MissingExtraError, ModelError, SetupError
 from toolwright.messages import AssistantMessage
-from toolwright.model import Delta, ModelRequest
+from toolwright.model import Delta, ModelRequest, OutputFormat
 from toolwright.providers.anthropic_body import BodyCache
 from toolwright.providers.anthropic_encode import AnthropicOptions
 from toolwright.providers.anthropic_stream import StreamDecoder
+from toolwright.providers.held import claude_holds, is_held
 from toolwright.providers.http import PerLoop, check_options, retry_after
 from toolwright.providers.sse import parsed
 from toolwright.providers.wire import Json
@@ -51,12 +52,15 @@ class AnthropicModelOptions(TypedDict, total=False):
             which makes it far cheaper; True if nothing is said.
         unsigned_thinking: Whether the server takes thinking without a signature back; some that
             imitate Anthropic's do, which never sign.
+        native_output: Whether the server holds replies to a schema; nothing: what is known of
+            Anthropic's own models.
     """
 
     timeout: float | None
     max_retries: int
     prompt_cache: bool
     unsigned_thinking: bool
+    native_output: bool
 
 
 class AnthropicMessages:
@@ -102,6 +106,8 @@ class AnthropicMessages:
         }
         new: Callable[[], Client] = partial(_new_client, model, given)
         self._clients = PerLoop(new, _checked(client))
+        self._native = options.get("native_output")
+        self._own = self._clients.first.base_url.host.endswith("anthropic.com")
         self._bodies = BodyCache(
             AnthropicOptions(
                 model,
@@ -127,6 +133,11 @@ class AnthropicMessages:
                     return
                 async for delta in deltas:
                     yield delta
+
+    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether replies can be held to a form; see `toolwright.model.HoldsOutput`."""
+        known = self._own and claude_holds(self.name) if self._native is None else self._native
+        return known and is_held(output, "anthropic-strict")
 
     async def close(self) -> None:
         """Close the connections of the running event loop; a client of your own stays open."""

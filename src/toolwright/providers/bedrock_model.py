@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypedDict, Unpack
 from toolwright.agent.assemble import assemble
 from toolwright.errors import MissingExtraError, ModelError, SetupError
 from toolwright.messages import AssistantMessage, Message
-from toolwright.model import Delta, ModelRequest
+from toolwright.model import Delta, ModelRequest, OutputFormat
 from toolwright.providers.bedrock_encode import (
     BedrockBlocks,
     BedrockOptions,
@@ -25,6 +25,7 @@ from toolwright.providers.bedrock_encode import (
 )
 from toolwright.providers.bedrock_stream import STATUS, StreamDecoder
 from toolwright.providers.growing import Constant, Transcripts
+from toolwright.providers.held import claude_holds, is_held
 from toolwright.providers.http import check_options, retry_after
 from toolwright.providers.turns import TurnEncoder
 from toolwright.providers.wire import Json, as_dict
@@ -60,11 +61,13 @@ class BedrockModelOptions(TypedDict, total=False):
         max_retries: How often a failed request is sent again; 2 if nothing is said.
         prompt_cache: Whether to mark what the next request will repeat for the cache, if the
             model takes such marks; True if nothing is said.
+        native_output: Whether the model holds replies to a schema; nothing: Claude since 4.5.
     """
 
     timeout: float | None
     max_retries: int
     prompt_cache: bool
+    native_output: bool
 
 
 class BedrockConverse:
@@ -103,6 +106,7 @@ class BedrockConverse:
         self.name = model
         self._stream = stream
         self._options = BedrockOptions(model, options.get("prompt_cache", True))
+        self._native = options.get("native_output")
         timeout = options.get("timeout") or TIMEOUT
         config = Config(
             read_timeout=timeout,
@@ -115,6 +119,11 @@ class BedrockConverse:
 
     def __repr__(self) -> str:
         return f"BedrockConverse({self.name!r})"
+
+    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether replies can be held to a form; see `toolwright.model.HoldsOutput`."""
+        known = claude_holds(self.name) if self._native is None else self._native
+        return known and is_held(output, "anthropic-strict")
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         """Ask for a reply; see `toolwright.model.Model`.

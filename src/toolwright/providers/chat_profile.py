@@ -27,6 +27,7 @@ class ChatProfile:
         reasoning: Whether reasoning goes back with the calls it led to: ``kept`` if it came
             from this model, ``always`` even if empty, ``never``.
         tools_with_calls: Whether ``tools`` must be there, though empty, once there were calls.
+        json_schema: Whether replies are held to a schema (``response_format``), beside tools too.
     """
 
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -38,9 +39,10 @@ class ChatProfile:
     stream_usage: bool = True
     reasoning: Literal["kept", "always", "never"] = "kept"
     tools_with_calls: bool = False
+    json_schema: bool = False
 
 
-OPENAI = ChatProfile("max_completion_tokens", "openai-chat")
+OPENAI = ChatProfile("max_completion_tokens", "openai-chat", json_schema=True)
 """OpenAI's own service, and Azure's."""
 
 COMPATIBLE = ChatProfile()

@@ -13,12 +13,13 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from toolwright.agent.assemble import assemble
 from toolwright.errors import MissingExtraError, ModelError, SetupError
 from toolwright.messages import AssistantMessage, Message
-from toolwright.model import Delta, ModelRequest
+from toolwright.model import Delta, ModelRequest, OutputFormat
 from toolwright.providers.gemini import turn_encoder
 from toolwright.providers.gemini_encode import GeminiOptions, encode_options, head_of
 from toolwright.providers.gemini_part import retry_delay
 from toolwright.providers.gemini_stream import StreamDecoder
 from toolwright.providers.growing import Constant, Transcripts
+from toolwright.providers.held import gemini_holds, is_held
 from toolwright.providers.http import PerLoop, check_options, retry_after
 from toolwright.providers.wire import Json, as_dict, dumps
 from toolwright.providers.wiretools import WireTools, wire_tools
@@ -45,12 +46,14 @@ class GeminiModelOptions(TypedDict, total=False):
         max_retries: How often a failed request is sent again; 2 if nothing is said.
         api_version: Of the server's interface, such as ``v1beta``; nothing: the SDK's.
         vertexai: Whether to ask Vertex AI; nothing: what the environment says.
+        native_output: Whether the model holds replies to a schema; nothing: what is known of it.
     """
 
     timeout: float | None
     max_retries: int
     api_version: str
     vertexai: bool
+    native_output: bool
 
 
 class Gemini:
@@ -97,6 +100,7 @@ class Gemini:
         given = {"api_key": api_key, "http_options": http, "vertexai": options.get("vertexai")}
         new: Callable[[], _Client] = partial(_new_client, model, given)
         self._clients: PerLoop[_Client] = PerLoop(new, _checked(client))
+        self._native = options.get("native_output")
         vertex = bool(self._clients.first.sdk.vertexai)
         self._bodies = _BodyCache(GeminiOptions(model, vertex))
 
@@ -116,6 +120,11 @@ class Gemini:
                     return
                 async for delta in deltas:
                     yield delta
+
+    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether replies can be held to a form; see `toolwright.model.HoldsOutput`."""
+        known = gemini_holds(self.name, tools=tools) if self._native is None else self._native
+        return known and is_held(output, "gemini")
 
     async def close(self) -> None:
         """Close the connections of the running event loop; a client of your own stays open."""

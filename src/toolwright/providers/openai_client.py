@@ -17,6 +17,14 @@ except ImportError as error:
     raise MissingExtraError("OpenAI's models", "openai") from error
 
 
+_OWN_HOSTS = ("api.openai.com", ".openai.azure.com", ".api.openai.com")
+
+
+def is_own_host(host: str) -> bool:
+    """Whether a server is OpenAI's, or Azure's of theirs."""
+    return any(host == end or host.endswith(end) for end in _OWN_HOSTS)
+
+
 def client_options(
     base_url: str | None, api_key: str | None, timeout: float | None, max_retries: int | None
 ) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from typing import Any, TypedDict, Unpack
 
 from toolwright.errors import MissingExtraError
 from toolwright.messages import AssistantMessage
-from toolwright.model import CallDelta, Delta, ModelRequest
+from toolwright.model import CallDelta, Delta, ModelRequest, OutputFormat
 from toolwright.providers import openai_chat
 from toolwright.providers.chat_body import BodyCache
 from toolwright.providers.chat_profile import COMPATIBLE, OPENAI, ChatProfile
+from toolwright.providers.held import gpt_holds, is_held
 from toolwright.providers.http import PerLoop, check_options
 
 try:
@@ -25,12 +26,12 @@ except ImportError as error:
 from toolwright.providers.openai_client import (
     checked_client,
     client_options,
+    is_own_host,
     model_errors,
     new_client,
 )
 
 _PATH = "/chat/completions"
-_OWN_HOSTS = ("api.openai.com", ".openai.azure.com", ".api.openai.com")
 
 
 class ChatOptions(TypedDict, total=False):
@@ -89,8 +90,7 @@ class OpenAIChat:
         self._clients: PerLoop[openai.AsyncOpenAI] = PerLoop(
             new, checked_client("OpenAIChat", client)
         )
-        host = self._clients.first.base_url.host
-        own = any(host == end or host.endswith(end) for end in _OWN_HOSTS)
+        own = is_own_host(self._clients.first.base_url.host)
         self.profile = options.get("profile") or (OPENAI if own else COMPATIBLE)
         self._bodies = BodyCache(model, self.profile, stream)
 
@@ -113,6 +113,11 @@ class OpenAIChat:
             async with aclosing(self._deltas(content)) as deltas:
                 async for delta in deltas:
                     yield _renamed(delta, own_names) if isinstance(delta, CallDelta) else delta
+
+    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether replies can be held to a form; see `toolwright.model.HoldsOutput`."""
+        known = self.profile.json_schema and gpt_holds(self.name)
+        return known and is_held(output, "openai-strict")
 
     async def close(self) -> None:
         """Close the connections of the running event loop; a client of your own stays open."""

@@ -9,8 +9,9 @@ from typing import TypedDict, Unpack
 
 from toolwright.errors import MissingExtraError, ModelError
 from toolwright.messages import AssistantMessage
-from toolwright.model import Delta, ModelRequest
+from toolwright.model import Delta, ModelRequest, OutputFormat
 from toolwright.providers import openai_responses
+from toolwright.providers.held import gpt_holds, is_held
 from toolwright.providers.http import PerLoop, check_options
 from toolwright.providers.responses_body import BodyCache
 from toolwright.providers.wiretools import WireTools
@@ -23,6 +24,7 @@ except ImportError as error:
 from toolwright.providers.openai_client import (
     checked_client,
     client_options,
+    is_own_host,
     model_errors,
     new_client,
 )
@@ -37,10 +39,13 @@ class ResponsesOptions(TypedDict, total=False):
         timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: the
             SDK's ten minutes.
         max_retries: How often a failed request is sent again; 2 if nothing is said.
+        native_output: Whether the server holds replies to a schema; nothing: what is known of
+            OpenAI's own models.
     """
 
     timeout: float | None
     max_retries: int
+    native_output: bool
 
 
 class OpenAIResponses:
@@ -84,6 +89,8 @@ class OpenAIResponses:
         self._clients: PerLoop[openai.AsyncOpenAI] = PerLoop(
             new, checked_client("OpenAIResponses", client)
         )
+        self._native = options.get("native_output")
+        self._own = is_own_host(self._clients.first.base_url.host)
         self._bodies = BodyCache(model, stream)
 
     def __repr__(self) -> str:
@@ -109,6 +116,11 @@ class OpenAIResponses:
             if str(error).startswith(self.name):
                 raise
             raise ModelError(f"{self.name}: {error}", status=error.status) from error
+
+    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether replies can be held to a form; see `toolwright.model.HoldsOutput`."""
+        known = self._own and gpt_holds(self.name) if self._native is None else self._native
+        return known and is_held(output, "openai-strict")
 
     async def close(self) -> None:
         """Close the connections of the running event loop; a client of your own stays open."""
