@@ -36,7 +36,7 @@ def test_a_decision_reaches_its_own_run_though_another_has_the_same_call() -> No
     assert isinstance(waiting, Resumed)
     within: Run[Any] = Run()
     resume(within, waiting, ())
-    assert within.decisions["c1", "d"].verdict == "deny"
+    assert within.decisions["c1", "d"][1].verdict == "deny"
 
 
 def test_what_let_the_call_through_is_not_asked_again() -> None:
