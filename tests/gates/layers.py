@@ -104,6 +104,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "turns",
         "growing",
         "http",
+        "retry",
         "chat_profile",
         "chat_calls",
         "chat_stream",

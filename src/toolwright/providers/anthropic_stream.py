@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from toolwright.errors import ModelError
+from toolwright.errors import model_error
 from toolwright.messages import FinishReason, Usage
 from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolwright.providers.anthropic_block import Block, grow, usage_of
@@ -263,7 +263,7 @@ class StreamDecoder:
         error = as_dict(data.get("error"))
         kind = as_text(error.get("type"))
         message = as_text(error.get("message")) or kind or "the server sent an error"
-        raise ModelError(message, status=STATUS.get(kind))
+        raise model_error(message, status=STATUS.get(kind))
 
     def _note(self, holder: Json) -> None:
         """Take usage, which is cumulative and may be null in parts, and the container."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from toolwright.errors import ModelError
+from toolwright.errors import ModelError, model_error
 from toolwright.messages import FinishReason, Usage
 from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolwright.providers.bedrock_block import Block, joined
@@ -321,7 +321,7 @@ def raise_error(name: str, body: Json) -> None:
     """
     status = as_count(body.get("originalStatusCode")) or STATUS.get(name)
     said = as_text(body.get("originalMessage")) or as_text(body.get("message")) or name
-    raise ModelError(said, status=status)
+    raise model_error(said, status=status)
 
 
 def usage_of(usage: Json) -> Usage:

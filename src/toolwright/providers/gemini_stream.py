@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from toolwright.errors import ModelError
+from toolwright.errors import ModelError, model_error
 from toolwright.messages import FinishReason
 from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolwright.providers.gemini_part import (
@@ -212,6 +212,6 @@ def raise_error(error: Json) -> None:
     code = error.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else None
     message = as_text(error.get("message")) or as_text(error.get("status"))
-    raise ModelError(
+    raise model_error(
         message or "the server sent an error", status=status, retry_after=retry_delay(error)
     )

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from toolwright.agent.assemble import assemble
-from toolwright.errors import ModelError
+from toolwright.errors import model_error
 from toolwright.messages import AssistantMessage, FinishReason
 from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolwright.providers.layout import CALL
@@ -62,6 +62,9 @@ STATUS: Mapping[str, int] = MappingProxyType(
     }
 )
 """The HTTP status of an error that is sent inside an answer; of ``invalid_…`` it is 400."""
+
+NO_MONEY = "insufficient_quota"
+"""The code of a 429 that does not pass by itself."""
 
 
 _ENDS = frozenset({"failed", "incomplete", "cancelled"})
@@ -365,7 +368,7 @@ def raise_error(error: Json) -> None:
     status = STATUS.get(code, 400 if code.startswith("invalid_") else None)
     if code.isdecimal() and 400 <= int(code) < 600:
         status = int(code)
-    raise ModelError(message, status=status)
+    raise model_error(message, status=status, retryable=False if code == NO_MONEY else None)
 
 
 def _place(data: Json) -> int:
