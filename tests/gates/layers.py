@@ -153,6 +153,8 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "offline.answer",
         "offline.model",
         "offline",
+        "discover",
+        "auto",
         "connect",
     ),
     "mcp": ("config", "pins", "client", "server"),
@@ -207,7 +209,9 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "approve",
         "state",
         "launch",
+        "check",
         "*",
+        "doctor",
         "main",
     ),
 }
