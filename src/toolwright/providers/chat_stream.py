@@ -16,6 +16,7 @@ from toolwright.providers.wire import (
     as_dict,
     as_list,
     as_text,
+    clean,
     plain,
 )
 
@@ -202,7 +203,7 @@ class StreamDecoder:
             extra["reasoning_details"] = self._details
         if self._reason not in REASONS:
             extra["finish_reason"] = self._reason
-        return extra
+        return as_dict(clean(extra))
 
 
 def _call_entries(message: Json) -> list[Json]:

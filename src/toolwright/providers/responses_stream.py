@@ -36,6 +36,7 @@ from toolwright.providers.wire import (
     as_list,
     as_text,
     clean_text,
+    extra_under,
     plain,
 )
 from toolwright.providers.wiretools import WireTools
@@ -191,7 +192,7 @@ class StreamDecoder:
             extra["status"] = self._status
         if self._reason not in ("", "max_output_tokens"):
             extra["reason"] = self._reason
-        return {WIRE: extra} if extra else NOTHING
+        return extra_under(WIRE, extra)
 
     def _ordered(self) -> list[Item]:
         return [self._items[index] for index in sorted(self._items)]
