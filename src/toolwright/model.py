@@ -54,7 +54,24 @@ class Finish:
     extra: Mapping[str, object] = NOTHING
 
 
-Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | Finish
+@record
+class Retry:
+    """The request failed before anything was said; the model sends it again.
+
+    Args:
+        attempt: Which repetition this is, from 1.
+        wait: Seconds until it is sent.
+        error: What happened.
+        status: HTTP status, if there was an answer.
+    """
+
+    attempt: int
+    wait: float
+    error: str
+    status: int | None = None
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | Retry | Finish
 
 
 class ToolDefinition(Protocol):
@@ -131,7 +148,8 @@ class Model(Protocol):
     """Anything that answers a transcript.
 
     `stream` yields deltas and ends with `Finish`; a model that has the reply whole yields the
-    one `AssistantMessage` instead. It raises `ModelError` if there is no reply to be had.
+    one `AssistantMessage` instead. `Retry` may come before either. It raises `ModelError` if there
+    is no reply to be had.
     """
 
     @property

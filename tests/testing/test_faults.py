@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel
 
+import toolwright
 from tests.contract import check_events, check_run, check_transcript
 from tests.waiting import until
 from toolwright import (
@@ -241,7 +247,7 @@ def test_what_holds_holds_when_a_place_hangs_and_the_run_is_ended(point: str, re
 @pytest.mark.parametrize("point", [p.name for p in POINTS if p.name != "stop"])
 def test_what_holds_holds_when_the_task_at_a_place_is_cancelled(point: str) -> None:
     world = World()
-    plan, _ = go(lambda: play(world, Fault(point, "kill")))
+    plan, _ = go(lambda: play(world, Fault(point, "cancel")))
     assert plan.hits[point] >= 1
     world.check()
 
@@ -279,6 +285,47 @@ def test_a_place_that_is_interrupted_ends_the_program_after_every_call_has_its_r
     with pytest.raises(SystemExit):
         asyncio.run(_raising(main))
     world.check()
+
+
+KILLED = """
+import json, sys
+from toolwright import Run, ToolCall, Toolset, tool
+from toolwright.testing.faults import Fault, Faults
+
+def told(event):
+    print(json.dumps([event.type, getattr(event, "call_id", "")]), flush=True)
+
+@tool(approval=True)
+def write(text: str) -> str:
+    "Write."
+    print(json.dumps(["body", text]), flush=True)
+    return "written"
+
+with Faults(Fault(sys.argv[1], "kill", 2)):
+    calls = [ToolCall(f"c{n}", "write", {"text": f"c{n}"}) for n in range(3)]
+    tools = Toolset([write], parallel=False)
+    tools.run_sync(calls, Run(listeners=(told,), approver=lambda ticket: True))
+"""
+
+
+@pytest.mark.parametrize(("point", "ran"), [("approve", 1), ("thread", 1), ("render", 2)])
+def test_a_process_that_is_killed_has_told_of_each_call_before_it_ran(
+    tmp_path: Path, point: str, ran: int
+) -> None:
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED, "utf-8")
+    env = {"PYTHONPATH": str(Path(toolwright.__file__).parents[1])}
+    command = [sys.executable, str(script), point]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    told = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+    bodies = [at for at, (what, _) in enumerate(told) if what == "body"]
+    assert len(bodies) == ran
+    for at in bodies:
+        assert ("tool_call", told[at][1]) in told[:at]
+        assert ("approval_decided", told[at][1]) in told[:at]
+    assert ("tool_result", "c0") in told and ("tool_result", "c1") not in told
+    assert ("tool_call", "c2") not in told
 
 
 async def _raising(make: Callable[[], Any]) -> None:

@@ -185,13 +185,23 @@ def _dump_call(call: ToolCall) -> Json:
     fields: Json = {**_changed(call), "id": call.id, "name": call.name}
     if not isinstance(call.arguments, str):
         try:
-            text = normalise(call.arguments)
+            text = _arguments(call)
             fields["arguments"] = json.loads(text, parse_constant=_no_number)
-        except (CallError, ValueError) as error:
+        except (CallError, ValueError, TypeError) as error:
             raise SetupError(f"the call {call.id!r} of {call.name!r}: {error}") from None
     if call.extra:
         fields["extra"] = _plain(call.extra)
     return fields
+
+
+def _arguments(call: ToolCall) -> str:
+    try:
+        return normalise(call.arguments)
+    except CallError:
+        if not isinstance(call.arguments, Mapping):
+            raise
+        # Half a surrogate pair, which only an escape can carry: the call failed, the run goes on.
+        return json.dumps(dict(call.arguments), allow_nan=False)
 
 
 def _dump_result(message: ToolMessage) -> Json:

@@ -1,7 +1,7 @@
 """Faults at named places of the pipeline: what holds must hold whatever fails, and where.
 
 A test opens `Faults`, makes its tools inside, and runs them. At the place and the hit that a fault
-names, it raises, hangs, is cancelled, or comes later than others. Nothing of this is in the library
+names, it raises, hangs, is cancelled, comes later than others, or the process dies. Nothing of this is in the library
 itself: the functions of the table are wrapped while the block is open, and only then.
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias
@@ -30,7 +32,7 @@ from toolwright.call.toolset import Toolset
 from toolwright.context import Run
 from toolwright.record import record
 
-Action: TypeAlias = Literal["raise", "hang", "kill", "reorder"]
+Action: TypeAlias = Literal["raise", "hang", "cancel", "reorder", "kill"]
 LATER = 5
 """Turns of the event loop by which a reordered place comes later."""
 
@@ -94,8 +96,8 @@ class Fault:
 
     Args:
         point: Name of the place.
-        action: ``raise`` an exception; ``hang`` until cancelled; ``kill``: cancel the task that is
-            there; ``reorder``: let others go first.
+        action: ``raise`` an exception; ``hang`` until cancelled; ``cancel`` the task that is
+            there; ``reorder``: let others go first; ``kill`` the process, with no last words.
         hit: At which visit of the place, counted from 1; 0 for each.
         error: What is raised.
     """
@@ -198,14 +200,16 @@ def _strike(fault: Fault, args: Iterable[object]) -> None:
     if fault.action == "raise":
         _drop(args)
         raise fault.error(f"a fault at {fault.point!r}")
-    if fault.action == "kill" and (task := asyncio.current_task()) is not None:
+    if fault.action == "kill":
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+    if fault.action == "cancel" and (task := asyncio.current_task()) is not None:
         task.cancel()
 
 
 async def _delay(fault: Fault) -> None:
     if fault.action == "hang":
         await asyncio.get_running_loop().create_future()
-    elif fault.action == "kill":
+    elif fault.action == "cancel":
         await asyncio.sleep(0)
     elif fault.action == "reorder":
         for _ in range(LATER):
