@@ -40,6 +40,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "fields",
         "modern",
         "canonical",
+        "closed",
         "schema",
         "output",
         "unionless",
@@ -62,6 +63,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "tool",
         "decorator",
         "base",
+        "answer",
     ),
     "call": (
         "step",
@@ -100,9 +102,13 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "bind",
         "transcript",
         "correction",
+        "output",
         "saved",
         "decided",
         "loop",
+        "result",
+        "resume",
+        "nested",
         "agent",
     ),
     "providers": (
@@ -112,11 +118,13 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "media",
         "ownership",
         "claude",
+        "held",
         "layout",
         "wiretools",
         "turns",
         "growing",
         "http",
+        "retry",
         "chat_profile",
         "chat_calls",
         "chat_stream",
@@ -165,6 +173,8 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "offline.answer",
         "offline.model",
         "offline",
+        "discover",
+        "auto",
         "connect",
     ),
     "mcp": ("config", "pins", "client", "server"),
@@ -198,6 +208,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "agents_verdicts",
         "agents_guardrails",
         "agents_tools",
+        "agents_agent",
         "agents_run",
         "agents_hosted",
         "openai_agents",
@@ -219,7 +230,9 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "approve",
         "state",
         "launch",
+        "check",
         "*",
+        "doctor",
         "main",
     ),
 }
@@ -229,7 +242,12 @@ SIBLINGS = ("providers", "mcp", "engines", "sessions", "observe", "testing")
 # The map and the way in come after everything; nothing of the library imports them.
 LAST = (PACKAGE, f"{PACKAGE}.__main__")
 # The only files that may load a module of the library late.
-LATE = (f"{PACKAGE}.providers.connect", f"{PACKAGE}.cli.main")
+LATE = (
+    PACKAGE,
+    f"{PACKAGE}.define.compile",
+    f"{PACKAGE}.providers.connect",
+    f"{PACKAGE}.cli.main",
+)
 
 Edges = dict[str, set[str]]
 

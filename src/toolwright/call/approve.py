@@ -53,12 +53,15 @@ class Approval:
         """`inner`, for calls that may run."""
 
         async def asking(prepared: Prepared, context: ToolContext[Any]) -> object:
-            prepared, text = await self._settled(prepared, context)
-            if text is None:
+            prepared, question = await self._settled(prepared, context)
+            if question is None:
                 return await inner(prepared, context)
-            self._approved[context] = text
+            self._approved[context] = text = question.text
             try:
                 return await inner(from_shown(prepared, json.loads(text)), context)
+            except Suspend as wait:  # something within the call must be decided, not the call again
+                wait.decision = question.standing()
+                raise
             finally:
                 del self._approved[context]
 
@@ -77,8 +80,8 @@ class Approval:
 
     async def _settled(
         self, prepared: Prepared, context: ToolContext[Any]
-    ) -> tuple[Prepared, str | None]:
-        """The call as it may run, and the text of its arguments if somebody had to approve them.
+    ) -> tuple[Prepared, _Question | None]:
+        """The call as it may run, and what somebody said yes to if they had to.
 
         Raises:
             Denied, Suspend: it may not, or not yet.
@@ -90,20 +93,20 @@ class Approval:
                 return prepared, None
             question = _Question(prepared, reason, origin)
             if question.digest == agreed:
-                return prepared, question.text
+                return prepared, question
             ticket, decision = await _decision(question, context.run)
             if decision.verdict == "deny":
                 text = decision.reason or "no reason was given"
                 raise Denied(f"The call of {prepared.tool.name!r} was not approved: {text}")
             if decision.verdict == "approve" and (ticket is None or question.is_of(ticket)):
-                return prepared, question.text
+                return prepared, question
             edited = _edited(prepared, ticket, decision)
             if edited is None:
                 continue  # that was not what it was approved for: it is asked about anew
             if context.run.listeners:
                 changes = ("arguments edited by a person",)
                 context.run.emit(Coerced(*context.run.next(), prepared.call.id, changes))
-            agreed, origin = _Question(edited, reason).digest, origin or question.digest
+            agreed, origin = _Question(edited).digest, origin or question.digest
             guards = self._guards
             prepared = await settle(edited, context, guards, guards) if guards else edited
 
@@ -117,7 +120,7 @@ class _Question:
         origin: The digest of the call as the model made it, if it was edited since.
     """
 
-    def __init__(self, prepared: Prepared, reason: str, origin: str = "") -> None:
+    def __init__(self, prepared: Prepared, reason: str = "", origin: str = "") -> None:
         shown = as_json(prepared)
         self.prepared = prepared
         self.reason = reason
@@ -131,6 +134,12 @@ class _Question:
         shown: dict[str, object] = json.loads(self.text)
         mask = self.prepared.tool.arguments.mask
         return shown if mask is None else dict(mask.apply(shown))
+
+    def standing(self) -> Decision:
+        """The decision by which exactly this may run, for the call as the model made it."""
+        if not self.origin:
+            return Decision("", self.digest, "approve")
+        return Decision("", self.origin, "edit", arguments=json.loads(self.text))
 
     def ticket(self) -> Ticket:
         """A ticket for it, with values of its own; secrets are masked."""
@@ -172,7 +181,8 @@ async def _decision(question: _Question, run: Run[Any]) -> tuple[Ticket | None, 
     """Take the decision that was given with the run, or ask for one.
 
     Returns:
-        The saved ticket that was decided on, if it was not asked just now; and the decision.
+        The saved ticket that was decided on, unless it was asked just now, or the call goes on
+        after what it waited for within; and the decision.
 
     Raises:
         Suspend: nobody is there to ask, and the run can wait.
@@ -180,7 +190,7 @@ async def _decision(question: _Question, run: Run[Any]) -> tuple[Ticket | None, 
     """
     name, call = question.prepared.tool.name, question.prepared.call
     known = run.decisions.pop((call.id, question.digest), None)
-    if known is not None and _names(known[0], question.prepared.tool):
+    if known is not None and (known[0] is None or _names(known[0], question.prepared.tool)):
         _tell(run, call.id, known[1])
         return known
     ticket = question.ticket()
@@ -298,8 +308,8 @@ _spent: dict[str, float] = {}
 
 def accepted(
     tickets: Iterable[Ticket], decisions: Iterable[Decision]
-) -> dict[tuple[str, str], tuple[Ticket, Decision]]:
-    """The decisions that count, by call and digest: each for one ticket that waits.
+) -> dict[str, tuple[Ticket, Decision]]:
+    """The decisions that count, by ticket: each for one that waits.
 
     Raises:
         SetupError: for one that is for no such ticket; nothing is guessed, and none is used up.
@@ -307,7 +317,7 @@ def accepted(
     for old in [key for key, expires in _spent.items() if expires < time()]:
         del _spent[old]
     waiting = {ticket.id: ticket for ticket in tickets}
-    good: dict[tuple[str, str], tuple[Ticket, Decision]] = {}
+    good: dict[str, tuple[Ticket, Decision]] = {}
     used: dict[str, float] = {}
     for decision in decisions:
         ticket = waiting.pop(decision.ticket, None)
@@ -318,6 +328,17 @@ def accepted(
         if ticket.id in _spent:
             raise SetupError(f"the ticket for {ticket.tool!r} has been used already")
         used[ticket.id] = ticket.expires
-        good[ticket.call_id, ticket.origin or ticket.digest] = ticket, decision
+        good[ticket.id] = ticket, decision
     _spent.update(used)
     return good
+
+
+def by_call(
+    tickets: Iterable[Ticket], decisions: Mapping[str, tuple[Ticket, Decision]]
+) -> dict[tuple[str, str], tuple[Ticket | None, Decision]]:
+    """What `accepted` gave, by call and digest, for the calls of these tickets."""
+    return {
+        (ticket.call_id, ticket.origin or ticket.digest): decisions[ticket.id]
+        for ticket in tickets
+        if ticket.id in decisions
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -91,6 +90,8 @@ def checked(name: str, options: Mapping[str, object]) -> dict[str, Any]:
             given[plural] = tuple(several)
     for option, value in given.items():
         if option not in CHECKS:
+            import difflib  # late: for mistakes alone
+
             near = difflib.get_close_matches(option, CHECKS, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise DefinitionError(f"{name}: there is no option {option!r}{hint}")

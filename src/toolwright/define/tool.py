@@ -155,15 +155,17 @@ class Invoker(Protocol):
     ) -> list[object]: ...
 
 
-_invoker: list[Invoker] = []
+_invoker: list[Callable[[], Invoker]] = []
 
 
-def lend(invoker: Invoker) -> None:
-    """Give tools their `invoke`: the one thing lent backwards in the order of chapters."""
-    _invoker[:] = [invoker]
+def lend(give: Callable[[], Invoker]) -> None:
+    """Give tools their `invoke`: what is lent backwards in the order of chapters."""
+    _invoker[:] = [give]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True, weakref_slot=True)
+@dataclasses.dataclass(
+    frozen=True, slots=True, eq=False, repr=False, kw_only=True, weakref_slot=True
+)
 class Tool(Generic[P, R]):
     """A function that models can call. Still callable as the plain function.
 
@@ -378,7 +380,7 @@ def compile_tool(
 def _lent() -> Invoker:
     if not _invoker:
         raise SetupError("import toolwright before running tools")
-    return _invoker[0]
+    return _invoker[0]()
 
 
 def _properties(schema: Mapping[str, object]) -> Sequence[str]:
