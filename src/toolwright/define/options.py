@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -26,8 +25,7 @@ def _is_handler(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    real = isinstance(value, int | float) and not isinstance(value, bool)
-    return real and not math.isnan(value) and value > 0  # type: ignore[arg-type, operator]
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
 _FLAG: Check = (_is_flag, "True or False")
@@ -37,7 +35,7 @@ _MAPPING: Check = (lambda value: isinstance(value, Mapping), "a dict")
 CHECKS: Mapping[str, Check] = {
     "effects": (lambda value: isinstance(value, Effects), "Effects(...)"),
     "timeout": (
-        lambda value: value is None or _is_number(value),
+        lambda value: value is None or (_is_number(value) and value > 0),
         "a number of seconds above 0, or None for no limit",
     ),
     "inline": _FLAG,
@@ -56,7 +54,7 @@ CHECKS: Mapping[str, Check] = {
     "handle_crash": _HANDLER,
     "max_output": (
         lambda value: value is None or (isinstance(value, int) and _is_number(value)),
-        "a number of characters above 0, or None for no limit",
+        "a number of characters, or None for no limit",
     ),
     "approval": _RULE,
     "enabled": _RULE,
