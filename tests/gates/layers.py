@@ -59,6 +59,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "definition",
         "importing",
         "compile",
+        "options",
         "tool",
         "decorator",
         "base",
