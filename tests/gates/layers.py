@@ -109,6 +109,8 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "chat_calls",
         "chat_stream",
         "chat_encode",
+        "text_forms",
+        "text_calls",
         "openai_chat",
         "chat_body",
         "openai_client",
