@@ -91,7 +91,17 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "offer",
         "direct",
     ),
-    "agent": ("assemble", "partial", "bind", "transcript", "correction", "saved", "loop", "agent"),
+    "agent": (
+        "assemble",
+        "partial",
+        "bind",
+        "transcript",
+        "transcript_media",
+        "correction",
+        "saved",
+        "loop",
+        "agent",
+    ),
     "providers": (
         "wire",
         "sse",

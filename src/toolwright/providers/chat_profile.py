@@ -63,6 +63,7 @@ class Preset:
 
 
 _REASONER = ChatProfile(reasoning="always")
+_DEEPSEEK = ChatProfile(media=False, reasoning="always")
 _QWEN = Preset("https://dashscope.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",))
 _MOONSHOT = Preset("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",))
 _GLM = Preset("https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZAI_API_KEY"))
@@ -77,7 +78,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "sglang": Preset("http://127.0.0.1:30000/v1"),
         "litellm": Preset("http://127.0.0.1:4000/v1", profile=ChatProfile(tools_with_calls=True)),
         # services
-        "deepseek": Preset("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), _REASONER),
+        "deepseek": Preset("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), _DEEPSEEK),
         "qwen": _QWEN,
         "dashscope": _QWEN,
         "moonshot": _MOONSHOT,

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Unpack
 
 from toolwright.errors import MissingExtraError, SetupError
 from toolwright.messages import AssistantMessage
@@ -15,7 +15,7 @@ from toolwright.model import CallDelta, Delta, ModelRequest, ToolDefinition
 from toolwright.providers import openai_chat
 from toolwright.providers.chat_body import BodyCache
 from toolwright.providers.chat_profile import COMPATIBLE, OPENAI, ChatProfile
-from toolwright.providers.http import PerLoop, check_options
+from toolwright.providers.http import CommonOptions, PerLoop, check_options, media_of
 from toolwright.providers.retry import Reply
 from toolwright.providers.text_calls import TextCalls, find_calls
 
@@ -38,13 +38,10 @@ _PATH = "/chat/completions"
 _OWN_HOSTS = ("api.openai.com", ".openai.azure.com", ".api.openai.com")
 
 
-class ChatOptions(TypedDict, total=False):
-    """How `OpenAIChat` deals with its server.
+class ChatOptions(CommonOptions, total=False):
+    """How `OpenAIChat` deals with its server, beside `CommonOptions`.
 
     Attributes:
-        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: the
-            SDK's ten minutes.
-        max_retries: How often a failed request is sent again; 2 if nothing is said.
         profile: What the server takes; nothing: what OpenAI takes if it is OpenAI's, else what
             most imitators take.
         text_calls: ``auto``: calls that stand in the reply's text are calls too, for servers that
@@ -52,8 +49,6 @@ class ChatOptions(TypedDict, total=False):
             nothing is said.
     """
 
-    timeout: float | None
-    max_retries: int
     profile: ChatProfile | None
     text_calls: Literal["auto", "never"]
 
@@ -100,7 +95,7 @@ class OpenAIChat:
         own = any(host == end or host.endswith(end) for end in _OWN_HOSTS)
         self.profile = options.get("profile") or (OPENAI if own else COMPATIBLE)
         self._text_calls = _checked_choice(options.get("text_calls", "never"))
-        self._bodies = BodyCache(model, self.profile, stream)
+        self._bodies = BodyCache(model, self.profile, stream, media_of(options))
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self.name!r})"

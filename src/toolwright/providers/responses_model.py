@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from toolwright.errors import MissingExtraError
 from toolwright.messages import AssistantMessage
 from toolwright.model import Delta, ModelRequest
 from toolwright.providers import openai_responses
-from toolwright.providers.http import PerLoop, check_options
+from toolwright.providers.http import CommonOptions, PerLoop, check_options, media_of
 from toolwright.providers.responses_body import BodyCache
 from toolwright.providers.retry import Reply
 from toolwright.providers.wiretools import WireTools
@@ -34,17 +34,8 @@ from toolwright.providers.openai_client import (
 _PATH = "/responses"
 
 
-class ResponsesOptions(TypedDict, total=False):
-    """How `OpenAIResponses` deals with its server.
-
-    Attributes:
-        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: the
-            SDK's ten minutes.
-        max_retries: How often a failed request is sent again; 2 if nothing is said.
-    """
-
-    timeout: float | None
-    max_retries: int
+class ResponsesOptions(CommonOptions, total=False):
+    """How `OpenAIResponses` deals with its server: see `CommonOptions`."""
 
 
 class OpenAIResponses:
@@ -87,7 +78,7 @@ class OpenAIResponses:
             new, checked_client("OpenAIResponses", client)
         )
         self._retries = retries(model, client, options.get("max_retries"))
-        self._bodies = BodyCache(model, stream)
+        self._bodies = BodyCache(model, stream, media_of(options))
 
     def __repr__(self) -> str:
         return f"OpenAIResponses({self.name!r})"
