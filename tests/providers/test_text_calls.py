@@ -18,7 +18,6 @@ from toolwright.messages import AssistantMessage, ToolCall, ToolMessage
 from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolwright.providers.openai_model import OpenAIChat
 from toolwright.providers.text_calls import TextCalls, find_calls
-from toolwright.providers.text_forms import FORMS
 
 
 @tool
@@ -165,11 +164,6 @@ def test_every_form_is_understood(form: str) -> None:
     assert len({call.id for call in reply.tool_calls}) == len(calls)
 
 
-def test_every_form_of_the_table_is_among_those_tried() -> None:
-    tried = "".join(text for text, _ in WRITTEN.values()).replace("\uff5c", "|")
-    assert [form.open for form in FORMS if form.open.replace("\uff5c", "|") not in tried] == []
-
-
 @pytest.mark.parametrize("text", ABOUT)
 def test_text_about_calls_stays_text(text: str) -> None:
     reply = fed(TextDelta(text), Finish("stop"))
@@ -227,38 +221,6 @@ def test_what_ends_a_form_may_stand_in_an_argument() -> None:
             assert calls_of(fed(TextDelta(text), Finish("stop"))) == [
                 ("get_weather", {"city": inside})
             ]
-
-
-def test_values_written_as_text_mean_what_the_schema_says() -> None:
-    @tool
-    def f(
-        name: str,
-        count: int,
-        ratio: float | None,
-        on: bool,
-        tags: list[str],
-        maybe: str | None = None,
-    ) -> None:
-        """Take all kinds."""
-
-    said = {
-        "name": "12",
-        "count": "12",
-        "ratio": "null",
-        "on": "true",
-        "tags": '["a"]',
-        "maybe": "7",
-    }
-    body = "".join(f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in said.items())
-    reply = find_calls(AssistantMessage(f"<function=f>\n{body}</function>"), [f])
-    assert json.loads(str(reply.tool_calls[0].arguments)) == {
-        "name": "12",
-        "count": 12,
-        "ratio": None,
-        "on": True,
-        "tags": ["a"],
-        "maybe": "7",
-    }
 
 
 def test_a_call_in_a_reply_that_was_cut_off_never_runs() -> None:
