@@ -21,12 +21,13 @@ class _Messages:
 
     __slots__ = ("_encoder", "_json")
 
-    late = False
-    """Results are sent where they stand."""
-
     def __init__(self, names: dict[str, str], profile: ChatProfile, model: str) -> None:
         self._json = bytearray()
         self._encoder = ChatEncoder(names, profile, model)
+
+    @property
+    def late(self) -> bool:
+        return self._encoder.late
 
     @property
     def size(self) -> int:

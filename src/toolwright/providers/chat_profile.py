@@ -26,6 +26,7 @@ class ChatProfile:
         stream_usage: Whether ``stream_options`` may ask for the usage of a stream.
         reasoning: Whether reasoning goes back with the calls it led to: ``kept`` if it came
             from this model, ``always`` even if empty, ``never``.
+        bridge: Whether the model must say something between results and a person (Mistral).
         tools_with_calls: Whether ``tools`` must be there, though empty, once there were calls.
     """
 
@@ -37,6 +38,7 @@ class ChatProfile:
     short_ids: bool = False
     stream_usage: bool = True
     reasoning: Literal["kept", "always", "never"] = "kept"
+    bridge: bool = False
     tools_with_calls: bool = False
 
 
@@ -101,6 +103,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 target="mistral",
                 result_name=True,
                 short_ids=True,
+                bridge=True,
                 stream_usage=False,
                 reasoning="never",
             ),
