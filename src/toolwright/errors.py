@@ -326,9 +326,8 @@ class InvalidArguments(CallError):
         errors: Sequence[FieldError] = (),
         details: Mapping[str, object] = NOTHING,
     ) -> None:
+        super().__init__(text, {**(details or {}), "errors": tuple(errors)})
         self.errors = tuple(errors)
-        more = {} if details is NOTHING else details  # which takes long to unpack
-        super().__init__(text, {**more, "errors": self.errors})
 
 
 class Disabled(CallError):
