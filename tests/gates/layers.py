@@ -154,7 +154,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "offline",
         "connect",
     ),
-    "mcp": ("config", "pins", "client", "server"),
+    "mcp": ("content", "config", "pins", "client", "server"),
     "engines": ("*",),
     "sessions": ("*",),
     "observe": ("*",),
