@@ -22,6 +22,7 @@ COMMANDS = {
     "tools": ("toolwright.cli.tools", "List the tools that a target brings."),
     "schema": ("toolwright.cli.schema", "Show tools as a provider is told of them, as JSON."),
     "call": ("toolwright.cli.call", "Call one tool as a model would, without a model."),
+    "serve": ("toolwright.cli.serve", "Serve tools over the Model Context Protocol (MCP)."),
 }
 """Where each command is, and what it is for."""
 
