@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from toolwright import Audio, File, Image, Text, Tool, ToolContext, ToolError, UserMessage, tool
 from toolwright.mcp.server import Client, Elicited, ToolServer, prompt, resource
@@ -93,6 +93,37 @@ async def test_tool_with_logging(client: Client) -> str:
     await asyncio.sleep(0.05)
     await client.log("info", "Tool execution completed")
     return "Logged."
+
+
+@tool
+async def test_logging_tool(client: Client) -> str:
+    """Write to the client's log, if it wants that."""
+    await client.log("info", {"message": "Nobody reads this unless they asked for it."})
+    return "Logged."
+
+
+@tool
+async def test_trigger_tool_change() -> str:
+    """Tell every client that the tools have changed."""
+    await server.update(server.tools)
+    return "The tools have changed."
+
+
+@tool
+async def test_trigger_prompt_change() -> str:
+    """Tell every client that the prompts have changed."""
+    await server.update(prompts=PROMPTS)
+    return "The prompts have changed."
+
+
+@tool
+def test_header(region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})]) -> str:
+    """Take an argument that a proxy may route by.
+
+    Args:
+        region: Where to.
+    """
+    return f"In {region}."
 
 
 # — asking the client —
@@ -183,6 +214,13 @@ async def test_elicitation_sep1330_enums(client: Client) -> str:
 
 def _told(found: Elicited[Any]) -> str:
     return f"Elicitation completed: action={found.action}, content={json.dumps(found.content)}"
+
+
+@tool
+async def test_streaming_elicitation(client: Client) -> str:
+    """Ask, without a request of its own on the stream."""
+    await client.log("info", "About to ask.")
+    return _told(await client.elicit("Check these.", DEFAULTS))
 
 
 # — asking over several rounds —
@@ -388,18 +426,18 @@ async def test_input_required_result_prompt(client: Client) -> str:
     return f"Use this context: {found.content.context if found.content else 'none'}"
 
 
-_MINE = list(globals().values())
+PROMPTS = [
+    test_simple_prompt,
+    test_prompt_with_arguments,
+    test_prompt_with_embedded_resource,
+    test_prompt_with_image,
+    test_input_required_result_prompt,
+]
 
 server = ToolServer(
-    [each for each in _MINE if isinstance(each, Tool)],
+    [each for each in list(globals().values()) if isinstance(each, Tool)],
     name="toolwright-conformance",
     version="1.0",
-    prompts=[
-        test_simple_prompt,
-        test_prompt_with_arguments,
-        test_prompt_with_embedded_resource,
-        test_prompt_with_image,
-        test_input_required_result_prompt,
-    ],
+    prompts=PROMPTS,
     resources=[static_text, static_binary, watched_resource, template_data],
 )

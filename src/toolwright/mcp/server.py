@@ -135,7 +135,7 @@ class ToolServer:
             version=version,
             title=title,
             instructions=instructions,
-            cache_hints=dict.fromkeys(CACHEABLE_METHODS, hint) if ttl else None,
+            cache_hints=cast("Any", dict.fromkeys(CACHEABLE_METHODS, hint)) if ttl else None,
             lifespan=self._lifespan,
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list_tools,
