@@ -53,8 +53,8 @@ async def answer(
     if run.approver is None:
         run.approver = _Approver(exchange)
     progress = None
-    request = exchange.request
-    if request is not None and request.meta and "progress_token" in request.meta:
+    tool = tools.find(call.name).tool
+    if tool.injected or "generator" in tool.body:  # no other body can say how far it is
         progress = _Progress(exchange)
         run.listeners = (*run.listeners, progress)
     batch = tools.batch([call], run)
@@ -69,7 +69,7 @@ async def answer(
         if progress is not None:
             await progress.end()
     [message] = batch.results
-    _check_capability(request, message)
+    _check_capability(exchange.request, message)
     return message
 
 

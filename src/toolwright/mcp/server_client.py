@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, Final, Generic, Literal, TypeVar, overload
 
 import mcp_types as types
@@ -72,13 +72,13 @@ class Client:
 
     Every question has a key, which a client of the revision 2026-07-28 is asked under; several
     questions asked at once (``asyncio.gather``) reach it in one message. Questions that are the
-    same in each call should have keys of their own. Waiting for an answer counts as running time:
-    give a tool that asks people a `timeout` that suits people.
+    same in each call should have keys of their own. While an answer is waited for, the tool's clock
+    stands still.
     """
 
-    def __init__(self, exchange: Exchange, level: object = None) -> None:
+    def __init__(self, exchange: Exchange, context: ToolContext[Any] | None = None) -> None:
         self._exchange = exchange
-        self._level = level
+        self._context = context
 
     @classmethod
     def from_tool_context(cls, context: ToolContext[Any]) -> Client:
@@ -96,7 +96,7 @@ class Client:
                 f"{context.tool_name!r} needs to ask the program that calls it, and works only "
                 "when it is called over the Model Context Protocol."
             )
-        return cls(exchange, context.run.notes.get(LEVEL_OF))
+        return cls(exchange, context)
 
     def can(self, feature: Feature) -> bool:
         """Whether the client has declared that it can do this."""
@@ -221,7 +221,8 @@ class Client:
         assert request is not None
         if is_modern(request):
             return level in allowed_log_levels(request.protocol_version, dict(request.meta or {}))
-        least = self._level(request) if callable(self._level) else "debug"
+        level_of = self._context.run.notes.get(LEVEL_OF) if self._context else None
+        least = level_of(request) if callable(level_of) else "debug"
         return LEVELS.index(level) >= LEVELS.index(least)
 
     def _require(self, feature: Feature) -> None:
@@ -233,8 +234,10 @@ class Client:
             )
 
     async def _ask(self, key: str, question: types.InputRequest, kind: type[_Answer]) -> _Answer:
+        clock = self._context.off_the_clock() if self._context else nullcontext()
         try:
-            return await self._exchange.ask(key, question, kind)
+            with clock:
+                return await self._exchange.ask(key, question, kind)
         except (MCPError, ValidationError) as error:
             raise ToolError(f"The client did not answer {question.method}: {error}") from error
 
