@@ -163,7 +163,7 @@ def _until_stopped(serve: Callable[[], Awaitable[None]]) -> None:
         try:
             await task
         except asyncio.CancelledError:
-            sys.stderr.flush()
-            os._exit(0)  # a thread still waits for the next line of stdin
+            if not task.cancelled():
+                raise
 
     asyncio.run(run())
