@@ -7,13 +7,10 @@ from typing import Annotated, Any, Literal
 
 import mcp_types as types
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from mcp.client.client import Client as Peer
 from mcp.shared.exceptions import MCPError
 
 from tests.mcp.serving import both_eras, deprecations, talk
-from tests.waiting import until
 from toolwright import (
     AssistantMessage,
     File,
@@ -26,7 +23,6 @@ from toolwright import (
 )
 from toolwright.errors import DefinitionError
 from toolwright.mcp.server import Client, NotFound, ToolServer, prompt, resource
-from toolwright.mcp.server_offer import page
 
 pytestmark = deprecations
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -247,33 +243,6 @@ def test_prompts_and_resources_have_injected_values_and_a_client(era: str) -> No
     talk(made, test, era)
 
 
-def test_clients_that_watch_a_resource_are_told_and_others_are_not() -> None:
-    made = server()
-    heard: list[str] = []
-
-    async def hear(message: Any) -> None:
-        heard.append(str(getattr(message, "params", None) and message.params.uri))
-
-    async def legacy(peer: Peer) -> None:
-        await peer.subscribe_resource("app://static")
-        await peer.subscribe_resource("app://binary")
-        await peer.unsubscribe_resource("app://binary")
-        await made.resource_updated("app://binary")
-        await made.resource_updated("app://static")
-        await until(lambda: heard)
-
-    async def modern(peer: Peer) -> str:
-        async with peer.listen(resource_subscriptions=["app://static"]) as subscription:
-            await made.resource_updated("app://binary")
-            await made.resource_updated("app://static")
-            event: Any = await anext(aiter(subscription))
-            return str(event.uri)
-
-    talk(made, legacy, "legacy", message_handler=hear)
-    assert heard == ["app://static"]
-    assert talk(made, modern) == "app://static"
-
-
 def test_parts_are_still_the_functions_they_were() -> None:
     assert review("x") == "kind 2: x" and static() == "# 甲"
     assert repr(note) == "Resource(note)"
@@ -296,24 +265,3 @@ def test_a_template_and_its_function_must_agree() -> None:
 
     with pytest.raises(DefinitionError, match="no argument 'cod'"):
         review.complete("cod")
-
-
-@given(st.integers(0, 12), st.integers(1, 5))
-def test_pages_hold_every_item_once_in_order(count: int, size: int) -> None:
-    items = [types.Tool(name=f"t{n}", input_schema={}) for n in range(count)]
-    found: list[str] = []
-    cursor: str | None = None
-    while True:
-        shown, cursor = page(items, types.PaginatedRequestParams(cursor=cursor), size)
-        assert len(shown) <= size
-        found += [each.name for each in shown]
-        if cursor is None:
-            break
-    assert found == [each.name for each in items]
-
-
-@given(st.text())
-def test_no_made_up_cursor_is_taken(cursor: str) -> None:
-    items = [types.Tool(name=f"t{n}", input_schema={}) for n in range(5)]
-    with pytest.raises(MCPError):
-        page(items, types.PaginatedRequestParams(cursor=cursor), 2)
