@@ -21,6 +21,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "approval",
         "errors",
         "content",
+        "inline",
         "messages",
         "effects",
         "model",
@@ -34,11 +35,13 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "signature",
         "subschemas",
         "secret",
+        "maker",
         "phrase",
         "explain",
         "fields",
         "modern",
         "canonical",
+        "closed",
         "schema",
         "output",
         "unionless",
@@ -60,6 +63,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "tool",
         "decorator",
         "base",
+        "answer",
     ),
     "call": (
         "step",
@@ -79,6 +83,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "lock",
         "cache",
         "retry",
+        "whole",
         "invoke",
         "render",
         "failure",
@@ -91,7 +96,21 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "offer",
         "direct",
     ),
-    "agent": ("assemble", "partial", "bind", "transcript", "correction", "saved", "loop", "agent"),
+    "agent": (
+        "assemble",
+        "partial",
+        "bind",
+        "transcript",
+        "correction",
+        "output",
+        "saved",
+        "decided",
+        "loop",
+        "result",
+        "resume",
+        "nested",
+        "agent",
+    ),
     "providers": (
         "wire",
         "sse",
@@ -99,11 +118,13 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "media",
         "ownership",
         "claude",
+        "held",
         "layout",
         "wiretools",
         "turns",
         "growing",
         "http",
+        "retry",
         "chat_profile",
         "chat_calls",
         "chat_stream",
@@ -152,6 +173,8 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "offline.answer",
         "offline.model",
         "offline",
+        "discover",
+        "auto",
         "connect",
     ),
     "mcp": (
@@ -172,7 +195,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "engines": ("*",),
     "sessions": ("*",),
     "observe": ("*",),
-    "testing": ("scripted", "replay", "plugin"),
+    "testing": ("faults", "scripted", "replay", "plugin"),
     "builtin": (
         "beneath",
         "window",
@@ -199,6 +222,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "agents_verdicts",
         "agents_guardrails",
         "agents_tools",
+        "agents_agent",
         "agents_run",
         "agents_hosted",
         "openai_agents",
@@ -220,7 +244,9 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "approve",
         "state",
         "launch",
+        "check",
         "*",
+        "doctor",
         "main",
     ),
 }
@@ -230,7 +256,12 @@ SIBLINGS = ("providers", "mcp", "engines", "sessions", "observe", "testing")
 # The map and the way in come after everything; nothing of the library imports them.
 LAST = (PACKAGE, f"{PACKAGE}.__main__")
 # The only files that may load a module of the library late.
-LATE = (f"{PACKAGE}.providers.connect", f"{PACKAGE}.cli.main")
+LATE = (
+    PACKAGE,
+    f"{PACKAGE}.define.compile",
+    f"{PACKAGE}.providers.connect",
+    f"{PACKAGE}.cli.main",
+)
 
 Edges = dict[str, set[str]]
 

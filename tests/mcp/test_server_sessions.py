@@ -9,10 +9,12 @@ import pytest
 from mcp.client.client import Client as Peer
 from pydantic import BaseModel
 
-from tests.mcp.serving import talk
+from tests.mcp.serving import deprecations, talk
 from tests.waiting import until
 from toolwright import Toolset, tool
 from toolwright.mcp.server import ToolServer, resource
+
+pytestmark = deprecations
 
 
 @tool
