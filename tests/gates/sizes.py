@@ -23,7 +23,9 @@ FRONT_DOORS: dict[str, str] = {
     "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
     "toolwright.cli.resume:command": "the options of a command",
     "toolwright.cli.run:command": "the options of a command",
+    "toolwright.cli.serve:command": "the options of a command",
     "toolwright.context:Run.__init__": "what a run is given, each by name",
+    "toolwright.mcp.server:ToolServer.__init__": "what a server offers and says of itself, each by name",
 }
 
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension)

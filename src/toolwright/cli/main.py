@@ -23,6 +23,7 @@ COMMANDS = {
     "schema": ("toolwright.cli.schema", "Show tools as a provider is told of them, as JSON."),
     "doctor": ("toolwright.cli.doctor", "Say what is here, what is missing and what to do next."),
     "call": ("toolwright.cli.call", "Call one tool as a model would, without a model."),
+    "serve": ("toolwright.cli.serve", "Serve tools over the Model Context Protocol (MCP)."),
 }
 """Where each command is, and what it is for."""
 
