@@ -1,11 +1,19 @@
-"""Content blocks: what a message or a tool result can hold besides plain text."""
+"""Content blocks: what a message or a tool result can hold besides plain text.
+
+Every block has an `extra`: what else its source said about it and a program may want back, such as
+the ``annotations`` of the Model Context Protocol (for whom it is, how important). No model sees it.
+"""
 
 from __future__ import annotations
 
 import base64
+import binascii
+import re
+from collections.abc import Mapping
 from typing import TypeAlias
+from urllib.parse import unquote_to_bytes
 
-from toolwright.record import record
+from toolwright.record import NOTHING, record
 
 
 @record
@@ -13,6 +21,7 @@ class Text:
     """A piece of text."""
 
     text: str
+    extra: Mapping[str, object] = NOTHING
 
 
 @record
@@ -28,6 +37,7 @@ class Image:
     data: bytes = b""
     media_type: str = "image/png"
     url: str = ""
+    extra: Mapping[str, object] = NOTHING
 
 
 @record
@@ -41,6 +51,7 @@ class Audio:
 
     data: bytes
     media_type: str = "audio/wav"
+    extra: Mapping[str, object] = NOTHING
 
 
 @record
@@ -58,6 +69,7 @@ class File:
     name: str = "file"
     media_type: str = "application/octet-stream"
     url: str = ""
+    extra: Mapping[str, object] = NOTHING
 
 
 @record
@@ -71,11 +83,14 @@ class Data:
 
     value: object
     text: str
+    extra: Mapping[str, object] = NOTHING
 
 
 Block: TypeAlias = Text | Image | Audio | File | Data
 Content: TypeAlias = str | tuple[Block, ...]
 
+_TEXT_TYPES = re.compile(r"text/.*|application/(json|xml|yaml|.*\+json|.*\+xml)")
+_DATA_URL = re.compile(r"data:([^;,]*)((?:;[^;,]*)*),(.*)", re.DOTALL)
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -104,6 +119,15 @@ def sniff(data: bytes) -> str:
             data[8:12], "application/octet-stream"
         )
     return "application/octet-stream"
+
+
+def is_text_type(media_type: str) -> bool:
+    """Whether files of this media type are text.
+
+    >>> is_text_type("application/geo+json"), is_text_type("application/pdf")
+    (True, False)
+    """
+    return _TEXT_TYPES.fullmatch(media_type) is not None
 
 
 def block_of(data: bytes, name: str = "file") -> Block:
@@ -148,3 +172,38 @@ def data_url(block: Image | Audio | File) -> str:
     if url:
         return str(url)
     return f"data:{block.media_type};base64,{base64.b64encode(block.data).decode()}"
+
+
+def inline(block: Image | Audio | File) -> Image | Audio | File:
+    """`block` with its bytes in it and the media type that they have.
+
+    A ``data:`` URL (RFC 2397) is read; a picture named wrongly gets its right type, since
+    providers compare. A block by another address is returned as it is.
+
+    >>> inline(Image(url="data:image/gif;base64,R0lGODlh")).data
+    b'GIF89a'
+    """
+    url = getattr(block, "url", "")
+    if url:
+        return _from_data_url(block, url)
+    if isinstance(block, Image):
+        media_type = sniff(block.data)
+        if media_type.startswith("image/") and media_type != block.media_type:
+            return Image(block.data, media_type, "", block.extra)
+    return block
+
+
+def _from_data_url(block: Image | Audio | File, url: str) -> Image | Audio | File:
+    match = _DATA_URL.fullmatch(url)
+    if match is None:
+        return block
+    media_type, parameters, text = match.groups()
+    try:
+        encoded = unquote_to_bytes(text)
+        data = base64.b64decode(encoded) if ";base64" in parameters else encoded
+    except (ValueError, binascii.Error):
+        return block
+    if isinstance(block, Image):
+        return inline(Image(data, media_type or block.media_type, "", block.extra))
+    name = block.name if isinstance(block, File) else "file"
+    return File(data, name, media_type or block.media_type, "", block.extra)

@@ -1,1 +1,1 @@
-"""5. Tools of and for other processes, by the Model Context Protocol."""
+"""Tools of and for other processes, by the Model Context Protocol."""
