@@ -30,7 +30,7 @@ from mcp.shared.exceptions import MCPError
 from toolwright.call.bridge import on_own_loop, run_sync
 from toolwright.context import ToolContext
 from toolwright.define.tool import AnyTool
-from toolwright.errors import DefinitionError, SetupError
+from toolwright.errors import DefinitionError, SetupError, ToolError
 from toolwright.mcp.client_auth import Auth, provider
 from toolwright.mcp.client_elicit import Elicit, Elicitation, answered, elicitation_of
 from toolwright.mcp.client_http import LOST, NOT_SENT
@@ -203,12 +203,17 @@ class MCPServer:
         return pin_of(self.config.identity, raw)
 
     async def _current(self, tool: str) -> Pin | None:
-        """The definition a tool has now; None if it is gone, or the server is."""
-        try:
-            listed = await on_own_loop(lambda: self._home().tools())
-        except (Unreachable, SetupError) as error:
-            log.debug("%s: %s", self.name, error)
-            return None
+        """The definition a tool has now; None if it is gone.
+
+        Raises:
+            ToolError: the server cannot be reached.
+        """
+        listed = self._link.known if self._link is not None else None
+        if listed is None:
+            try:
+                listed = await on_own_loop(lambda: self._home().tools())
+            except (Unreachable, SetupError) as error:
+                raise ToolError(f"{error}. The call was not sent.") from error
         return self._pin(listed[tool]) if tool in listed else None
 
     # — calling —
@@ -234,8 +239,8 @@ class MCPServer:
     async def _call(
         self, tool: str, arguments: dict[str, Any], context: ToolContext[Any]
     ) -> types.CallToolResult:
-        async def progressed(done: float, total: float | None, message: str | None) -> None:
-            context.progress(message or "", done, total)
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            context.progress(message or "", progress, total)
 
         for again in (False, True):
             try:
@@ -245,13 +250,17 @@ class MCPServer:
                 )
             except MCPError as error:
                 if not again and _was_forgotten(error):
-                    await self._home().close()  # the server knows this session no more; it did nothing
+                    await (
+                        self._home().close()
+                    )  # the server knows this session no more; it did nothing
                     continue
                 raise self._failed(error, tool) from error
-            except Unreachable as error:
+            except (Unreachable, SetupError) as error:
                 raise Failed("tool_error", f"{error}. The call was not sent.") from error
             except InputRequiredRoundsExceededError as error:
-                text = f"The server {self.name} asked again and again for more; the call was given up."
+                text = (
+                    f"The server {self.name} asked again and again for more; the call was given up."
+                )
                 raise Failed("tool_error", text) from error
             except ValueError as error:
                 raise Failed(

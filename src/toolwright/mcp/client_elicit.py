@@ -83,7 +83,9 @@ async def answered(
         try:
             answer = await _ask(elicitation, elicit, context, form.problem)
         except Exception:
-            log.exception("whoever answers %s failed; the question is cancelled", elicitation.server)
+            log.exception(
+                "whoever answers %s failed; the question is cancelled", elicitation.server
+            )
             return types.ElicitResult(action="cancel")
         if answer is False:
             return types.ElicitResult(action="decline")
@@ -130,14 +132,17 @@ async def _ask(
         return await answer if inspect.isawaitable(answer) else answer
     if context is None or context.run.approver is None:
         return None
-    run, ticket = context.run, _ticket(elicitation, context.call.id, problem)
+    run, approver = context.run, context.run.approver
+    ticket = _ticket(elicitation, context.call.id, problem)
     if run.listeners:
         run.emit(ApprovalRequested(*run.next(), context.call.id, ticket))
-    reply = run.approver(ticket)
+    reply = approver(ticket)
     if inspect.isawaitable(reply):
         reply = await reply
-    decision = reply if isinstance(reply, Decision) else (
-        ticket.approve() if reply is True else ticket.deny()
+    decision = (
+        reply
+        if isinstance(reply, Decision)
+        else (ticket.approve() if reply is True else ticket.deny())
     )
     if (decision.ticket, decision.digest) != (ticket.id, ticket.digest):
         decision = ticket.deny("the answer was not for this question")
@@ -185,5 +190,7 @@ def elicitation_of(server: str, params: types.ElicitRequestParams) -> Elicitatio
     if isinstance(params, types.ElicitRequestURLParams):
         return Elicitation(server, params.message, NOTHING, params.url)
     schema = params.requested_schema
-    plain = schema if isinstance(schema, dict) else schema.model_dump(by_alias=True, exclude_none=True)
+    plain = (
+        schema if isinstance(schema, dict) else schema.model_dump(by_alias=True, exclude_none=True)
+    )
     return Elicitation(server, params.message, plain)

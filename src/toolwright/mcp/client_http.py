@@ -27,7 +27,12 @@ LOST = 1002
 REFUSED = 1003
 """Code of our own: the server refused the request before it looked at it."""
 
-_UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+_UNSENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.UnsupportedProtocol,
+)
 _KEEP_OPEN = 3600.0
 
 
@@ -89,9 +94,7 @@ def _is_message(request: httpx2.Request) -> bool:
     )
 
 
-def _told(
-    status: int, content: bytes, headers: httpx2.Headers
-) -> tuple[bytes, httpx2.Headers]:
+def _told(status: int, content: bytes, headers: httpx2.Headers) -> tuple[bytes, httpx2.Headers]:
     """A refusal whose reason the SDK would drop, as an answer of the protocol."""
     if headers.get("content-type", "").lower().startswith("application/json"):
         try:
@@ -177,16 +180,23 @@ async def _streamable(
         yield streams
 
 
-async def refuses_streamable(config: ServerConfig, auth: httpx2.Auth | None, timeout: float) -> bool:
+async def refuses_streamable(
+    config: ServerConfig, auth: httpx2.Auth | None, timeout: float
+) -> bool:
     """Whether a server knows only the older form: it has an event stream with an endpoint.
 
     Asked only after the newer form failed, as the specification's section on compatibility has it.
     """
-    async with httpx2.AsyncClient(headers=dict(config.headers), auth=auth, timeout=timeout) as client:
+    async with httpx2.AsyncClient(
+        headers=dict(config.headers), auth=auth, timeout=timeout
+    ) as client:
         try:
-            async with asyncio.timeout(timeout), client.stream(
-                "GET", config.url, headers={"accept": "text/event-stream"}
-            ) as response:
+            async with (
+                asyncio.timeout(timeout),
+                client.stream(
+                    "GET", config.url, headers={"accept": "text/event-stream"}
+                ) as response,
+            ):
                 if response.status_code != 200:
                     return False
                 async for line in response.aiter_lines():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
@@ -129,7 +129,7 @@ class Link:
         ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._serve(ready, self._over), name=f"mcp {self._name}")
         limit = self._options.connect_timeout
-        done, _ = await asyncio.wait([ready, task], timeout=limit, return_when="FIRST_COMPLETED")
+        await asyncio.wait([ready], timeout=limit)
         if ready.done() and ready.exception() is None:
             self._task, self._client = task, ready.result()
             self.opened += 1
@@ -156,7 +156,9 @@ class Link:
                     await asyncio.wait([listener])
         except BaseException as error:
             if not ready.done():
-                ready.set_exception(error if isinstance(error, Exception) else Unreachable("cancelled"))
+                ready.set_exception(
+                    error if isinstance(error, Exception) else Unreachable("cancelled")
+                )
                 ready.exception()  # whoever waits takes it; nobody else has to
             elif isinstance(error, Exception):
                 log.warning("the connection to %s broke: %s", self._name, _reason(error))
@@ -167,7 +169,7 @@ class Link:
     async def _connected(self, over: asyncio.Event) -> AsyncIterator[Client]:
         options = self._options
         client = Client(
-            watched(self._transport(), Rate(self._name), over.set),  # type: ignore[arg-type]
+            watched(self._transport(), Rate(self._name), over.set),
             read_timeout_seconds=options.timeout,
             elicitation_callback=options.elicit,
             logging_callback=self._log,
@@ -190,6 +192,11 @@ class Link:
         return http(where, self._options.auth, min(self._options.connect_timeout, 30.0))
 
     # — the tools —
+
+    @property
+    def known(self) -> dict[str, types.Tool] | None:
+        """The tools as they are known to be now; None if they must be asked for. For any thread."""
+        return self._tools if self.alive else None
 
     async def tools(self, *, fresh: bool = False) -> dict[str, types.Tool]:
         """The server's tools by name, in its order.
@@ -339,6 +346,3 @@ class _Read:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-
-Answering = Callable[..., Awaitable[Any]]

@@ -125,7 +125,9 @@ async def _start(config: ServerConfig) -> _Server:
         )
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise SetupError(f"the MCP server {config.name!r} cannot be started: {config.command[0]}: {why}") from None
+        raise SetupError(
+            f"the MCP server {config.name!r} cannot be started: {config.command[0]}: {why}"
+        ) from None
     return _Server(transport, protocol)
 
 

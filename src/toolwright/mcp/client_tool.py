@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, TypeAlias
-from weakref import WeakKeyDictionary
 
 import mcp_types as types
 
@@ -74,15 +73,21 @@ class Gate:
         self._peer = peer
         self._tool = tool
         self._now: Pin | None = pin
-        self._noted: WeakKeyDictionary[ToolContext[Any], Pin | None] = WeakKeyDictionary()
-        self.check = lambda pinned: None
+        self._noted: dict[ToolContext[Any], Pin | None] = {}
 
     async def __call__(
         self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
     ) -> object:
-        """Note what the server says of the tool now: the step around the call."""
+        """Note what the server says of the tool now: the step around the call.
+
+        Raises:
+            ToolError: the server cannot be reached.
+        """
         self._now = self._noted[context] = await self._peer.current(self._tool)
-        return await proceed(prepared)
+        try:
+            return await proceed(prepared)
+        finally:
+            del self._noted[context]
 
     def changed(self) -> str:
         """How the definition differs from the approved one; empty if it does not."""
@@ -106,16 +111,19 @@ class Gate:
         why = "its definition was not approved yet" if self._peer.trust else "not trusted"
         return f"a tool of the server {self._peer.name} ({why})"
 
-    def pass_on(self, context: ToolContext[Any]) -> None:
+    async def pass_on(self, context: ToolContext[Any]) -> None:
         """Pin what this call was let through with.
 
         Raises:
             Failed: the definition changed again while somebody was asked, or the tool is gone.
+            ToolError: the server cannot be reached.
         """
         noted = self._noted.get(context, self._now)
-        if noted is None:
-            raise Failed("tool_error", f"The server {self._peer.name} has no tool {self._tool!r} any more.")
-        if self._now is not None and noted.digest != self._now.digest:
+        now = await self._peer.current(self._tool)
+        if noted is None or now is None:
+            text = f"The server {self._peer.name} has no tool {self._tool!r} any more."
+            raise Failed("tool_error", text)
+        if noted.digest != now.digest:
             raise Failed(
                 "denied",
                 f"The server {self._peer.name} changed {self._tool!r} while the call was waiting; "
@@ -153,7 +161,7 @@ def tool_of(peer: Peer, listed: types.Tool) -> tuple[AnyTool, tuple[Hidden, ...]
 
     async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
         try:
-            gate.pass_on(context)
+            await gate.pass_on(context)
             result = await peer.send(listed.name, arguments, context)
             return _checked(from_result(result), output, peer.name)
         except Failed as failed:

@@ -122,7 +122,9 @@ def parse_source(source: str | Sequence[str], name: str | None = None) -> Server
     'mcp_example_com'
     """
     if isinstance(source, str) and is_url(source):
-        return ServerConfig(name or _clean(urlsplit(source).hostname or ""), url=source, kind="http")
+        return ServerConfig(
+            name or _clean(urlsplit(source).hostname or ""), url=source, kind="http"
+        )
     try:
         words = tuple(shlex.split(source)) if isinstance(source, str) else tuple(source)
     except ValueError as error:

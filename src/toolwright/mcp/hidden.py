@@ -64,15 +64,17 @@ def clean(text: str) -> tuple[str, list[str]]:
 
 
 def _stays(char: str, before: str) -> bool:
-    if char in "\n\t" or char.isprintable() and char not in _BLANK and not _is_selector(char):
+    if char in "\n\t" or (char.isprintable() and char not in _BLANK and not _is_selector(char)):
         return True
     if char == "\r":
         return False
     if char in _JOINERS:  # between letters of Persian or Hindi, and parts of an emoji
         return bool(before) and not before.isascii() and before not in _JOINERS
     if ord(char) in _SELECTORS:
-        return bool(before) and (not before.isascii() or before in "#*0123456789") and (
-            not _is_selector(before)
+        return (
+            bool(before)
+            and (not before.isascii() or before in "#*0123456789")
+            and (not _is_selector(before))
         )
     if ord(char) in _MORE_SELECTORS:  # of Chinese and Japanese variants
         return unicodedata.name(before, "").startswith("CJK ") if before else False
