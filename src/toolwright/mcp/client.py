@@ -16,7 +16,7 @@ import asyncio
 import atexit
 import logging
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -36,7 +36,7 @@ from toolwright.mcp.client_elicit import Elicit, Elicitation, answered, elicitat
 from toolwright.mcp.client_http import LOST, NOT_SENT
 from toolwright.mcp.client_link import Link, LinkOptions, Unreachable
 from toolwright.mcp.client_tool import Failed, Peer, Trust, tool_of
-from toolwright.mcp.config import ServerConfig, parse_source, read_config
+from toolwright.mcp.config import ServerConfig, find_server, read_config, with_more
 from toolwright.mcp.consent import Asker, check_consent
 from toolwright.mcp.hidden import Hidden
 from toolwright.mcp.pins import Pin, Pins, pin_of
@@ -101,7 +101,7 @@ class MCPServer:
         connect_timeout: float = CONNECT_TIMEOUT,
         consent: Asker | bool | None = None,
     ) -> None:
-        config = _with(_config(source, name), headers, env, cwd)
+        config = with_more(find_server(source, name), headers, env, cwd)
         check_consent(config, consent)
         self.config = config
         self.trust: Trust = trust
@@ -363,55 +363,6 @@ def _was_forgotten(error: MCPError) -> bool:
     return error.code == types.INVALID_REQUEST and error.message == "Session terminated"
 
 
-def _config(source: str | Path | Sequence[str] | ServerConfig, name: str | None) -> ServerConfig:
-    """The server a source names."""
-    if isinstance(source, ServerConfig):
-        return source
-    text = str(source) if isinstance(source, str | Path) else ""
-    file, _, wanted = text.rpartition(".json:")
-    if file and not text.startswith(("http://", "https://")):
-        return _one(read_config(f"{file}.json"), wanted, f"{file}.json")
-    if text.endswith(".json") and Path(text).expanduser().is_file():
-        return _one(read_config(text), None, text)
-    return parse_source(source if not isinstance(source, Path) else str(source), name)
-
-
-def _one(servers: Mapping[str, ServerConfig], name: str | None, file: str) -> ServerConfig:
-    if name is None and len(servers) == 1:
-        return next(iter(servers.values()))
-    if name is None or name not in servers:
-        raise SetupError(f"{file} has {', '.join(servers) or 'no server'}; say {file}:NAME")
-    return servers[name]
-
-
-def _with(
-    config: ServerConfig,
-    headers: Mapping[str, str] | None,
-    env: Mapping[str, str] | None,
-    cwd: str | Path | None,
-) -> ServerConfig:
-    """The same with what the program adds.
-
-    Raises:
-        SetupError: what is added belongs to the other kind of server.
-    """
-    if headers and not config.url:
-        raise SetupError(f"headers= is for servers with an address; {config.name} is a command")
-    if (env or cwd) and config.url:
-        raise SetupError(f"env= and cwd= are for commands; {config.name} has an address")
-    return ServerConfig(
-        config.name,
-        config.command,
-        {**config.env, **(env or {})},
-        str(cwd) if cwd else config.cwd,
-        config.url,
-        {**config.headers, **(headers or {})},
-        config.kind,
-        config.origin,
-        config.written,
-    )
-
-
 def servers(path: str | Path, **options: Any) -> list[MCPServer]:
     """Every server of a file, for an agent: ``tools=[*servers("mcp.json")]``.
 
@@ -424,5 +375,3 @@ def servers(path: str | Path, **options: Any) -> list[MCPServer]:
     """
     return [MCPServer(config, **options) for config in read_config(path).values()]
 
-
-Close = Callable[[], None]

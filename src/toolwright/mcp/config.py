@@ -282,6 +282,65 @@ def expand(text: str, get: Callable[[str], str | None]) -> str:
     return _VARIABLE.sub(value, text)
 
 
+def find_server(
+    source: str | Path | Sequence[str] | ServerConfig, name: str | None = None
+) -> ServerConfig:
+    """The server that a source names: itself, a file's, an address or a command.
+
+    Args:
+        source: Also ``mcp.json`` with one server in it, or ``mcp.json:name``.
+        name: What people shall call it; a file has names of its own.
+
+    Raises:
+        SetupError: it names none.
+    """
+    if isinstance(source, ServerConfig):
+        return source
+    text = str(source) if isinstance(source, str | Path) else ""
+    file, _, wanted = text.rpartition(".json:")
+    if file and not text.startswith(("http://", "https://")):
+        return _one(read_config(f"{file}.json"), wanted, f"{file}.json")
+    if text.endswith(".json") and Path(text).expanduser().is_file():
+        return _one(read_config(text), None, text)
+    return parse_source(source if not isinstance(source, Path) else str(source), name)
+
+
+def _one(servers: Mapping[str, ServerConfig], name: str | None, file: str) -> ServerConfig:
+    if name is None and len(servers) == 1:
+        return next(iter(servers.values()))
+    if name is None or name not in servers:
+        raise SetupError(f"{file} has {', '.join(servers) or 'no server'}; say {file}:NAME")
+    return servers[name]
+
+
+def with_more(
+    config: ServerConfig,
+    headers: Mapping[str, str] | None,
+    env: Mapping[str, str] | None,
+    cwd: str | Path | None,
+) -> ServerConfig:
+    """The same with what the program adds.
+
+    Raises:
+        SetupError: what is added belongs to the other kind of server.
+    """
+    if headers and not config.url:
+        raise SetupError(f"headers= is for servers with an address; {config.name} is a command")
+    if (env or cwd) and config.url:
+        raise SetupError(f"env= and cwd= are for commands; {config.name} has an address")
+    return ServerConfig(
+        config.name,
+        config.command,
+        {**config.env, **(env or {})},
+        str(cwd) if cwd else config.cwd,
+        config.url,
+        {**config.headers, **(headers or {})},
+        config.kind,
+        config.origin,
+        config.written,
+    )
+
+
 def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> None:
     """Put a server into a file, or take it out; everything else in the file stays.
 
