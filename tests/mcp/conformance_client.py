@@ -42,7 +42,9 @@ def made_up(schema: Mapping[str, Any]) -> object:
 
 def calls(tools: Toolset) -> list[ToolCall]:
     if "toolCalls" in context:
-        return [ToolCall(str(n), c["name"], c["arguments"]) for n, c in enumerate(context["toolCalls"])]
+        return [
+            ToolCall(str(n), c["name"], c["arguments"]) for n, c in enumerate(context["toolCalls"])
+        ]
     return [ToolCall(f"call_{tool.name}", tool.name, arguments(tool)) for tool in tools]
 
 

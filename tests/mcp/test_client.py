@@ -207,7 +207,7 @@ def test_a_question_nobody_can_answer_is_cancelled(peer: MCPServer) -> None:
 def test_progress_of_the_server_is_progress_of_the_call(peer: MCPServer) -> None:
     events: list[Event] = []
     call(Toolset(peer.tools()), "steps", Run(listeners=(events.append,)))
-    assert [e.message for e in events if isinstance(e, Progress)][0] == "step 0"
+    assert next(e.message for e in events if isinstance(e, Progress)) == "step 0"
 
 
 # — among other tools —

@@ -49,9 +49,6 @@ def _required(revision: str) -> set[str]:
 
 
 def _failures(folder: Path) -> str:
-    rows = []
-    for file in folder.rglob("checks.json"):
-        for check in json.loads(file.read_text("utf-8")):
-            if check["status"] == "FAILURE":
-                rows.append(f"{file.parent.name}: {check['id']}: {check.get('errorMessage')}")
-    return "\n".join(rows)
+    checks = [c for f in folder.rglob("checks.json") for c in json.loads(f.read_text("utf-8"))]
+    failed = [check for check in checks if check["status"] == "FAILURE"]
+    return "\n".join(f"{check['id']}: {check.get('errorMessage')}" for check in failed)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
 
+from toolwright.call.toolset import Toolset
 from toolwright.define.tool import AnyTool
-from toolwright.errors import SetupError
+from toolwright.errors import MissingExtraError, SetupError
 
 BUILTINS: Mapping[str, str] = MappingProxyType(
     {
@@ -19,6 +20,30 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Name of each builtin, and the function that makes its tools."""
+
+ELSEWHERE: Mapping[str, str] = MappingProxyType({"mcp": "toolwright.mcp.target:tools"})
+"""What makes tools of a text that names something outside this process."""
+
+
+def load_from(kind: str, text: str) -> Toolset:
+    """The tools of something outside this process.
+
+    Args:
+        kind: A key of `ELSEWHERE`.
+        text: Names it, such as an address.
+
+    Raises:
+        SetupError: it cannot be used.
+        MissingExtraError: it needs a package that is not installed.
+    """
+    module, _, factory = ELSEWHERE[kind].partition(":")
+    try:
+        made: Toolset = getattr(import_module(module), factory)(text)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2"):
+            raise
+        raise MissingExtraError("an MCP server", "mcp") from None
+    return made
 
 
 def load(name: str, **options: object) -> tuple[AnyTool, ...]:

@@ -374,4 +374,3 @@ def servers(path: str | Path, **options: Any) -> list[MCPServer]:
         SetupError: the file is wrong, or nobody has agreed to one of them.
     """
     return [MCPServer(config, **options) for config in read_config(path).values()]
-

@@ -73,7 +73,7 @@ class Link:
         self._task: asyncio.Task[None] | None = None
         self._client: Client | None = None
         self._over = asyncio.Event()
-        self._legacy = False
+        self._legacy = self._modern = False
         self._sse = options.config.kind == "sse"
         self._tools: dict[str, types.Tool] | None = None
         self.stderr = Stderr()
@@ -125,6 +125,7 @@ class Link:
 
     async def _try(self) -> None:
         self._over = asyncio.Event()
+        self._modern = False
         self.stderr = Stderr()
         ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._serve(ready, self._over), name=f"mcp {self._name}")
@@ -169,7 +170,7 @@ class Link:
     async def _connected(self, over: asyncio.Event) -> AsyncIterator[Client]:
         options = self._options
         client = Client(
-            watched(self._transport(), Rate(self._name), over.set),
+            watched(self._transport(), Rate(self._name), over.set, lambda: self._modern),
             read_timeout_seconds=options.timeout,
             elicitation_callback=options.elicit,
             logging_callback=self._log,
@@ -181,6 +182,7 @@ class Link:
             # Checked by us: with bounds, and without regular expressions that never end.
             client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
             self._legacy = client.session.initialize_result is not None
+            self._modern = not self._legacy
             yield client
 
     def _transport(self) -> AbstractAsyncContextManager[Any]:
@@ -296,20 +298,33 @@ def _reason(error: BaseException) -> str:
 
 @asynccontextmanager
 async def watched(
-    transport: AbstractAsyncContextManager[Any], rate: Rate, ended: Callable[[], object]
+    transport: AbstractAsyncContextManager[Any],
+    rate: Rate,
+    ended: Callable[[], object],
+    modern: Callable[[], bool] = lambda: False,
 ) -> AsyncIterator[Any]:
-    """Another transport, at a bounded rate, and with word of its end."""
+    """Another transport, at a bounded rate, and with word of its end.
+
+    Args:
+        transport: The SDK's or ours.
+        rate: Of what the server says by itself.
+        ended: Called at the end.
+        modern: Whether results must have a type, which one may leave out if it is ``complete``.
+    """
     async with transport as (read, write):
-        yield _Read(read, rate, ended), write
+        yield _Read(read, rate, ended, modern), write
 
 
 class _Read:
     """A transport's incoming messages."""
 
-    def __init__(self, inner: Any, rate: Rate, ended: Callable[[], object]) -> None:
+    def __init__(
+        self, inner: Any, rate: Rate, ended: Callable[[], object], modern: Callable[[], bool]
+    ) -> None:
         self._inner = inner
         self._rate = rate
         self._ended = ended
+        self._modern = modern
 
     @property
     def last_context(self) -> Any:
@@ -324,10 +339,17 @@ class _Read:
             while True:
                 item: SessionMessage | Exception = await self._inner.__anext__()
                 if self._rate.admits(item):
-                    return item
+                    return self._typed(item)
         except BaseException:
             self._ended()
             raise
+
+    def _typed(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        """A result with its type (2026-07-28: "missing" means ``complete``; the SDK insists)."""
+        message = item.message if isinstance(item, SessionMessage) else None
+        if isinstance(message, types.JSONRPCResponse) and self._modern():
+            message.result.setdefault("resultType", "complete")
+        return item
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message."""
