@@ -45,7 +45,8 @@ import toolwright.call.direct  # noqa: F401 - gives tools their `invoke`
 
 # 3. Messages grow until the model stops calling.
 from toolwright.agent.saved import RunState
-from toolwright.agent.agent import Agent, RunResult
+from toolwright.agent.result import RunResult
+from toolwright.agent.agent import Agent
 
 # 4. Models by name.
 from toolwright.providers.connect import connect

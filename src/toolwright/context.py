@@ -13,7 +13,7 @@ from functools import partial
 from time import perf_counter, time
 from typing import Any, Generic, Protocol, TypeVar
 
-from toolwright.approval import Approver, Decision
+from toolwright.approval import Approver, Decision, Ticket
 from toolwright.errors import Cancelled
 from toolwright.events import Event, Progress
 from toolwright.messages import ToolCall, Usage
@@ -109,6 +109,9 @@ class Run(Generic[C]):
             agent, suspends the run.
 
     Attributes:
+        depth: How many runs it is within.
+        deadline: `time.perf_counter` value at which a run around it ends it; None if none does.
+        waiting: Inner runs to go on with, by the id of the call that is each.
         notes: What steps remember during the run, each under itself.
         mask: Hides secrets in events and failures; None as long as no tool has any.
     """
@@ -118,7 +121,9 @@ class Run(Generic[C]):
         "approver",
         "cancel",
         "context",
+        "deadline",
         "decisions",
+        "depth",
         "failures",
         "id",
         "inject",
@@ -130,6 +135,7 @@ class Run(Generic[C]):
         "store",
         "suspends",
         "usage",
+        "waiting",
     )
 
     def __init__(
@@ -155,9 +161,12 @@ class Run(Generic[C]):
         self.listeners = listeners
         self.seq = 0
         self.approver = approver
+        self.depth = 0
+        self.deadline: float | None = None
+        self.waiting: dict[str, object] = {}
         self.notes: dict[object, object] = {}
         self.mask: Masks | None = None
-        self.decisions: dict[tuple[str, str], Decision] = {}
+        self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision]] = {}
         self.suspends = False
         self.failures: dict[tuple[str, str], tuple[str, int]] = {}
 
@@ -169,7 +178,11 @@ class Run(Generic[C]):
     def emit(self, event: Event) -> None:
         """Hand an event to every listener; none of them can break the run."""
         if self.mask is not None:
-            event = self.mask.event(event)
+            try:
+                event = self.mask.event(event)
+            except Exception:
+                log.exception("%s cannot be masked, so nobody is told", event.type)
+                return
         for listener in self.listeners:
             try:
                 listener(event)
@@ -256,7 +269,7 @@ class ToolContext(Generic[C]):
         self.call = call
         self.tool_name = tool_name
         self.run = run
-        self.deadline: float | None = None
+        self.deadline = run.deadline
         self.ended = False
         # Asked for only if somebody listens: it costs a system call in Python 3.11.
         self._loop = _get_running_loop() if run.listeners else None
@@ -316,6 +329,8 @@ class ToolContext(Generic[C]):
     def set_deadline(self, seconds: float) -> None:
         """Say when the call will be stopped, counted from now."""
         self.deadline = perf_counter() + seconds
+        if self.run.deadline is not None:
+            self.deadline = min(self.deadline, self.run.deadline)
 
     def end(self) -> None:
         """Emit progress that was held back; drop whatever comes later."""

@@ -11,7 +11,7 @@ from toolwright.call.limit import note, repeats
 from toolwright.call.render import render
 from toolwright.call.step import Handler
 from toolwright.call.validate import prepare
-from toolwright.context import Run, ToolContext
+from toolwright.context import Run, ToolContext, log
 from toolwright.define.tool import AnyTool
 from toolwright.errors import RunStopped, SetupError, Suspend
 from toolwright.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
@@ -68,7 +68,7 @@ async def run_call(
         value = await entry.handle(prepared, context)
         message = render(prepared, value, perf_counter() - started)
     except BaseException as error:
-        message = _masked(failed(call, tool, error, perf_counter() - started), run)
+        message = _failed(call, tool, error, run, perf_counter() - started)
         fatal = _fatal(error)
     if context is not None:
         context.end()
@@ -83,9 +83,21 @@ async def run_call(
     return message, fatal
 
 
-def _masked(message: ToolMessage, run: Run[Any]) -> ToolMessage:
-    """The message without the secrets the run has seen."""
-    return message if run.mask is None else run.mask.deep(message)
+def _failed(
+    call: ToolCall, tool: AnyTool | None, error: BaseException, run: Run[Any], duration: float
+) -> ToolMessage:
+    """The result of a call that failed, without the secrets the run has seen.
+
+    There is one even if an error cannot be reported, as one with broken attributes may not.
+    """
+    try:
+        message = failed(call, tool, error, duration)
+        return message if run.mask is None else run.mask.deep(message)
+    except Exception as again:
+        log.warning("a failure of %r cannot be reported", call.name, exc_info=again)
+        text = f"The call of {call.name!r} failed, and what went wrong cannot be told."
+        name = tool.name if tool else call.name
+        return ToolMessage(text, call.id, name, "error", "crashed", duration=duration)
 
 
 def _fatal(error: BaseException) -> BaseException | None:

@@ -106,6 +106,7 @@ class Stop:
     def close(self) -> None:
         """Stop watching."""
         self._closed = True
+        self._halt = _nothing  # it holds this object: nothing shall wait for the collector
         if self._deadlines is not None:
             self._deadlines.entries.pop(self, None)
         self._forget()
@@ -125,6 +126,10 @@ class Stop:
             return not_started(name, why)
         text = f"{name!r} was cancelled{': ' + why if why else ''}."
         return Cancelled(f"{text} {_WORK[work]}", details)
+
+
+def _nothing() -> None:
+    pass
 
 
 def cancelled_itself(name: str) -> Cancelled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import difflib
 import functools
@@ -20,6 +21,7 @@ from toolwright.call.step import Handler, check_enabled, compose, rechecks
 from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import renewing, revalidate
+from toolwright.call.whole import Whole
 from toolwright.context import Run
 from toolwright.define.base import HoldsTool, as_tool
 from toolwright.define.names import wire_names
@@ -147,6 +149,7 @@ class Toolset:
         return entry if entry is not None else self._find_alias(name)
 
     def _find_alias(self, name: str) -> Entry:
+        name = str(name)  # whatever a wire has put there
         for own, alias in self.wire_names.items():
             if alias == name:
                 return self._entries[own]
@@ -183,6 +186,14 @@ class Toolset:
             width=self._width,
             threads=self._threads,
         )
+
+    def beside(self, extra: AnyTool) -> Toolset:
+        """The same set and one tool that its steps and rules are not about."""
+        other = copy.copy(self)
+        other._entries = {**self._entries, extra.name: Entry(extra, handler_of(extra))}
+        other._aliases = None
+        other._secrets = self._secrets or extra.arguments.mask is not None
+        return other
 
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
         """Those tools for which `wanted` is true."""
@@ -320,6 +331,8 @@ def _parted(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step
             inner.append((PLACES.index(place), step))
         else:
             raise SetupError(f"{made.name}: a step stands at {place!r}; places are {PLACES}")
+    if made.arguments.whole is not None:
+        outer.insert(0, Whole())
     return outer, [step for _, step in sorted(inner, key=lambda item: item[0])]
 
 

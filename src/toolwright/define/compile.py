@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from pydantic import BaseModel
 from typing_extensions import TypeIs
 
 from toolwright.define.docstring import Docstring, parse_docstring
-from toolwright.define.fields import input_model_fields
+from toolwright.define.fields import input_model_fields, whole_check
 from toolwright.define.foreign import arguments_of_schema
 from toolwright.define.inject import Injected, OrDefault, marker_of
 from toolwright.define.names import check_name
@@ -155,7 +156,10 @@ def _from_model(
     fields = [field for field in model.model_fields if field not in hidden]
     always = [*fields, *(injected.name for injected in more)]
     _check_fit(name, f"args_schema {model.__name__}", fields, signature, always)
-    return from_model(name, model, hidden, extra), more
+    made = from_model(name, model, hidden, extra)
+    if hidden:
+        made = dataclasses.replace(made, whole=whole_check(name, model, hidden))
+    return made, more
 
 
 def _from_schema(

@@ -23,9 +23,10 @@ from typing_extensions import TypedDict
 from toolwright.define.canonical import renamed
 from toolwright.define.explain import invalid_arguments, pydantic_errors, unknown_key
 from toolwright.define.fields import without
+from toolwright.define.maker import OnlyAPath, SchemaMaker
 from toolwright.define.modern import modern
-from toolwright.define.secret import Mask, SchemaMaker, mask_of
-from toolwright.define.signature import MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
+from toolwright.define.secret import Mask, mask_of
+from toolwright.define.signature import ABSENT, MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
 from toolwright.define.subschemas import resolve
 from toolwright.errors import DefinitionError, FieldError
 from toolwright.record import NOTHING, record
@@ -49,6 +50,7 @@ class Arguments:
         fill: Adds what the text left out and the function does not default itself.
         keys: What the model calls those parameters that it knows under another name.
         mask: Hides the secrets among them, if there are any.
+        whole: Shows them and what was injected to a model's validators; gives them back.
     """
 
     schema: Mapping[str, object]
@@ -58,6 +60,7 @@ class Arguments:
     fill: Callable[[Values], None] | None = None
     keys: Mapping[str, Any] = NOTHING
     mask: Mask | None = None
+    whole: Callable[[Values, Values], Values] | None = None
 
 
 def from_parameters(
@@ -93,7 +96,7 @@ def from_parameters(
     schema.pop("title", None)
     factories = {name: field.factory for name, field in given.items() if field.factory}
     fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
-    made = _arguments(title, schema, adapter.validator.validate_json, fill, extra)
+    made = closed_arguments(title, schema, adapter.validator.validate_json, fill, extra)
     return _renaming(title, made, keys, bool(rest)) if keys else made
 
 
@@ -162,7 +165,8 @@ def from_model(
     try:
         schema = adapter.json_schema(schema_generator=SchemaMaker)
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
-        raise _no_json_form(title, {model.__name__: model}, error) from error
+        fields = {name: Annotated[i.annotation, i] for name, i in model.model_fields.items()}
+        raise _no_json_form(title, fields, error) from error
     schema.pop("title", None)
     schema.pop("description", None)
     own = model.model_config.get("extra")
@@ -172,7 +176,8 @@ def from_model(
 
     def given(text: str | bytes, **options: Any) -> Values:
         instance = validate(text, **options)
-        values = {name: getattr(instance, name) for name in instance.model_fields_set}
+        named = instance.model_fields_set  # a set: the model's own order is the better one
+        values = {name: getattr(instance, name) for name in model.model_fields if name in named}
         return {**values, **(instance.__pydantic_extra__ or {})}
 
     def fill(values: Values) -> None:
@@ -180,12 +185,12 @@ def from_model(
             if name not in values:
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
-    made = _arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
+    made = closed_arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
     keys = renamed({name: [info] for name, info in model.model_fields.items()})
     return replace(made, keys=keys) if keys else made
 
 
-def _arguments(
+def closed_arguments(
     title: str,
     schema: dict[str, Any],
     validate_json: Callable[..., Values],
@@ -336,10 +341,13 @@ def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) ->
     culprit, text = "a parameter", str(error).splitlines()[0]
     for name, annotation in fields.items():
         try:
-            TypeAdapter(_typed_dict(title, {name: annotation}, {}, "forbid")).json_schema()
+            one = TypeAdapter(_typed_dict(title, {name: annotation}, {}, "forbid"))
+            one.json_schema(schema_generator=SchemaMaker)
         except Exception as reason:
             culprit, text = f"parameter {name!r}", str(reason).splitlines()[0]
             break
+    if isinstance(error, OnlyAPath):
+        return DefinitionError(f"{title}: {culprit} {text}")
     return DefinitionError(
         f"{title}: {culprit} has no JSON form ({text}); use a type JSON can carry, or mark it "
         "Annotated[..., InjectedToolArg] if the program fills it"
@@ -347,7 +355,7 @@ def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) ->
 
 
 def _advertise_default(title: str, schema: dict[str, Any], key: str, field: _Field) -> None:
-    if field.default is MISSING or field.default is MADE:
+    if field.default in (MISSING, MADE, ABSENT):
         return
     try:
         default = to_jsonable_python(field.default)
