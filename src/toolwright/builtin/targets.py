@@ -120,6 +120,22 @@ def load_object(text: str) -> object:
     return _attribute(module, name, base)
 
 
+def module_of(text: str) -> tuple[types.ModuleType | None, object]:
+    """The file or module a target names, and the object in it; None for what it does not name.
+
+    Args:
+        text: A target; a folder and a builtin are no module.
+
+    Raises:
+        SetupError: as `load_target` does.
+    """
+    base, name = _split(text)
+    if base in (ALL, DEMO) or base in BUILTINS or Path(base).expanduser().is_dir():
+        return None, None
+    module = _module(base)
+    return module, _attribute(module, name, base) if name else None
+
+
 def _split(text: str) -> tuple[str, str]:
     """What to load, and the name in it; a drive's colon is no separator."""
     base, colon, name = text.rpartition(":")

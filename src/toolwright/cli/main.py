@@ -24,6 +24,7 @@ COMMANDS = {
     "doctor": ("toolwright.cli.doctor", "Say what is here, what is missing and what to do next."),
     "call": ("toolwright.cli.call", "Call one tool as a model would, without a model."),
     "mcp": ("toolwright.cli.mcp", "MCP servers: add, list, tools, call, pin, diff, remove."),
+    "serve": ("toolwright.cli.serve", "Serve tools over the Model Context Protocol (MCP)."),
 }
 """Where each command is, and what it is for."""
 
