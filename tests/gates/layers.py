@@ -234,6 +234,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "agents_agent",
         "agents_run",
         "agents_hosted",
+        "agents_mcp",
         "openai_agents",
         "bridge_run",
         "openapi_document",

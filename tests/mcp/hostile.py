@@ -12,7 +12,7 @@ import random
 import sys
 from typing import Any
 
-dice = random.Random(int(sys.argv[1]))
+dice = random.Random()
 BIG = 34 * 1024 * 1024
 
 
@@ -84,6 +84,7 @@ def call(id: object, text: str) -> None:
 
 
 def main() -> None:
+    dice.seed(int(sys.argv[1]))
     for line in sys.stdin:
         message = json.loads(line)
         id, method = message.get("id"), message.get("method")

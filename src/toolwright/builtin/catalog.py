@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
+from typing import Any
 
-from toolwright.call.toolset import Toolset
 from toolwright.define.tool import AnyTool
 from toolwright.errors import MissingExtraError, SetupError
 
@@ -21,16 +21,19 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
 )
 """Name of each builtin, and the function that makes its tools."""
 
-ELSEWHERE: Mapping[str, str] = MappingProxyType({"mcp": "toolwright.mcp.target:tools"})
-"""What makes tools of a text that names something outside this process."""
+ELSEWHERE: Mapping[str, str] = MappingProxyType(
+    {"mcp": "toolwright.mcp.target:tools", "mcp-server": "toolwright.mcp.target:server"}
+)
+"""What makes tools, or a provider of them, of a text that names something outside this process."""
 
 
-def load_from(kind: str, text: str) -> Toolset:
+def load_from(kind: str, text: str, **options: object) -> Any:
     """The tools of something outside this process.
 
     Args:
         kind: A key of `ELSEWHERE`.
         text: Names it, such as an address.
+        options: What the function takes.
 
     Raises:
         SetupError: it cannot be used.
@@ -38,12 +41,12 @@ def load_from(kind: str, text: str) -> Toolset:
     """
     module, _, factory = ELSEWHERE[kind].partition(":")
     try:
-        made: Toolset = getattr(import_module(module), factory)(text)
+        make = getattr(import_module(module), factory)
     except ImportError as error:
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2"):
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2", "anyio"):
             raise
         raise MissingExtraError("an MCP server", "mcp") from None
-    return made
+    return make(text, **options)
 
 
 def load(name: str, **options: object) -> tuple[AnyTool, ...]:

@@ -67,7 +67,8 @@ def load_target(text: str) -> Toolset:
     ('calculator',)
     """
     if _MCP.fullmatch(text):
-        return load_from("mcp", text)
+        tools: Toolset = load_from("mcp", text)
+        return tools
     base, name = _split(text)
     if not base.strip():
         raise SetupError("a target is a file, a folder, a module or a builtin; this one is empty")

@@ -204,12 +204,10 @@ async def _decision(question: _Question, run: Run[Any]) -> tuple[Ticket | None, 
         _tell(run, call.id, known[1])
         return known
     ticket = question.ticket()
+    if run.approver is not None:
+        return None, await ask(run, call.id, ticket)
     if run.listeners:
         run.emit(ApprovalRequested(*run.next(), call.id, ticket))
-    if run.approver is not None:
-        decision = await _ask(run, ticket)
-        _tell(run, call.id, decision)
-        return None, decision
     if run.suspends:
         raise Suspend(ticket)
     raise Denied(f"The call of {name!r} needs a person's approval, and nobody is there to give it.")
@@ -225,6 +223,21 @@ def _tell(run: Run[Any], call_id: str, decision: Decision) -> None:
     if run.listeners:
         given = (decision.ticket, decision.verdict, decision.reason)
         run.emit(ApprovalDecided(*run.next(), call_id, *given))
+
+
+async def ask(run: Run[Any], call_id: str, ticket: Ticket) -> Decision:
+    """Ask the run's approver, and tell of it.
+
+    Args:
+        run: One that has an approver.
+        call_id: The call that is the reason.
+        ticket: What is asked.
+    """
+    if run.listeners:
+        run.emit(ApprovalRequested(*run.next(), call_id, ticket))
+    decision = await _ask(run, ticket)
+    _tell(run, call_id, decision)
+    return decision
 
 
 async def _ask(run: Run[Any], ticket: Ticket) -> Decision:

@@ -17,7 +17,7 @@ import atexit
 import logging
 import weakref
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from toolwright.mcp.pins import Pin, Pins, pin_of
 
 TIMEOUT = 30.0
 CONNECT_TIMEOUT = 60.0
+_DAY = 24 * 3600.0
 
 log = logging.getLogger("toolwright.mcp")
 _caller: ContextVar[tuple[asyncio.AbstractEventLoop, ToolContext[Any]] | None] = ContextVar(
@@ -245,9 +246,8 @@ class MCPServer:
         for again in (False, True):
             try:
                 client = await self._home().client()
-                return await client.call_tool(
-                    tool, arguments, context.time_left, progress_callback=progressed
-                )
+                # The call has a deadline of its own, which stands still while a person is asked.
+                return await client.call_tool(tool, arguments, _DAY, progress_callback=progressed)
             except MCPError as error:
                 if not again and _was_forgotten(error):
                     await (
@@ -308,7 +308,8 @@ class MCPServer:
         self, elicitation: Elicitation, context: ToolContext[Any] | None
     ) -> types.ElicitResult:
         elicit = self._elicit if callable(self._elicit) else None
-        return await answered(elicitation, elicit, context)
+        with context.off_the_clock() if context is not None else nullcontext():
+            return await answered(elicitation, elicit, context)
 
     # — the connection —
 

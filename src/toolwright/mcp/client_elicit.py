@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 import mcp_types as types
 
-from toolwright.approval import LIFETIME, Decision, Ticket, digest_of, new_id
+from toolwright.approval import LIFETIME, Ticket, digest_of, new_id
+from toolwright.call.approve import ask
 from toolwright.context import ToolContext, log
 from toolwright.define.foreign import JsonSchemaValidator, compile_json_schema
 from toolwright.errors import DefinitionError
-from toolwright.events import ApprovalDecided, ApprovalRequested
 from toolwright.mcp.hidden import clean
 from toolwright.record import NOTHING, record
 
@@ -132,23 +132,8 @@ async def _ask(
         return await answer if inspect.isawaitable(answer) else answer
     if context is None or context.run.approver is None:
         return None
-    run, approver = context.run, context.run.approver
     ticket = _ticket(elicitation, context.call.id, problem)
-    if run.listeners:
-        run.emit(ApprovalRequested(*run.next(), context.call.id, ticket))
-    reply = approver(ticket)
-    if inspect.isawaitable(reply):
-        reply = await reply
-    decision = (
-        reply
-        if isinstance(reply, Decision)
-        else (ticket.approve() if reply is True else ticket.deny())
-    )
-    if (decision.ticket, decision.digest) != (ticket.id, ticket.digest):
-        decision = ticket.deny("the answer was not for this question")
-    if run.listeners:
-        given = (decision.ticket, decision.verdict, decision.reason)
-        run.emit(ApprovalDecided(*run.next(), context.call.id, *given))
+    decision = await ask(context.run, context.call.id, ticket)
     if decision.verdict == "edit":
         return decision.arguments
     return decision.verdict == "approve"

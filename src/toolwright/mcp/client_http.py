@@ -61,7 +61,15 @@ class Bounded(httpx2.AsyncBaseTransport):
             return _failure(request, LOST, f"the connection to {request.url.host} broke: {why}")
 
     async def _read(self, response: httpx2.Response) -> httpx2.Response:
-        """The response with its body read, unless that is a stream of events."""
+        """The response with its body read, unless that is a stream of events.
+
+        Raises:
+            httpx2.ReadError: the body is too large, or compressed though nobody asked for that:
+                a small one could become a large one.
+        """
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            await response.aclose()
+            raise httpx2.ReadError("an answer is compressed, which was not asked for")
         if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             return response
         body = bytearray()
@@ -130,7 +138,7 @@ def _client(
     headers: Mapping[str, str], auth: httpx2.Auth | None, timeout: float
 ) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
-        headers=dict(headers),
+        headers={"accept-encoding": "identity", **headers},
         auth=auth,
         timeout=httpx2.Timeout(timeout, read=_KEEP_OPEN),
         transport=Bounded(httpx2.AsyncHTTPTransport()),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from toolwright.call.bridge import run_sync
 from toolwright.call.provider import gather
 from toolwright.call.toolset import Toolset
@@ -29,3 +31,8 @@ def tools(source: str) -> Toolset:
         SetupError: a server cannot be used, or nobody has agreed to start it.
     """
     return run_sync(lambda: gather(named(source), Toolset(), Run()))
+
+
+def server(source: str, **options: Any) -> MCPServer:
+    """A server as a provider of tools, for who does not import the protocol; see `MCPServer`."""
+    return MCPServer(source, **options)
