@@ -11,22 +11,32 @@ from pathlib import Path
 
 import pytest
 
-from toolwright import Agent, Image, Run, SetupError, Text, ToolCall, ToolMessage, Toolset
+from tests.mcp.peers import OLD_PEER, PEER
+from toolwright import Agent, Image, Rules, Run, SetupError, Text, ToolCall, ToolMessage, Toolset
 from toolwright.approval import Decision, Ticket
 from toolwright.events import Event, Progress
 from toolwright.mcp.client import MCPServer
 from toolwright.testing.scripted import Scripted
 
-PEER = [sys.executable, str(Path(__file__).with_name("peer.py"))]
+ERAS = [pytest.param(OLD_PEER, id="2025", marks=pytest.mark.slow), pytest.param(PEER, id="2026")]
 
 
-@pytest.fixture(params=["legacy", "modern"])
-def peer(request: pytest.FixtureRequest) -> Iterator[MCPServer]:
-    server = MCPServer(
-        [*PEER, "legacy"] if request.param == "legacy" else PEER, name="peer", trust=True
-    )
+def made(words: list[str]) -> Iterator[MCPServer]:
+    server = MCPServer(words, name="peer", trust=True)
     yield server
     asyncio.run(server.close())
+
+
+@pytest.fixture(params=ERAS, scope="module")
+def peer(request: pytest.FixtureRequest) -> Iterator[MCPServer]:
+    """One that the tests share: none of them changes it."""
+    yield from made(request.param)
+
+
+@pytest.fixture(params=ERAS)
+def fresh(request: pytest.FixtureRequest) -> Iterator[MCPServer]:
+    """One of a test's own."""
+    yield from made(request.param)
 
 
 def call(
@@ -74,7 +84,7 @@ def test_arguments_are_validated_before_the_server_is_asked(peer: MCPServer) -> 
     assert call(Toolset(peer.tools()), "echo", txt="?").kind == "invalid_arguments"
 
 
-def test_a_deadline_ends_a_call_and_the_connection_serves_the_next(peer: MCPServer) -> None:
+def test_a_deadline_ends_a_call_and_the_connection_serves_the_next() -> None:
     quick = MCPServer(PEER, name="quick", trust=True, timeout=0.3)
     tools = Toolset(quick.tools())
     assert call(tools, "wait").kind == "timeout"
@@ -83,9 +93,9 @@ def test_a_deadline_ends_a_call_and_the_connection_serves_the_next(peer: MCPServ
 
 
 def test_a_killed_server_ends_its_call_as_unknown_and_the_next_call_finds_a_new_one(
-    peer: MCPServer,
+    fresh: MCPServer,
 ) -> None:
-    tools = Toolset(peer.tools())
+    tools = Toolset(fresh.tools())
     first = call(tools, "pid").text
 
     async def kill() -> ToolMessage:
@@ -139,9 +149,9 @@ def test_a_server_nobody_trusts_is_asked_about_whatever_its_annotations_say() ->
 
 
 def test_a_changed_definition_voids_the_approval_in_mid_session_and_shows_the_difference(
-    peer: MCPServer,
+    fresh: MCPServer,
 ) -> None:
-    tools = Toolset(peer.tools())
+    tools = Toolset(fresh.tools())
     assert tools["echo"].effects.read_only
     assert call(tools, "echo", text="hi").content == "hi"
     call(tools, "change")
@@ -158,10 +168,8 @@ def test_a_changed_definition_voids_the_approval_in_mid_session_and_shows_the_di
     assert call(tools, "echo", text="approved once").content == "approved once"
 
 
-def test_a_rule_that_allows_everything_does_not_allow_a_changed_tool(peer: MCPServer) -> None:
-    from toolwright import Rules
-
-    tools = Toolset(peer.tools(), rules=Rules(allow=["*"]))
+def test_a_rule_that_allows_everything_does_not_allow_a_changed_tool(fresh: MCPServer) -> None:
+    tools = Toolset(fresh.tools(), rules=Rules(allow=["*"]))
     assert call(tools, "echo", text="hi").content == "hi"
     call(tools, "change")
     assert call(tools, "echo", text="hi").kind == "denied"
