@@ -36,7 +36,8 @@ R = TypeVar("R")
 ErrorHandler: TypeAlias = bool | str | Callable[[Exception], str]
 """True: tell the model the error's own text; a text: tell it that; a callable: what it returns."""
 Enabled: TypeAlias = bool | Callable[[ToolContext[Any]], "bool | Awaitable[bool]"]
-Needs: TypeAlias = bool | Callable[[Mapping[str, object]], "bool | Awaitable[bool]"]
+Needs: TypeAlias = bool | Callable[[Mapping[str, object]], "bool | str | Awaitable[bool | str]"]
+"""Whether a person must approve a call; a text says why."""
 DEADLINE = 30.0
 OUTPUT_LIMIT = 50_000
 
@@ -106,7 +107,7 @@ class ToolOptions(TypedDict, total=False):
             default.
         max_output: Longest text for the model, in characters; None for no limit.
         approval: Whether a person must approve a call: always, or if a predicate over the
-            validated arguments says so.
+            validated arguments says so, by True or by a text that says why.
         enabled: Whether it can be called now, decided per call.
         steps: Steps around this tool alone, outermost first.
         tags: For people, to sort tools by.
