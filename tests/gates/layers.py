@@ -160,6 +160,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "places",
         "seccomp",
         "supervise",
+        "cgroup",
         "bubblewrap",
         "landlock",
         "running",

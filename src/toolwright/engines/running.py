@@ -9,10 +9,12 @@ import signal
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from time import perf_counter
 from types import TracebackType
 from typing import Literal
 
+from toolwright.engines import cgroup
 from toolwright.record import record
 
 Sink = Callable[[bytes], object]
@@ -36,6 +38,7 @@ class Command:
         lifeline: Descriptor whose closing ends the command and all it started; -1 if killing the
             process does that.
         home: Folder to remove at the end.
+        group: Control group it starts in, to remove at the end.
     """
 
     def __init__(
@@ -45,8 +48,10 @@ class Command:
         pass_fds: tuple[int, ...],
         lifeline: int = -1,
         home: str = "",
+        group: Path | None = None,
     ) -> None:
-        self.argv = argv
+        self.argv = argv if group is None else cgroup.entering(group, argv)
+        self._group = group
         self.env = env
         self.pass_fds = pass_fds
         self._lifeline = lifeline
@@ -85,6 +90,9 @@ class Command:
         self.stop()
         if self._home:
             shutil.rmtree(self._home, ignore_errors=True)
+        if self._group is not None:
+            cgroup.remove(self._group)
+            self._group = None
 
 
 @record

@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from toolwright.engines import bubblewrap, landlock, supervise
+from toolwright.engines import bubblewrap, cgroup, landlock, supervise
 from toolwright.engines.places import Places, environment, places, resolved
 from toolwright.engines.running import Command, Finished, Sink, finish, start
 from toolwright.engines.seccomp import MACHINES
@@ -44,7 +44,7 @@ class Limits:
         cpu: Processor time of one process, in seconds.
         memory: Memory of one process, in bytes: what it may write to, not what it reserves.
         file_size: Size of a file it writes, in bytes.
-        processes: Processes and threads at once. The kernel does not hold root to it.
+        processes: Processes and threads at once; root is held to it by a control group.
         open_files: Open files of one process.
         tmp_size: Size of the folder for temporary files, in bytes; bubblewrap alone holds it.
     """
@@ -182,7 +182,7 @@ class Sandbox:
         filter_ = _memory_file(bubblewrap.seccomp())
         words = [_bwrap(), "--args", str(given), "--seccomp", str(filter_), "--"]
         words += [*bubblewrap.limits_shell(self.limits.values()), *argv]
-        return Command(words, {}, (given, filter_))
+        return Command(words, {}, (given, filter_), group=self._group())
 
     def _supervised(self, argv: list[str], cwd: str, terminal: bool) -> Command:
         order: dict[str, object] = {"argv": argv, "cwd": cwd, "session": not terminal}
@@ -201,7 +201,11 @@ class Sandbox:
         ends, lifeline = os.pipe()
         words = [sys.executable, "-I", "-S", supervise.__file__, str(given), str(ends)]
         env = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
-        return Command(words, env, (given, ends), lifeline, home)
+        return Command(words, env, (given, ends), lifeline, home, self._group())
+
+    def _group(self) -> Path | None:
+        most = self.limits.processes
+        return cgroup.make(most) if most is not None and cgroup.needed() else None
 
 
 def _memory_file(data: bytes) -> int:
@@ -254,7 +258,9 @@ def features() -> Features:
         backend = "landlock"
     if not lacks["bubblewrap"]:
         backend = "bubblewrap"
-    notes = landlock.open_ends() if backend == "landlock" else ()
+    notes = [*landlock.open_ends()] if backend == "landlock" else []
+    if cgroup.needed() and not cgroup.possible():
+        notes.append("Root is held to no number of processes: run as another user.")
     version = f"version {landlock.version()}"
     return Features(
         backend, lacks["bubblewrap"] or _bwrap(), lacks["landlock"] or version, tuple(notes)

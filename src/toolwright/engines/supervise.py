@@ -217,7 +217,7 @@ def _end_all(child: int) -> None:
             os.killpg(child, signal.SIGKILL)
         return
     while True:
-        for pid in _descendants():
+        for pid in _descendants(os.getpid()):
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         try:
@@ -228,8 +228,8 @@ def _end_all(child: int) -> None:
             return
 
 
-def _descendants() -> list[int]:
-    """Every process below this one, by the parents that /proc names."""
+def _descendants(ancestor: int) -> set[int]:
+    """Every process below one, by the parents that /proc names."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -238,10 +238,10 @@ def _descendants() -> list[int]:
                     parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
             except (OSError, IndexError, ValueError):
                 continue
-    found, me = {os.getpid()}, os.getpid()
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+    found: set[int] = set()
+    while more := {p for p, up in parents.items() if up in found or up == ancestor} - found:
         found |= more
-    return sorted(found - {me})
+    return found
 
 
 def _exit_like(status: int) -> NoReturn:
