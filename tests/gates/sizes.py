@@ -19,6 +19,7 @@ FRONT_DOORS: dict[str, str] = {
     "toolwright.compat.openapi:from_openapi": "which operations, and how to reach them, each by name",
     "toolwright.agent.agent:Agent.__init__": "what an agent is made of, each by name",
     "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
+    "toolwright.builtin.workspace:Workspace.grep": "what a model can narrow a search by, each by name",
     "toolwright.cli.resume:command": "the options of a command",
     "toolwright.cli.run:command": "the options of a command",
     "toolwright.engines.sandbox:Sandbox.__init__": "what a command may do, each by name",

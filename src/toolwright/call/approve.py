@@ -151,7 +151,10 @@ async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | N
     if rule is not None:
         if rule.action == "deny":
             raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")
-        return None if rule.action == "allow" else f"rule: {rule}"
+        if rule.action == "ask":
+            return f"rule: {rule}"
+        if not getattr(needs, "insists", False):
+            return None
     if not callable(needs):
         return "the tool always asks" if needs else None
     try:
