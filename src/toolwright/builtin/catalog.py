@@ -16,9 +16,14 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
         "weather": "toolwright.builtin.weather:tools",
         "files": "toolwright.builtin.files:tools",
         "clock": "toolwright.builtin.clock:tools",
+        "workspace": "toolwright.builtin.workspace:tools",
     }
 )
 """Name of each builtin, and the function that makes its tools."""
+
+ALONE = frozenset({"workspace"})
+"""Builtins that are had by their own name alone: what they do, or their tools' names, does not go
+with the others."""
 
 
 def load(name: str, **options: object) -> tuple[AnyTool, ...]:

@@ -11,7 +11,8 @@
     package.module:name
     calculator               a builtin
     files:root=docs          a builtin with an option
-    builtin                  all builtins
+    workspace:root=.         a folder to work in: files and commands, in a sandbox
+    builtin                  all builtins but workspace
     demo                     the same, with weather made up by a server on this machine
 """
 
@@ -24,7 +25,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from toolwright.builtin.catalog import BUILTINS, load
+from toolwright.builtin.catalog import ALONE, BUILTINS, load
 from toolwright.builtin.collect import (
     Part,
     collect,
@@ -131,7 +132,7 @@ def _split(text: str) -> tuple[str, str]:
 
 def _builtin(base: str, name: str) -> Iterator[AnyTool]:
     if base in (ALL, DEMO):
-        names = [name] if name else list(BUILTINS)
+        names = [name] if name else [each for each in BUILTINS if each not in ALONE]
         for each in names:
             made_up = base == DEMO and each == "weather"
             yield from load(each, **({"base_url": _fixture_url()} if made_up else {}))

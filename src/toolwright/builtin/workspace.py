@@ -18,7 +18,7 @@ import tempfile
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace as but
 from pathlib import Path
 from typing import Annotated, Any
@@ -99,6 +99,7 @@ class Workspace:
 
     Attributes:
         tools: read, write, edit, bash, grep, find, ls.
+        asks: The predicate by which writing asks first.
 
     Raises:
         SetupError: if the root is no folder, or no sandbox can be had on this machine.
@@ -115,11 +116,11 @@ class Workspace:
         self._output_files = Files(self._outputs)
         self._seen: dict[str, str] = {}
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self.asks = Asks(self.root.path)
         self.tools = self._made()
 
     def _made(self) -> tuple[AnyTool, ...]:
-        asks = Asks(self.root.path)
-        writing = [but(each, approval=asks) for each in (self.write, self.edit)]
+        writing = [but(each, approval=self.asks) for each in (self.write, self.edit)]
         bash = []
         if self.sandbox is not None:
             bash = [but(self.bash, approval=self.sandbox.backend == "none")]
@@ -211,14 +212,26 @@ class Workspace:
             path: Path of the file, relative to the root.
             content: Its whole content.
         """
-        name, data = clean(path), _encoded(content)
+        data = _encoded(content)
+        return self.change(clean(path), lambda before: data)
+
+    def change(self, name: str, make: Callable[[bytes | None], bytes]) -> ToolOutput:
+        """Give a file new content, alone with it.
+
+        Args:
+            name: Its path, cleaned.
+            make: Given its content, or None if it is not there, returns the new one.
+
+        Raises:
+            ToolError: saying why not; it is untouched then.
+        """
         with self._locks[name]:
             before, was = self._known(name)
+            data = make(before)
             made = replace(self.root, name, data, was)
             self._seen[name] = _hash(data)
-        text = "" if before is None else before.decode("utf-8", "replace")
-        details = {"path": name, "bytes": len(data), "created": made}
-        details["diff"] = diff(text, content, name)
+        old, new = ((part or b"").decode("utf-8", "replace") for part in (before, data))
+        details = {"path": name, "bytes": len(data), "created": made, "diff": diff(old, new, name)}
         return ToolOutput(f"File written: {name} ({human(len(data))})", details=details)
 
     @tool(effects=_EDITS, approval=Asks())
@@ -285,7 +298,13 @@ class Workspace:
 
     # — commands —
 
-    @tool(effects=Effects(), timeout=MAX_TIMEOUT + 60, max_output=None, approval=True)
+    @tool(
+        effects=Effects(),
+        timeout=MAX_TIMEOUT + 60,
+        max_output=None,
+        approval=True,
+        metadata={"shell": "command"},
+    )
     async def bash(
         self, command: str, timeout: float = TIMEOUT, *, context: ToolContext[Any]
     ) -> ToolOutput:
