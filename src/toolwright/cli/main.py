@@ -22,7 +22,10 @@ COMMANDS = {
     "tools": ("toolwright.cli.tools", "List the tools that a target brings."),
     "schema": ("toolwright.cli.schema", "Show tools as a provider is told of them, as JSON."),
     "call": ("toolwright.cli.call", "Call one tool as a model would, without a model."),
-    "sandbox": ("toolwright.cli.sandbox", "Run a command in the sandbox that agents' commands use."),
+    "sandbox": (
+        "toolwright.cli.sandbox",
+        "Run a command in the sandbox that agents' commands use.",
+    ),
 }
 """Where each command is, and what it is for."""
 

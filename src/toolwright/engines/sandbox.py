@@ -186,7 +186,9 @@ class Sandbox:
 
     def _supervised(self, argv: list[str], cwd: str, terminal: bool) -> Command:
         order: dict[str, object] = {"argv": argv, "cwd": cwd, "session": not terminal}
-        order["limits"] = self.limits.values()
+        order["limits"] = limits = self.limits.values()
+        if "RLIMIT_NPROC" in limits:  # without a namespace all processes of the user count
+            limits["RLIMIT_NPROC"] += cgroup.tasks_of_user()
         home = ""
         if self.backend == "landlock":
             home = tempfile.mkdtemp(prefix="toolwright-")
