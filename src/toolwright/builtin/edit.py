@@ -150,7 +150,7 @@ def _find(change: Change, forms: tuple[_Form, _Form], what: str, path: str) -> _
         if found < 0:
             continue
         if form.text.find(wanted, found + 1) >= 0:
-            lines = ", ".join(map(str, _lines(form.text, wanted)))
+            lines = ", ".join(map(str, dict.fromkeys(_lines(form.text, wanted))))
             raise ToolError(
                 f"{what} stands more than once in {path!r} (lines {lines}). Add lines around it "
                 "until it is unique."

@@ -58,7 +58,7 @@ def local_shell(sandbox: Sandbox) -> AnyTool:
         if not command:
             raise ToolError("command is empty: give the program and its arguments.")
         assignments = [f"{name}={value}" for name, value in (env or {}).items()]
-        words = ["env", *assignments, "--", *command] if assignments else command
+        words = ["env", "--", *assignments, *command] if assignments else command
         return await run_command(
             sandbox,
             words,

@@ -238,8 +238,8 @@ class Workspace:
     def edit(
         self,
         path: str,
-        old_text: str = "",
-        new_text: str = "",
+        old_text: str | None = None,
+        new_text: str | None = None,
         edits: list[Replacement] | None = None,
     ) -> ToolOutput:
         """Replace text in a file. Give old_text and new_text, or several such pairs as edits.
@@ -251,8 +251,10 @@ class Workspace:
             edits: Several replacements, all looked for in the file as it is now.
         """
         changes = [Change(each["old_text"], each["new_text"]) for each in edits or ()]
-        if old_text or not changes:
+        if old_text is not None and new_text is not None:
             changes.insert(0, Change(old_text, new_text))
+        elif not changes or old_text is not None or new_text is not None:
+            raise ToolError("Give old_text and new_text together, or a list of edits.")
         name = clean(path)
         with self._locks[name]:
             before, was = self._known(name)
