@@ -18,6 +18,8 @@ NESTING = 4
 FRONT_DOORS: dict[str, str] = {
     "toolwright.compat.openapi:from_openapi": "which operations, and how to reach them, each by name",
     "toolwright.agent.agent:Agent.__init__": "what an agent is made of, each by name",
+    "toolwright.agent.agent:Agent.as_tool": "how an agent is called as a tool, each by name",
+    "toolwright.compat.agents_agent:Agent.__init__": "what an agent is made of, each by name",
     "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
     "toolwright.builtin.workspace:Workspace.grep": "what a model can narrow a search by, each by name",
     "toolwright.cli.resume:command": "the options of a command",

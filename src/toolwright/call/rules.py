@@ -47,24 +47,32 @@ class Rule:
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False
         return all(
-            name in arguments and self._fits(_text(arguments[name]), pattern, name == shell)
+            name in arguments and self._fits(arguments[name], pattern, name == shell)
             for name, pattern in self.arguments
         )
 
-    def _fits(self, text: str, pattern: str, is_shell: bool) -> bool:
-        if not is_shell:
-            return fnmatch.fnmatchcase(text, pattern)
+    def _fits(self, value: object, pattern: str, is_shell: bool) -> bool:
+        if not is_shell or not isinstance(value, str):
+            return any(fnmatch.fnmatchcase(text, pattern) for text in _texts(value))
         if self.action == "allow":
-            return pattern == "*" or allowed(pattern, text)
-        return mentions(pattern, text)
+            return pattern == "*" or allowed(pattern, value)
+        return mentions(pattern, value)
 
     def __str__(self) -> str:
         inner = ", ".join(f"{name}={pattern}" for name, pattern in self.arguments)
         return f"{self.action} {self.tool}" + (f"({inner})" if inner else "")
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _texts(value: object) -> tuple[str, ...]:
+    """How a value can be written in a rule: 5 and 5.0 are one number."""
+    if isinstance(value, str):
+        return (value,)
+    text = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float) and value.is_integer():
+        return text, str(int(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return text, f"{text}.0"
+    return (text,)
 
 
 def parse_rule(action: Action, text: str) -> Rule:

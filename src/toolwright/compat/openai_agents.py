@@ -8,6 +8,12 @@ is said in ``docs/coming-from-openai-agents.md``.
 
 from __future__ import annotations
 
+from toolwright.compat.agents_agent import (
+    Agent,
+    AgentOutputSchema,
+    MaxTurnsExceeded,
+    RunResult,
+)
 from toolwright.compat.agents_context import RunContextWrapper, RunItem, ToolContext
 from toolwright.compat.agents_guardrails import (
     ToolInputGuardrail,
@@ -29,11 +35,8 @@ from toolwright.compat.agents_hosted import (
     RankingOptions,
 )
 from toolwright.compat.agents_run import (
-    Agent,
     FunctionToolResult,
-    MaxTurnsExceeded,
     Runner,
-    RunResult,
     ToolCallOutputItem,
     execute_tool,
 )
@@ -56,6 +59,7 @@ Tool = FunctionTool
 
 __all__ = [
     "Agent",
+    "AgentOutputSchema",
     "AgentsException",
     "AllowBehavior",
     "Computer",

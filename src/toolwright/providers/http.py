@@ -88,6 +88,15 @@ def check_options(model: str, given: Iterable[str], known: Iterable[str]) -> Non
         )
 
 
+def retry_advice(headers: Mapping[str, str]) -> bool | None:
+    """What the server says of sending the request again, with OpenAI's and Anthropic's header.
+
+    >>> retry_advice({"x-should-retry": "false"})
+    False
+    """
+    return {"true": True, "false": False}.get(headers.get("x-should-retry", "").lower())
+
+
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds the server asks to wait: ``retry-after-ms``, or ``Retry-After`` (RFC 9110 10.2.3).
 
