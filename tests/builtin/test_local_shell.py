@@ -6,6 +6,7 @@ from pathlib import Path
 
 from toolwright import Run, Toolset
 from toolwright.builtin.local_shell import local_shell, shell
+from toolwright.content import Data
 from toolwright.engines.sandbox import Sandbox
 from toolwright.messages import ToolCall, ToolMessage
 
@@ -50,7 +51,9 @@ def test_lines_of_shell_tell_both_outputs_and_their_outcomes(tmp_path: Path) -> 
         {"stdout": "a\n", "stderr": "b\n", "outcome": {"type": "exit", "exit_code": 3}},
         {"stdout": "", "stderr": "", "outcome": {"type": "timeout"}},
     ]
-    assert str(message.content) == (
+    (block,) = message.content
+    assert isinstance(block, Data) and block.value == message.details["output"]
+    assert message.text == (
         "$ echo a; echo b >&2; exit 3\na\nstderr:\nb\n[exit code 3]\n\n$ sleep 60\n[timed out]"
     )
 

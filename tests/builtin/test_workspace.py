@@ -405,3 +405,10 @@ def test_an_edit_may_delete(place: Place) -> None:
     (place.folder / "f").write_text("a b")
     place.ok("edit", path="f", old_text=" b", new_text="")
     assert (place.folder / "f").read_text() == "a"
+
+
+@pytest.mark.slow
+def test_a_flood_without_end_is_ended_and_told(walls: Place) -> None:
+    told = walls.fails("bash", command="yes 0123456789", timeout=300)
+    assert "Command was killed after 64.0 MB of output" in told
+    assert "lines" not in told[:100] and len(told) < 60_000

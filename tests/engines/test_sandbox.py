@@ -391,3 +391,17 @@ def test_a_command_runs_on_a_loop_in_another_thread(tmp_path: Path) -> None:
     thread.start()
     thread.join()
     assert found == [b"hi\n"]
+
+
+@pytest.mark.slow
+@walls
+def test_a_fork_bomb_stops_at_its_limit_and_the_machine_answers(
+    backend: Backend, tmp_path: Path
+) -> None:
+    if any("no number of processes" in note for note in features().notes):
+        return  # nothing would hold it
+    sandbox = walled(backend, tmp_path, limits=Limits(processes=50))
+    finished = run(sandbox, ":(){ :|:& };:; sleep 2", timeout=5)
+    assert finished.seconds < 50
+    until_sync(lambda: not survivors(":|:&"))
+    assert run(sandbox, "echo fine").stdout == b"fine\n"

@@ -229,6 +229,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "agents_agent",
         "agents_run",
         "agents_hosted",
+        "agents_shell",
         "openai_agents",
         "bridge_run",
         "openapi_document",

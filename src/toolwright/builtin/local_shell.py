@@ -13,6 +13,7 @@ from typing import Any
 
 from toolwright.builtin.shell import MAX_TIMEOUT, TIMEOUT, Tail, run_command, shell_words
 from toolwright.builtin.window import MAX_BYTES
+from toolwright.content import Data
 from toolwright.context import ToolContext
 from toolwright.define.decorator import tool
 from toolwright.define.tool import AnyTool
@@ -105,7 +106,7 @@ def shell(sandbox: Sandbox) -> AnyTool:
             output.append(as_output(finished, max_output_length))
         text = "\n\n".join(_told(line, one) for line, one in zip(commands, output, strict=True))
         details: dict[str, object] = {"output": output, "max_output_length": max_output_length}
-        return ToolOutput(text or "(no commands)", details=details)
+        return ToolOutput((Data(output, text or "(no commands)"),), details=details)
 
     return run
 

@@ -23,7 +23,7 @@ MAX_TIMEOUT = 600.0
 """Most seconds that may be asked for."""
 OUTPUT = "output:"
 """What the name of a command's whole output begins with, for a tool that reads it."""
-MAX_OUTPUT = 256 << 20
+MAX_OUTPUT = 64 << 20
 """Bytes of output after which a command is ended."""
 
 
