@@ -45,12 +45,15 @@ class GeminiModelOptions(TypedDict, total=False):
         max_retries: How often a failed request is sent again; 2 if nothing is said.
         api_version: Of the server's interface, such as ``v1beta``; nothing: the SDK's.
         vertexai: Whether to ask Vertex AI; nothing: what the environment says.
+        hosts_tools: Whether the server has tools of its own, such as Google's search; True if
+            nothing is said.
     """
 
     timeout: float | None
     max_retries: int
     api_version: str
     vertexai: bool
+    hosts_tools: bool
 
 
 class Gemini:
@@ -98,7 +101,7 @@ class Gemini:
         new: Callable[[], _Client] = partial(_new_client, model, given)
         self._clients: PerLoop[_Client] = PerLoop(new, _checked(client))
         vertex = bool(self._clients.first.sdk.vertexai)
-        self._bodies = _BodyCache(GeminiOptions(model, vertex))
+        self._bodies = _BodyCache(GeminiOptions(model, vertex, options.get("hosts_tools", True)))
 
     def __repr__(self) -> str:
         return f"Gemini({self.name!r})"
@@ -229,7 +232,7 @@ class _BodyCache:
         self._options = options
         self._lock = Lock()
         self._transcripts: Transcripts[_Contents] = Transcripts()
-        self._prepared = Constant(_prepare)
+        self._prepared = Constant(self._prepare)
 
     def body(self, request: ModelRequest) -> tuple[WireTools, list[types.Content], Json]:
         """The tools on the wire, the contents, and the body's other keys."""
@@ -240,10 +243,9 @@ class _BodyCache:
             )
             return tools, contents.all(), {**contents.head(), **rest}
 
-
-def _prepare(request: ModelRequest) -> tuple[WireTools, Json]:
-    tools = wire_tools(request.tools, "gemini")
-    return tools, encode_options(request.settings, tools)
+    def _prepare(self, request: ModelRequest) -> tuple[WireTools, Json]:
+        tools = wire_tools(request.tools, "gemini", hosting=self._options.hosts(request.tools))
+        return tools, encode_options(request.settings, tools)
 
 
 def _new_client(model: str, options: Mapping[str, Any]) -> _Client:

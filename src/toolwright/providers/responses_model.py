@@ -11,7 +11,7 @@ from toolwright.errors import MissingExtraError, ModelError
 from toolwright.messages import AssistantMessage
 from toolwright.model import Delta, ModelRequest
 from toolwright.providers import openai_responses
-from toolwright.providers.http import PerLoop, check_options
+from toolwright.providers.http import PerLoop, check_options, hosts_at
 from toolwright.providers.responses_body import BodyCache
 from toolwright.providers.wiretools import WireTools
 
@@ -28,6 +28,7 @@ from toolwright.providers.openai_client import (
 )
 
 _PATH = "/responses"
+_HOSTS = ("api.openai.com", "azure.com")
 
 
 class ResponsesOptions(TypedDict, total=False):
@@ -37,10 +38,13 @@ class ResponsesOptions(TypedDict, total=False):
         timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: the
             SDK's ten minutes.
         max_retries: How often a failed request is sent again; 2 if nothing is said.
+        hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
+            is OpenAI's or Azure's.
     """
 
     timeout: float | None
     max_retries: int
+    hosts_tools: bool
 
 
 class OpenAIResponses:
@@ -84,7 +88,8 @@ class OpenAIResponses:
         self._clients: PerLoop[openai.AsyncOpenAI] = PerLoop(
             new, checked_client("OpenAIResponses", client)
         )
-        self._bodies = BodyCache(model, stream)
+        place = str(client.base_url) if client is not None else given["base_url"]
+        self._bodies = BodyCache(model, stream, options.get("hosts_tools", hosts_at(place, _HOSTS)))
 
     def __repr__(self) -> str:
         return f"OpenAIResponses({self.name!r})"
