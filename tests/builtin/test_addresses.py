@@ -67,7 +67,9 @@ def test_no_spelling_of_an_address_that_is_not_public_is_reached(host: str) -> N
         reach(host)
 
 
-@pytest.mark.parametrize("text", ["93.184.216.34", "1.1.1.1", "2606:4700::1111", "64:ff9b::808:808"])
+@pytest.mark.parametrize(
+    "text", ["93.184.216.34", "1.1.1.1", "2606:4700::1111", "64:ff9b::808:808"]
+)
 def test_public_addresses_are_reached(text: str) -> None:
     assert is_public(ipaddress.ip_address(text))
     assert reach("example.org", of=Reach(resolve=answers(text))) == [text]

@@ -19,7 +19,9 @@ from toolwright.errors import SetupError, ToolError
 T = TypeVar("T")
 
 
-def run(answer: Callable[[Asked, Write], Awaitable[None]], use: Callable[[WebServer], Awaitable[T]]) -> T:
+def run(
+    answer: Callable[[Asked, Write], Awaitable[None]], use: Callable[[WebServer], Awaitable[T]]
+) -> T:
     async def go() -> T:
         async with serving(answer) as server:
             return await use(server)
@@ -98,7 +100,9 @@ def test_a_redirect_to_a_place_that_is_not_public_is_refused_and_never_connected
     run(always(response("secret")), use)
 
 
-@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://x/", "gopher://x", "http://u:p@h/", "data:,x"])
+@pytest.mark.parametrize(
+    "target", ["file:///etc/passwd", "ftp://x/", "gopher://x", "http://u:p@h/", "data:,x"]
+)
 def test_a_redirect_to_another_scheme_is_refused(target: str) -> None:
     async def use(server: WebServer) -> None:
         with pytest.raises(ToolError, match="redirects to a place that is refused"):
@@ -258,7 +262,9 @@ def test_the_next_address_is_tried_if_one_cannot_be_connected_to() -> None:
     assert run(always(response("second")), use).body == b"second"
 
 
-@pytest.mark.parametrize("text", ["", "example.org", "http://", "javascript:alert(1)", "http://[::1", "x" * 3000])
+@pytest.mark.parametrize(
+    "text", ["", "example.org", "http://", "javascript:alert(1)", "http://[::1", "x" * 3000]
+)
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ToolError):
         parse_url(text)

@@ -27,10 +27,16 @@ _TEXTS = re.compile(
     r"text/.+|application/(.+\+)?(json|xml|yaml|toml|javascript|x-sh|x-ndjson|jsonl|sql|rtf)"
 )
 _META = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
-_LOOKS_HTML = re.compile(rb"\s*(<!--.{0,500}?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.I | re.S)
+_LOOKS_HTML = re.compile(
+    rb"\s*(<!--.{0,500}?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.I | re.S
+)
 _LARGER = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "ascii": "cp1252"}
 """Encodings that are declared where a larger one is meant (WHATWG Encoding, section 4.2)."""
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 
 
 @record
@@ -48,7 +54,9 @@ class Document:
     kind: str = "text"
 
 
-def read_document(data: bytes, media_type: str = "", charset: str = "", base_url: str = "") -> Document:
+def read_document(
+    data: bytes, media_type: str = "", charset: str = "", base_url: str = ""
+) -> Document:
     """The text in a file or a page.
 
     Args:
