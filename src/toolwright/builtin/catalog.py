@@ -16,9 +16,16 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
         "weather": "toolwright.builtin.weather:tools",
         "files": "toolwright.builtin.files:tools",
         "clock": "toolwright.builtin.clock:tools",
+        "fetch": "toolwright.builtin.fetch:tools",
+        "web_search": "toolwright.builtin.web_search:tools",
+        "file_search": "toolwright.builtin.file_search:tools",
+        "image_generation": "toolwright.builtin.image_generation:tools",
     }
 )
 """Name of each builtin, and the function that makes its tools."""
+
+BY_NAME = frozenset({"fetch", "web_search", "file_search", "image_generation"})
+"""Those that come only when they are named: they reach out, cost money, or need an option."""
 
 
 def load(name: str, **options: object) -> tuple[AnyTool, ...]:

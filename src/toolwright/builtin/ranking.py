@@ -17,13 +17,7 @@ from typing import Any
 from toolwright.builtin.filters import FILE_ID, Test
 from toolwright.builtin.terms import query_terms, terms
 from toolwright.builtin.vector_store import VectorStore
-from toolwright.errors import MissingExtraError
 from toolwright.record import record
-
-try:
-    import numpy as np
-except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
-    raise MissingExtraError("toolwright.builtin.file_search", "search") from error
 
 DAMPING = 60
 """How little the first ranks differ: the constant of the paper."""
@@ -146,6 +140,8 @@ class Searcher:
         return wanted
 
     def _load(self, db: sqlite3.Connection) -> None:
+        import numpy as np  # there is none without an embedder, which needs it
+
         generation = self.store.generation
         if generation == self._generation:
             return
@@ -160,6 +156,8 @@ class Searcher:
         self, vector: Any, pool: int, wanted: frozenset[int] | None
     ) -> dict[int, float]:
         """The passages nearest to a vector, and how near, the nearest first."""
+        import numpy as np
+
         if self._matrix is None or self._matrix.shape[1] != len(vector):
             return {}
         near = self._matrix @ vector
@@ -232,11 +230,13 @@ def _weights(db: sqlite3.Connection, asked: set[str]) -> dict[str, float]:
 def _covered(query: Sequence[str], held: set[str], weights: Mapping[str, float]) -> float:
     """The share of a question's terms that a passage has, by what they say.
 
-    A term that nothing has weighs like the rarest: a question of unknown words is not covered.
+    A word that no passage has weighs like the rarest, so that a question of unknown words is not
+    covered; a pair of Chinese characters that none has is most likely no word, and weighs nothing.
     """
     most = max(weights.values(), default=0.0) or 1.0
-    whole = sum(weights[term] or most for term in query)
-    return sum(weights[term] or most for term in query if term in held) / whole if whole else 0.0
+    shares = {term: weights[term] or most * term.isascii() for term in query}
+    whole = sum(shares.values())
+    return sum(shares[term] for term in query if term in held) / whole if whole else 0.0
 
 
 def _score(covered: float, likeness: float | None, ranking: Ranking, vectors: bool) -> float:

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from toolwright.builtin.catalog import BUILTINS, load
+from toolwright.builtin.catalog import BUILTINS, BY_NAME, load
 from toolwright.builtin.collect import (
     Part,
     collect,
@@ -131,7 +131,7 @@ def _split(text: str) -> tuple[str, str]:
 
 def _builtin(base: str, name: str) -> Iterator[AnyTool]:
     if base in (ALL, DEMO):
-        names = [name] if name else list(BUILTINS)
+        names = [name] if name else [one for one in BUILTINS if one not in BY_NAME]
         for each in names:
             made_up = base == DEMO and each == "weather"
             yield from load(each, **({"base_url": _fixture_url()} if made_up else {}))

@@ -23,11 +23,6 @@ from toolwright.errors import MissingExtraError, SetupError, ToolError
 from toolwright.providers.wire import Json, as_dict, as_list, as_text
 from toolwright.record import record
 
-try:
-    import httpx2
-except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
-    raise MissingExtraError("toolwright.builtin.web_search", "web") from error
-
 BRAVE_URL = "https://api.search.brave.com"
 TAVILY_URL = "https://api.tavily.com"
 
@@ -38,8 +33,20 @@ _LANGUAGES = {
     **dict.fromkeys(("FR", "BE"), "fr"),
     **dict.fromkeys(("ES", "MX", "AR", "CL", "CO", "PE"), "es"),
     **dict.fromkeys(("BR", "PT"), "pt"),
-    "JP": "ja", "KR": "ko", "RU": "ru", "IT": "it", "NL": "nl", "PL": "pl", "SE": "sv",
-    "NO": "no", "DK": "da", "FI": "fi", "TR": "tr", "UA": "uk", "CZ": "cs", "GR": "el",
+    "JP": "ja",
+    "KR": "ko",
+    "RU": "ru",
+    "IT": "it",
+    "NL": "nl",
+    "PL": "pl",
+    "SE": "sv",
+    "NO": "no",
+    "DK": "da",
+    "FI": "fi",
+    "TR": "tr",
+    "UA": "uk",
+    "CZ": "cs",
+    "GR": "el",
 }
 """The language most pages of a country are in; English otherwise."""
 
@@ -276,6 +283,7 @@ def backend_of(wanted: SearchBackend | str) -> SearchBackend:
     if not isinstance(wanted, str):
         return wanted
     if wanted == "auto":
+        given: dict[str, Callable[[], SearchBackend]]
         given = {"TAVILY_API_KEY": Tavily, "BRAVE_API_KEY": Brave, "SEARXNG_URL": SearXNG}
         ready = (made for name, made in given.items() if os.environ.get(name))
         return next(ready, Ddgs)()
@@ -298,6 +306,10 @@ class _Call:
         Raises:
             ToolError: if there is none.
         """
+        try:
+            import httpx2
+        except ImportError as error:
+            raise MissingExtraError("web search", "web") from error
         local = urlsplit(self._url).hostname in ("127.0.0.1", "::1", "localhost")
         name = self._name
         try:

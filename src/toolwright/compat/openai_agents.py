@@ -8,6 +8,9 @@ is said in ``docs/coming-from-openai-agents.md``.
 
 from __future__ import annotations
 
+from toolwright.builtin.file_search import FileSearchTool
+from toolwright.builtin.image_generation import ImageGenerationTool
+from toolwright.builtin.web_search import UserLocation, WebSearchTool, WebSearchToolFilters
 from toolwright.compat.agents_context import RunContextWrapper, RunItem, ToolContext
 from toolwright.compat.agents_guardrails import (
     ToolInputGuardrail,
@@ -19,7 +22,6 @@ from toolwright.compat.agents_guardrails import (
 )
 from toolwright.compat.agents_hosted import (
     Computer,
-    FileSearchTool,
     Filters,
     HostedMCPTool,
     Mcp,
@@ -64,6 +66,7 @@ __all__ = [
     "FunctionTool",
     "FunctionToolResult",
     "HostedMCPTool",
+    "ImageGenerationTool",
     "MCPToolApprovalFunctionResult",
     "MCPToolApprovalRequest",
     "MaxTurnsExceeded",
@@ -89,6 +92,9 @@ __all__ = [
     "ToolOutputGuardrailResult",
     "ToolOutputGuardrailTripwireTriggered",
     "Usage",
+    "UserLocation",
+    "WebSearchTool",
+    "WebSearchToolFilters",
     "default_tool_error_function",
     "execute_tool",
     "function_tool",
