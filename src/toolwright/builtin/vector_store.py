@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from toolwright.builtin.chunks import Chunk, split
 from toolwright.builtin.terms import terms
 from toolwright.errors import SetupError
+from toolwright.providers.wire import clean_text
 from toolwright.record import NOTHING, record
 
 FORMAT = "1"
@@ -46,7 +47,7 @@ CREATE TABLE IF NOT EXISTS chunks (
 );
 CREATE INDEX IF NOT EXISTS chunks_of ON chunks(file);
 CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(
-    head, body, content='', tokenize="unicode61 remove_diacritics 0"
+    head, body, content='', tokenize='ascii'
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab('terms', 'row');
 CREATE TEMP TABLE IF NOT EXISTS wanted (id INTEGER PRIMARY KEY);
@@ -237,7 +238,7 @@ class VectorStore:
         Raises:
             ToolError: if the embedder has no vectors; then nothing was changed.
         """
-        parts = [split(source.text) for source in sources]
+        parts = [split(clean_text(source.text)) for source in sources]
         vectors = self._vectors(sources, parts)
         ids = []
         with self.writing():
