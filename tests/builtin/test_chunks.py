@@ -67,7 +67,7 @@ def test_a_long_section_is_cut_between_paragraphs_and_overlaps() -> None:
         assert shared <= OVERLAP
 
 
-def test_chinese_counts_twice() -> None:
+def test_a_chinese_character_counts_twice() -> None:
     text = "这是一个很长的中文句子,没有空格。" * 200
     chunks = split(text)
     assert max(len(chunk.text) for chunk in chunks) <= SIZE * 0.6

@@ -52,11 +52,13 @@ def passes(kind: str, key: str, value: Any) -> bool:
         ("in", "file_id", ["file-1", "file-2"], True),
     ],
 )
-def test_comparisons(kind: str, key: str, value: Any, result: bool) -> None:
+def test_an_attribute_is_compared_by_kind_and_value(
+    kind: str, key: str, value: Any, result: bool
+) -> None:
     assert passes(kind, key, value) is result
 
 
-def test_compounds_nest() -> None:
+def test_filters_are_joined_and_nested() -> None:
     zh = {"type": "eq", "key": "lang", "value": "zh"}
     old = {"type": "lt", "key": "year", "value": 2000}
     assert compile_filter({"type": "and", "filters": [zh, old]})(FILE) is False

@@ -5,7 +5,7 @@ model's, so none of `addresses.py` is needed here; nothing redirects.
 
 Sources: https://docs.searxng.org/dev/search_api.html,
 https://api-dashboard.search.brave.com/app/documentation/web-search/get-started,
-https://docs.tavily.com/documentation/api-reference/endpoint/search, https://pypi.org/project/ddgs/.
+https://docs.tavily.com/documentation/api-reference/endpoint/search, and the library `ddgs`.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ MAX_REDIRECTS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_URL = 2000
 """Longest address, in characters; a longer one is a message, not an address."""
-AGENT = "toolwright (+https://pypi.org/project/toolwright/)"
+AGENT = "toolwright (a tool of a language model)"
 
 _BOUND = frozenset({"authorization", "cookie", "proxy-authorization", "host"})
 
