@@ -10,6 +10,8 @@ NODE_STAMP := tests/node/node_modules/.stamp
 COMPILE := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 PYTEST := $(BIN)/python -m pytest --hypothesis-profile=steady
+# As many workers as the machine has cores; the tests of one file stay together.
+SPREAD := -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 # What is installed in .venv alone decides what is imported.
 unexport PYTHONPATH
@@ -26,10 +28,10 @@ demo: $(VENV)/run.stamp ## a two-minute tour, offline
 	@$(BIN)/toolwright demo
 
 test: $(VENV)/dev.stamp $(NODE_STAMP) ## the tests, in under five minutes
-	$(PYTEST) -m "not slow" --timeout=120
+	$(PYTEST) $(SPREAD) -m "not slow" --timeout=120
 
 test-all: $(VENV)/dev.stamp $(VENV)/peers.stamp $(NODE_STAMP) ## the tests, slow ones too
-	$(PYTEST) --timeout=900
+	$(PYTEST) $(SPREAD) --timeout=900
 
 check: $(VENV)/dev.stamp ## lint, format, types, gates
 	$(BIN)/ruff check .

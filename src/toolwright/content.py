@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TypeAlias
 
 from toolwright.record import record
@@ -147,4 +146,6 @@ def data_url(block: Image | Audio | File) -> str:
     url = getattr(block, "url", "")
     if url:
         return str(url)
+    import base64  # late: few tools give files
+
     return f"data:{block.media_type};base64,{base64.b64encode(block.data).decode()}"

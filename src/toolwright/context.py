@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import secrets
+import os
 import threading
-from asyncio.events import _get_running_loop
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import partial
 from time import perf_counter, time
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from toolwright.approval import Approver, Decision
+from toolwright.approval import Approver, Decision, Ticket
 from toolwright.errors import Cancelled
 from toolwright.events import Event, Progress
 from toolwright.messages import ToolCall, Usage
 from toolwright.record import NOTHING
 
+if TYPE_CHECKING:
+    import asyncio
+    import logging
+
 C = TypeVar("C")
 T = TypeVar("T")
 Listener = Callable[[Event], None]
 
-log = logging.getLogger("toolwright")
-log.addHandler(logging.NullHandler())  # silent until the program configures logging
+
+def _log() -> logging.Logger:
+    """The library's logger; to define a tool logging need not be loaded."""
+    import logging
+
+    return logging.getLogger("toolwright")
 
 
 class CancelToken:
@@ -74,7 +79,7 @@ class CancelToken:
             try:
                 callback()
             except Exception:
-                log.exception("a watcher of a cancel token failed; the others are called")
+                _log().exception("a watcher of a cancel token failed; the others are called")
 
     def check(self) -> None:
         """Raise `Cancelled` if the wish was given: for long loops in sync bodies."""
@@ -109,6 +114,9 @@ class Run(Generic[C]):
             agent, suspends the run.
 
     Attributes:
+        depth: How many runs it is within.
+        deadline: `time.perf_counter` value at which a run around it ends it; None if none does.
+        waiting: Inner runs to go on with, by the id of the call that is each.
         notes: What steps remember during the run, each under itself.
         mask: Hides secrets in events and failures; None as long as no tool has any.
     """
@@ -118,7 +126,9 @@ class Run(Generic[C]):
         "approver",
         "cancel",
         "context",
+        "deadline",
         "decisions",
+        "depth",
         "failures",
         "id",
         "inject",
@@ -130,6 +140,7 @@ class Run(Generic[C]):
         "store",
         "suspends",
         "usage",
+        "waiting",
     )
 
     def __init__(
@@ -144,7 +155,7 @@ class Run(Generic[C]):
         cancel: CancelToken | None = None,
         approver: Approver | None = None,
     ) -> None:
-        self.id = secrets.token_hex(8)
+        self.id = os.urandom(8).hex()
         self.context = context
         self.state = {} if state is None else state
         self.store = store
@@ -155,9 +166,12 @@ class Run(Generic[C]):
         self.listeners = listeners
         self.seq = 0
         self.approver = approver
+        self.depth = 0
+        self.deadline: float | None = None
+        self.waiting: dict[str, object] = {}
         self.notes: dict[object, object] = {}
         self.mask: Masks | None = None
-        self.decisions: dict[tuple[str, str], Decision] = {}
+        self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision]] = {}
         self.suspends = False
         self.failures: dict[tuple[str, str], tuple[str, int]] = {}
 
@@ -169,18 +183,29 @@ class Run(Generic[C]):
     def emit(self, event: Event) -> None:
         """Hand an event to every listener; none of them can break the run."""
         if self.mask is not None:
-            event = self.mask.event(event)
+            try:
+                event = self.mask.event(event)
+            except Exception:
+                _log().exception("%s cannot be masked, so nobody is told", event.type)
+                return
         for listener in self.listeners:
             try:
                 listener(event)
             except Exception:
-                log.exception("a listener failed on %s; the run goes on", event.type)
+                _log().exception("a listener failed on %s; the run goes on", event.type)
 
 
 PROGRESS_INTERVAL = 0.05
 """Seconds between two progress events of one call; snapshots in between replace each other."""
 
 _Snapshot = tuple[str, float | None, float | None]
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs in this thread; to define a tool asyncio need not be loaded."""
+    import asyncio
+
+    return asyncio._get_running_loop()
 
 
 class _Reporter:
@@ -204,7 +229,7 @@ class _Reporter:
 
     def say(self, message: str, done: float | None, total: float | None) -> None:
         self._said = (message, done, total)
-        if self._loop is None or self._loop is _get_running_loop():
+        if self._loop is None or self._loop is _running_loop():
             self._show()
         elif not self._called:
             self._called = True
@@ -256,10 +281,10 @@ class ToolContext(Generic[C]):
         self.call = call
         self.tool_name = tool_name
         self.run = run
-        self.deadline: float | None = None
+        self.deadline = run.deadline
         self.ended = False
         # Asked for only if somebody listens: it costs a system call in Python 3.11.
-        self._loop = _get_running_loop() if run.listeners else None
+        self._loop = _running_loop() if run.listeners else None
         self._reporter: _Reporter | None = None
 
     @property
@@ -316,6 +341,8 @@ class ToolContext(Generic[C]):
     def set_deadline(self, seconds: float) -> None:
         """Say when the call will be stopped, counted from now."""
         self.deadline = perf_counter() + seconds
+        if self.run.deadline is not None:
+            self.deadline = min(self.deadline, self.run.deadline)
 
     def end(self) -> None:
         """Emit progress that was held back; drop whatever comes later."""

@@ -53,6 +53,27 @@ class Streamed:
 
 
 @record
+class Retrying:
+    """The model's server failed before it said anything, and is asked again in `wait` seconds.
+
+    Args:
+        attempt: Which repetition follows, from 1.
+        wait: Seconds until then.
+        error: What happened.
+        status: HTTP status, if there was an answer.
+    """
+
+    type: ClassVar[str] = "retry"
+    seq: int
+    at: float
+    run_id: str
+    attempt: int
+    wait: float
+    error: str
+    status: int | None = None
+
+
+@record
 class Replied:
     """The model's reply is whole."""
 
@@ -173,10 +194,31 @@ class RunFinished:
     error: str = ""
 
 
+@record
+class Nested:
+    """Something happened in the run of an agent that this run called as a tool.
+
+    Args:
+        run_id: Of the run that called it.
+        call_id: Of the call it is.
+        agent: Name of the agent.
+        event: What happened there; it has that run's own id and numbers.
+    """
+
+    type: ClassVar[str] = "nested"
+    seq: int
+    at: float
+    run_id: str
+    call_id: str
+    agent: str
+    event: Event
+
+
 Event: TypeAlias = (
     RunStarted
     | TurnStarted
     | Streamed
+    | Retrying
     | Replied
     | ToolStarted
     | Coerced
@@ -186,6 +228,7 @@ Event: TypeAlias = (
     | ToolFinished
     | ToolSuspended
     | RunFinished
+    | Nested
 )
 
 
@@ -196,6 +239,8 @@ def event_dict(event: Event) -> dict[str, object]:
     {'type': 'turn_started', 'seq': 1, 'at': 0.0, 'run_id': 'r', 'turn': 1}
     """
     fields = {f.name: _plain(getattr(event, f.name)) for f in dataclasses.fields(event)}
+    if isinstance(event, Nested):
+        fields["event"] = event_dict(event.event)
     return {"type": event.type, **fields}
 
 

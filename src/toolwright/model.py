@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from toolwright.errors import SetupError
 from toolwright.messages import AssistantMessage, FinishReason, Message, Usage
 from toolwright.record import NOTHING, record
 
@@ -53,7 +54,24 @@ class Finish:
     extra: Mapping[str, object] = NOTHING
 
 
-Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | Finish
+@record
+class Retry:
+    """The request failed before anything was said; the model sends it again.
+
+    Args:
+        attempt: Which repetition this is, from 1.
+        wait: Seconds until it is sent.
+        error: What happened.
+        status: HTTP status, if there was an answer.
+    """
+
+    attempt: int
+    wait: float
+    error: str
+    status: int | None = None
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | Retry | Finish
 
 
 class ToolDefinition(Protocol):
@@ -74,6 +92,21 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str
 
 
 @record
+class OutputFormat:
+    """The form a reply must have, for wires that hold replies to a schema.
+
+    Args:
+        name: Of the form.
+        schema: JSON Schema of an object.
+        description: What the answer is, for the model.
+    """
+
+    name: str
+    schema: Mapping[str, object]
+    description: str = ""
+
+
+@record
 class Settings:
     """How to sample a reply; None leaves a choice to the provider.
 
@@ -84,6 +117,7 @@ class Settings:
         temperature: Randomness, in the provider's own scale.
         max_tokens: Longest reply, in tokens.
         extra: Further keys of the request's body, sent as they are.
+        output: The form the reply must have; for models that can hold it (`HoldsOutput`).
     """
 
     tool_choice: ToolChoice | None = None
@@ -92,6 +126,7 @@ class Settings:
     temperature: float | None = None
     max_tokens: int | None = None
     extra: Mapping[str, object] = NOTHING
+    output: OutputFormat | None = None
 
 
 @record
@@ -113,7 +148,8 @@ class Model(Protocol):
     """Anything that answers a transcript.
 
     `stream` yields deltas and ends with `Finish`; a model that has the reply whole yields the
-    one `AssistantMessage` instead. It raises `ModelError` if there is no reply to be had.
+    one `AssistantMessage` instead. `Retry` may come before either. It raises `ModelError` if there
+    is no reply to be had.
     """
 
     @property
@@ -124,3 +160,36 @@ class Model(Protocol):
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         """Answer a transcript: deltas as they come, then `Finish`; or the whole reply at once."""
         ...
+
+
+@runtime_checkable
+class HoldsOutput(Protocol):
+    """A model whose wire can hold replies to a schema."""
+
+    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether it can hold replies to this one.
+
+        Args:
+            output: The form.
+            tools: Whether the model has tools to call, too; some servers take one or the other.
+        """
+        ...
+
+
+_connect: list[Callable[[str], Model]] = []
+
+
+def lend_connect(connect: Callable[[str], Model]) -> None:
+    """Let agents take a model by name: lent by the chapter `providers`, which knows the names."""
+    _connect[:] = [connect]
+
+
+def connected(name: str) -> Model:
+    """The model of that name.
+
+    Raises:
+        SetupError: if nobody knows it.
+    """
+    if not _connect:
+        raise SetupError("import toolwright before naming a model")
+    return _connect[0](name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import statistics
 import sys
 from collections.abc import AsyncIterator
 from typing import Any
@@ -258,7 +259,8 @@ def test_a_turn_costs_as_many_calls_of_functions_late_in_a_run_as_early() -> Non
 
     asyncio.run(main())
     costs = [later - earlier for earlier, later in itertools.pairwise(ticks)]
-    assert costs[10] == costs[-2]
+    # Now and then the event loop itself does something more: the usual turn is what counts.
+    assert statistics.median(costs[-60:-1]) == statistics.median(costs[10:60])
 
 
 def test_a_run_may_be_handed_the_state_its_tools_share() -> None:

@@ -35,11 +35,13 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "signature",
         "subschemas",
         "secret",
+        "maker",
         "phrase",
         "explain",
         "fields",
         "modern",
         "canonical",
+        "closed",
         "schema",
         "output",
         "unionless",
@@ -61,6 +63,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "tool",
         "decorator",
         "base",
+        "answer",
     ),
     "call": (
         "step",
@@ -80,6 +83,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "lock",
         "cache",
         "retry",
+        "whole",
         "invoke",
         "render",
         "failure",
@@ -92,7 +96,21 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "offer",
         "direct",
     ),
-    "agent": ("assemble", "partial", "bind", "transcript", "correction", "saved", "loop", "agent"),
+    "agent": (
+        "assemble",
+        "partial",
+        "bind",
+        "transcript",
+        "correction",
+        "output",
+        "saved",
+        "decided",
+        "loop",
+        "result",
+        "resume",
+        "nested",
+        "agent",
+    ),
     "providers": (
         "wire",
         "sse",
@@ -100,11 +118,13 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "media",
         "ownership",
         "claude",
+        "held",
         "layout",
         "wiretools",
         "turns",
         "growing",
         "http",
+        "retry",
         "chat_profile",
         "chat_calls",
         "chat_stream",
@@ -154,13 +174,15 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "offline.answer",
         "offline.model",
         "offline",
+        "discover",
+        "auto",
         "connect",
     ),
     "mcp": ("config", "pins", "client", "server"),
     "engines": ("*",),
     "sessions": ("*",),
     "observe": ("*",),
-    "testing": ("scripted", "replay", "plugin"),
+    "testing": ("faults", "scripted", "replay", "plugin"),
     "builtin": (
         "beneath",
         "window",
@@ -201,6 +223,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "agents_verdicts",
         "agents_guardrails",
         "agents_tools",
+        "agents_agent",
         "agents_run",
         "agents_hosted",
         "openai_agents",
@@ -222,7 +245,9 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "approve",
         "state",
         "launch",
+        "check",
         "*",
+        "doctor",
         "main",
     ),
 }
@@ -232,7 +257,12 @@ SIBLINGS = ("providers", "mcp", "engines", "sessions", "observe", "testing")
 # The map and the way in come after everything; nothing of the library imports them.
 LAST = (PACKAGE, f"{PACKAGE}.__main__")
 # The only files that may load a module of the library late.
-LATE = (f"{PACKAGE}.providers.connect", f"{PACKAGE}.cli.main")
+LATE = (
+    PACKAGE,
+    f"{PACKAGE}.define.compile",
+    f"{PACKAGE}.providers.connect",
+    f"{PACKAGE}.cli.main",
+)
 
 Edges = dict[str, set[str]]
 

@@ -4,70 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, MutableMapping, Sequence
-from typing import Any, Generic, TypedDict, TypeVar, Unpack
+from collections.abc import Callable, Coroutine, Iterable, Mapping, MutableMapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeAlias, TypedDict, Unpack, overload
 
-from toolwright.agent.correction import Correction
+from typing_extensions import TypeForm, TypeVar
+
+from toolwright.agent.decided import note_decided
 from toolwright.agent.loop import Plan, Progression
+from toolwright.agent.nested import MAX_DEPTH, Begun, Nesting, agent_tool, as_prompt, nest
+from toolwright.agent.output import RETRIES, plan_output
+from toolwright.agent.result import NO_ANSWER, RunResult, RunStream
+from toolwright.agent.resume import Resumed, inner_runs, resume
 from toolwright.agent.saved import RunState
 from toolwright.agent.transcript import repair
-from toolwright.approval import Approver, Decision, Ticket
-from toolwright.call.approve import accepted
+from toolwright.approval import Approver, Decision
 from toolwright.call.bridge import run_sync
 from toolwright.call.provider import Source, fixed, gather
 from toolwright.call.rules import Rules
-from toolwright.call.stop import GIVE_UP
 from toolwright.call.toolset import Toolset
 from toolwright.content import Content
-from toolwright.context import CancelToken, Listener, Run
-from toolwright.define.tool import Step
+from toolwright.context import CancelToken, Listener, Run, ToolContext
+from toolwright.define.compile import ArgsSchema
+from toolwright.define.tool import AnyTool, Step, ToolOptions
 from toolwright.errors import SetupError, describe
-from toolwright.events import EndReason, Event, RunFinished, RunStarted
-from toolwright.messages import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    Usage,
-    UserMessage,
-)
-from toolwright.model import Model, Settings
-from toolwright.record import record
+from toolwright.events import EndReason, RunFinished, RunStarted
+from toolwright.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from toolwright.model import Model, Settings, connected
 
 C = TypeVar("C")
+T = TypeVar("T", default=str)
+N = TypeVar("N")
 MAX_TURNS = 25
 
-Prompt = Content | Sequence[Message] | RunState
+Prompt: TypeAlias = Content | Sequence[Message] | RunState
 """What the person says, or a transcript or a saved run to go on from."""
-
-
-@record
-class RunResult:
-    """How a run ended.
-
-    Args:
-        output: The answer: the model's last text, or what a `return_direct` tool returned.
-        messages: The whole transcript; valid for every provider, so a run can go on from it.
-        reason: Why it ended.
-        usage: Tokens and requests spent.
-        corrections: How often the model had to mend its calls, by tool.
-        run_id: The id in the run's events.
-        pending: Calls that wait for a person; the run goes on from `state` with decisions.
-    """
-
-    output: str
-    messages: list[Message]
-    reason: EndReason
-    usage: Usage
-    corrections: Mapping[str, Correction]
-    run_id: str
-    pending: tuple[Ticket, ...] = ()
-
-    @property
-    def state(self) -> RunState:
-        """Where the run stands; goes to JSON and back, and into `Agent.run`."""
-        return RunState(tuple(self.messages), self.pending)
 
 
 class RunOptions(TypedDict, Generic[C], total=False):
@@ -86,15 +57,7 @@ class RunOptions(TypedDict, Generic[C], total=False):
     decisions: Sequence[Decision]
 
 
-_connect: list[Callable[[str], Model]] = []
-
-
-def lend_connect(connect: Callable[[str], Model]) -> None:
-    """Let agents take a model by name: lent by `providers`, which knows the names."""
-    _connect[:] = [connect]
-
-
-class Agent:
+class Agent(Generic[T]):
     """A model with tools.
 
     Args:
@@ -108,8 +71,14 @@ class Agent:
         rules: Which calls are refused, asked about or let through; those of a `Toolset` otherwise.
         search_tools: Tell the model of a tool that finds the others, rather than of all: for sets
             too large to be sent with every request.
+        decided: A folder where the processes that go on from saved runs note which tickets were
+            decided, so that no approval serves twice. Without one, each process knows its own.
+        output_type: What its answers shall be: anything pydantic can validate, such as a model, a
+            dataclass, ``list[int]`` or a union; `str` for plain text.
+        output_retries: How often the model may correct an answer that is not of that type.
 
     Raises:
+        DefinitionError: `output_type` has no JSON form.
         SetupError: for a model name nobody knows, or tools that cannot be wired up.
     """
 
@@ -125,54 +94,166 @@ class Agent:
         steps: Sequence[Step] = (),
         rules: Rules | None = None,
         search_tools: bool = False,
+        decided: str | Path | None = None,
+        output_type: TypeForm[T] = str,  # type: ignore[assignment]
+        output_retries: int = RETRIES,
     ) -> None:
         if isinstance(model, str):
-            if not _connect:
-                raise SetupError("import toolwright before naming a model")
-            model = _connect[0](model)
+            model = connected(model)
         self.name = name
         self.instructions = instructions
+        self._decided = Path(decided) if decided else None
         toolset, self._sources = fixed(tools)
         self.tools = toolset.around(*steps, rules=rules) if steps or rules else toolset
-        self._plan = Plan(model, self.tools, settings or Settings(), max_turns, search_tools)
+        self._retries = output_retries
+        plan = Plan(model, self.tools, settings or Settings(), max_turns, search_tools)
+        self._plan = self._answering(plan, output_type)
 
     @property
     def model(self) -> Model:
         return self._plan.model
 
-    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult:
+    @overload
+    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[T]: ...
+    @overload
+    async def run(
+        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[Any]]
+    ) -> RunResult[N]: ...
+    async def run(
+        self,
+        prompt: Prompt,
+        *,
+        output_type: TypeForm[Any] | None = None,
+        **options: Unpack[RunOptions[Any]],
+    ) -> RunResult[Any]:
         """Run to the end.
 
         Args:
             prompt: What the person says, or a transcript to go on from; a transcript that ends
                 with unanswered calls goes on by running them.
+            output_type: What the answer shall be, in this run.
             options: See `RunOptions`.
 
         Raises:
             ModelError: the model failed.
+            OutputError: it did not give an answer of the `output_type`.
             SetupError: the program is wired up wrongly.
         """
-        run = self._new_run(prompt, options)
-        return await self._work(self._messages(prompt), run)
+        _, work = self._begin(prompt, options, self._planned(output_type))
+        return await work()
 
-    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult:
+    @overload
+    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[T]: ...
+    @overload
+    def run_sync(
+        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[Any]]
+    ) -> RunResult[N]: ...
+    def run_sync(
+        self,
+        prompt: Prompt,
+        *,
+        output_type: TypeForm[Any] | None = None,
+        **options: Unpack[RunOptions[Any]],
+    ) -> RunResult[Any]:
         """`run` for sync code; works with and without a running event loop."""
-        return run_sync(lambda: self.run(prompt, **options))
+        plan = self._planned(output_type)
+        return run_sync(lambda: self._begin(prompt, options, plan)[1]())
 
-    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunStream:
+    @overload
+    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunStream[T]: ...
+    @overload
+    def stream(
+        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[Any]]
+    ) -> RunStream[N]: ...
+    def stream(
+        self,
+        prompt: Prompt,
+        *,
+        output_type: TypeForm[Any] | None = None,
+        **options: Unpack[RunOptions[Any]],
+    ) -> RunStream[Any]:
         """`run`, with its events as they happen: ``async for event in agent.stream(...)``."""
-        run = self._new_run(prompt, options)
-        return RunStream(run, lambda: self._work(self._messages(prompt), run))
+        plan = self._planned(output_type)
+        run, work = self._begin(prompt, options, plan)
+        return RunStream(run, work, None if plan.output is None else plan.output.partial)
 
-    def _new_run(self, prompt: Prompt, options: RunOptions[Any]) -> Run[Any]:
+    def as_tool(
+        self,
+        name: str | None = None,
+        description: str | None = None,
+        *,
+        parameters: ArgsSchema | None = None,
+        prompt: Callable[[dict[str, Any]], Prompt] = as_prompt,
+        context: Callable[[Any], object] | None = None,
+        output: Callable[[RunResult[T]], object] | None = None,
+        max_depth: int = MAX_DEPTH,
+        **options: Unpack[ToolOptions],
+    ) -> AnyTool:
+        """This agent as a tool of another.
+
+        Each call is a run of its own that knows nothing of the conversation around it. It shares
+        the caller's cancel token, deadline, approver, store and context; what it spends is added
+        to the caller's usage, and its events are told there as `Nested`.
+
+        Args:
+            name: The tool's name; made of the agent's by default.
+            description: For the calling model: what the agent is good for.
+            parameters: What the caller fills, as a pydantic model or JSON Schema; one text,
+                ``input``, by default.
+            prompt: Makes the prompt of the arguments; their one text, or their JSON, by default.
+            context: Makes the agent's context object of the caller's; the same by default.
+            output: What the tool gives back; the run's output by default.
+            max_depth: How many agents may call each other in a row.
+            options: See `ToolOptions`; the time limit is ten minutes if nothing is said.
+
+        Raises:
+            DefinitionError: the tool's name or parameters will not do.
+        """
+        nesting = Nesting(self.name, self._begin_within, prompt, context, output, max_depth)
+        told = description or f"Ask the agent {self.name!r}."
+        return agent_tool(nesting, (name, told), parameters, options)
+
+    def _begin_within(self, prompt: Any, call: ToolContext[Any], context: object) -> Begun:
+        """Begin a run that is a call of another."""
+        outer = call.run
+        options: RunOptions[Any] = {"context": context, "store": outer.store}
+        options |= {"inject": outer.inject, "cancel": outer.cancel}
+        if outer.listeners:
+            options["listeners"] = [nest(call, self.name)]
+        if outer.approver is not None:
+            options["approver"] = outer.approver
+        run, work = self._begin(prompt, options, self._plan)
+        run.depth = outer.depth + 1
+        run.deadline = call.deadline
+        run.suspends = outer.suspends
+        return run, work
+
+    def _planned(self, output_type: TypeForm[Any] | None) -> Plan:
+        """The plan for a run that asks for its own type of answer, if it does."""
+        if output_type is None:
+            return self._plan
+        return self._answering(self._plan, output_type)
+
+    def _answering(self, plan: Plan, output_type: TypeForm[Any]) -> Plan:
+        """The plan with answers of a type."""
+        tools = len(self.tools) > 0 or len(self._sources) > 0
+        output = plan_output(output_type, plan.model, self.tools, tools, self._retries)
+        return dataclasses.replace(plan, output=output)
+
+    def _begin(
+        self, prompt: Prompt | Resumed, options: RunOptions[Any], plan: Plan
+    ) -> tuple[Run[Any], Callable[[], Coroutine[Any, Any, RunResult[Any]]]]:
+        """A new run, and what runs it."""
         given: dict[str, Any] = dict(options)
         listeners = tuple(given.pop("listeners", ()))
-        decisions = given.pop("decisions", ())
+        decisions = tuple(given.pop("decisions", ()))
         run = Run(given.pop("context", None), agent=self, listeners=listeners, **given)
-        tickets = prompt.pending if isinstance(prompt, RunState) else ()
-        run.decisions = accepted(tickets, decisions)
+        resume(run, prompt, decisions)
+        if self._decided and decisions:
+            note_decided(self._decided, [decision.ticket for decision in decisions])
         run.suspends = True
-        return run
+        messages = self._messages(prompt.state if isinstance(prompt, Resumed) else prompt)
+        return run, lambda: self._work(messages, run, plan)
 
     def _messages(self, prompt: Prompt) -> list[Message]:
         head: list[Message] = [SystemMessage(self.instructions)] if self.instructions else []
@@ -186,17 +267,18 @@ class Agent:
             return transcript
         return [*head, *transcript]
 
-    async def _work(self, messages: list[Message], run: Run[Any]) -> RunResult:
+    async def _work(self, messages: list[Message], run: Run[Any], plan: Plan) -> RunResult[Any]:
         run.state["messages"] = messages
         if run.listeners:
             run.emit(RunStarted(*run.next(), self.model.name))
         reason: EndReason = "error"
         problem = ""
         try:
-            plan = self._plan
             if self._sources:
                 tools = await gather(self._sources, self.tools, run)
                 plan = dataclasses.replace(plan, tools=tools)
+            if plan.output is not None:
+                _check_answers(plan.tools)
             progression = Progression(plan, messages, run)
             reason = await progression.advance()
         except asyncio.CancelledError:
@@ -208,18 +290,44 @@ class Agent:
         finally:
             if run.listeners:
                 run.emit(RunFinished(*run.next(), reason, problem))
+        return self._ended(progression, messages, run, reason)
+
+    def _ended(
+        self, progression: Progression, messages: list[Message], run: Run[Any], reason: EndReason
+    ) -> RunResult[Any]:
+        answers = progression.answers
+        answer: object = _text(messages, reason)
+        if answers is not None:
+            answer = answers.value if answers.given else NO_ANSWER
+        waits = progression.waits
         return RunResult(
-            _output(messages, reason),
+            answer,
             messages,
             reason,
             run.usage,
             progression.corrections.by_tool(),
             run.id,
-            progression.tickets,
+            tuple(ticket for wait in waits.values() for ticket in wait.tickets),
+            inner_runs(run, waits),
         )
 
 
-def _output(messages: list[Message], reason: EndReason) -> str:
+def _check_answers(tools: Toolset) -> None:
+    """Refuse tools whose own word is the answer, where the answer must have a form.
+
+    Raises:
+        SetupError: naming the tool.
+    """
+    for tool in tools:
+        if tool.return_direct:
+            raise SetupError(
+                f"{tool.name!r} answers the person itself (return_direct), but this run's answer "
+                "must be of its output_type; leave one of the two out"
+            )
+
+
+def _text(messages: list[Message], reason: EndReason) -> str:
+    """What plain text a run ended with."""
     if reason == "returned":
         texts = []
         for message in reversed(messages):
@@ -229,71 +337,3 @@ def _output(messages: list[Message], reason: EndReason) -> str:
         return "\n".join(reversed(texts))
     last = messages[-1]
     return last.text if isinstance(last, AssistantMessage) else ""
-
-
-class RunStream:
-    """The events of one run, in order; `result` is there when they have ended.
-
-    Leaving the loop early does not stop the run by itself: use it as an async context manager, or
-    call `aclose`, which cancels the run and waits until nothing of it goes on.
-    """
-
-    def __init__(self, run: Run[Any], work: Callable[[], Any]) -> None:
-        self.run = run
-        self._work = work
-        self._task: asyncio.Task[RunResult] | None = None
-        self._events: deque[Event] = deque()
-        self._wake: asyncio.Future[None] | None = None
-        self._result: RunResult | None = None
-        run.listeners = (*run.listeners, self._receive)
-
-    @property
-    def result(self) -> RunResult:
-        """How the run ended.
-
-        Raises:
-            SetupError: while it has not.
-        """
-        if self._result is None:
-            raise SetupError("the run has not ended: read its events to the end first")
-        return self._result
-
-    def _receive(self, event: Event) -> None:
-        self._events.append(event)
-        self._awake()
-
-    def _awake(self, _: object = None) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        if self._task is None:
-            self._task = asyncio.create_task(self._work())
-            self._task.add_done_callback(self._awake)
-        try:
-            while True:
-                while self._events:
-                    yield self._events.popleft()
-                if self._task.done():
-                    break
-                self._wake = asyncio.get_running_loop().create_future()
-                await self._wake
-            self._result = await self._task
-        finally:
-            await self.aclose()
-
-    async def aclose(self) -> None:
-        """Stop the run if it still goes on."""
-        if self._task is None:
-            return
-        if not self._task.done():
-            self._task.cancel(GIVE_UP)
-            await asyncio.wait([self._task])
-        if not self._task.cancelled():
-            self._task.exception()  # who leaves early does not ask; who reads on was told
-
-    async def __aenter__(self) -> RunStream:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()

@@ -8,21 +8,21 @@ another loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from toolwright.agent.assemble import Assembly, settle
 from toolwright.agent.correction import Corrections
+from toolwright.agent.output import Answers, OutputPlan
 from toolwright.agent.transcript import order_results
-from toolwright.approval import Ticket
 from toolwright.call.offer import Offer
 from toolwright.call.toolset import Toolset
 from toolwright.context import Run
-from toolwright.errors import ModelError
-from toolwright.events import EndReason, Replied, Streamed, TurnStarted
+from toolwright.errors import ModelError, Suspend
+from toolwright.events import EndReason, Replied, Retrying, Streamed, TurnStarted
 from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage, unanswered
-from toolwright.model import Delta, Model, ModelRequest, Settings
+from toolwright.model import Delta, Model, ModelRequest, Retry, Settings
 from toolwright.record import record
 
 
@@ -36,6 +36,7 @@ class Plan:
         settings: How to sample.
         max_turns: How often it may be asked.
         search: Whether it is told of a tool that finds the others, rather than of all.
+        output: How answers of a given form are had; None if text will do.
     """
 
     model: Model
@@ -43,6 +44,7 @@ class Plan:
     settings: Settings
     max_turns: int
     search: bool = False
+    output: OutputPlan | None = None
 
 
 class Progression:
@@ -55,18 +57,22 @@ class Progression:
 
     Attributes:
         corrections: How often the model mended its calls.
-        tickets: What waits for a person.
+        waits: What waits for a person, by the id of its call.
+        answers: What it answered, if the answer must have a given form.
     """
 
     def __init__(self, plan: Plan, messages: list[Message], run: Run[Any]) -> None:
         self._plan = plan
         self._messages = messages
         self._run = run
-        self._offer = Offer(plan.tools, run, plan.search)
+        self._settings = plan.settings if plan.output is None else plan.output.asked(plan.settings)
+        beside = () if plan.output is None else plan.output.tools
+        self._offer = Offer(plan.tools, run, plan.search, beside)
         self._offer.tools.cover(run)
         self._request: ModelRequest | None = None
         self.corrections = Corrections()
-        self.tickets: tuple[Ticket, ...] = ()
+        self.waits: Mapping[str, Suspend] = {}
+        self.answers = None if plan.output is None else Answers(plan.output)
 
     async def advance(self) -> EndReason:
         """Go on until there is nothing to do.
@@ -76,6 +82,7 @@ class Progression:
 
         Raises:
             ModelError: the model failed, or its reply broke off before it said or called anything.
+            OutputError: it did not answer in the form that was asked for.
             BaseException: cancellation from outside, and what else tools may not swallow.
         """
         calls = unanswered(self._messages)
@@ -86,7 +93,7 @@ class Progression:
             resumed = False
             if self._run.cancel.cancelled:
                 return "cancelled"
-            if turns == self._plan.max_turns:
+            if turns >= self._plan.max_turns:
                 return "max_turns"
             turns += 1
             reply = await self._ask(turns)
@@ -94,8 +101,16 @@ class Progression:
                 return "cancelled"
             self._messages.append(reply)
             calls = reply.tool_calls
-            if not calls:
+            if not calls and self._is_answered(reply):
                 return "answered"
+
+    def _is_answered(self, reply: AssistantMessage) -> bool:
+        """Whether a reply that calls nothing ends the run; if not, the model is told why."""
+        correction = self.answers.see_reply(reply) if self.answers is not None else None
+        if correction is None:
+            return True
+        self._messages.append(correction)
+        return False
 
     async def _call(self, calls: Sequence[ToolCall], resumed: bool) -> EndReason | None:
         """Run the calls of a turn; why the run ends with them, if it does."""
@@ -108,9 +123,13 @@ class Progression:
             if resumed:
                 order_results(self._messages)
         self.corrections.note(results)
-        self.tickets = batch.tickets
-        if self.tickets:
+        self.waits = batch.waits
+        if self.waits:
             return "suspended"
+        if self.answers is not None:
+            self.answers.see_results(results)
+            if self.answers.given:
+                return "answered"
         tools = self._offer.tools
         return "returned" if tools.has_answers and _is_answer(tools, results) else None
 
@@ -122,7 +141,7 @@ class Progression:
         fixed = self._offer.fixed
         offered = fixed if fixed is not None else await self._offer.now()
         if self._request is None or self._request.tools is not offered:
-            self._request = ModelRequest(self._messages, offered, self._plan.settings)
+            self._request = ModelRequest(self._messages, offered, self._settings)
         stream = self._plan.model.stream(self._request)
         interrupt = Interrupt(run)
         try:
@@ -170,8 +189,15 @@ async def _receive(
             assembly = Assembly()
         assembly.add(delta)
         if run.listeners:
-            run.emit(Streamed(*run.next(), delta))
+            run.emit(_told(run, delta))
     return (assembly or Assembly()).reply()
+
+
+def _told(run: Run[Any], delta: Delta) -> Streamed | Retrying:
+    if isinstance(delta, Retry):
+        seq, at, run_id = run.next()
+        return Retrying(seq, at, run_id, delta.attempt, delta.wait, delta.error, delta.status)
+    return Streamed(*run.next(), delta)
 
 
 class Interrupt:

@@ -1,12 +1,12 @@
-"""The calls of a reply while they arrive: what an agent's stream says of them, put together."""
+"""Calls and answers while they arrive: what an agent's stream says of them, put together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from toolwright.call.partial import PartialArguments
+from toolwright.call.partial import Item, PartialArguments, PartialValue
 from toolwright.events import Event, Streamed, TurnStarted
-from toolwright.model import CallDelta
+from toolwright.model import CallDelta, TextDelta
 
 
 class PartialCall:
@@ -59,3 +59,34 @@ class PartialCalls:
     def __iter__(self) -> Iterator[PartialCall]:
         """The calls of this reply, in order."""
         return iter([self._calls[index] for index in sorted(self._calls)])
+
+
+class PartialOutput:
+    """Follows the events of a run, and keeps the answer of a given form that is arriving.
+
+    Args:
+        tool: Name of the tool by which the model answers; empty if its text is the answer.
+        shown: The answer within what has come of the JSON object it is sent as.
+    """
+
+    def __init__(self, tool: str, shown: Callable[[PartialValue], Item]) -> None:
+        self._tool = tool
+        self._shown = shown
+        self._calls = PartialCalls()
+        self._text = PartialArguments()
+
+    def see(self, event: Event) -> Item:
+        """Take the next event; the answer so far if it grew by it, else None."""
+        if self._tool:
+            call = self._calls.see(event)
+            return self._grown(call.arguments) if call and call.name == self._tool else None
+        if isinstance(event, TurnStarted):
+            self._text = PartialArguments()
+        if not isinstance(event, Streamed) or not isinstance(event.delta, TextDelta):
+            return None
+        self._text.feed(event.delta.text)
+        return self._grown(self._text)
+
+    def _grown(self, text: PartialArguments) -> Item:
+        value = text.value()
+        return self._shown(value) if len(value) else None

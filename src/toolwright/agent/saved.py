@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
-from toolwright.approval import Ticket
+from toolwright.approval import Decision, Ticket
 from toolwright.call.parse import normalise
 from toolwright.content import Audio, Block, Content, Data, File, Image, Text
 from toolwright.errors import CallError, Kind, SetupError
@@ -33,7 +33,7 @@ from toolwright.messages import (
     Usage,
     UserMessage,
 )
-from toolwright.record import Kinds, read_fields, record
+from toolwright.record import NOTHING, Kinds, read_fields, record
 
 VERSION = 1
 DEPTH = 100
@@ -42,16 +42,31 @@ Json = dict[str, Any]
 
 
 @record
+class InnerRun:
+    """A run that is a call of another, and waits with it.
+
+    Args:
+        state: Where it stands.
+        decision: By which its call was let through, if somebody had to: it is not asked again.
+    """
+
+    state: RunState
+    decision: Decision | None = None
+
+
+@record
 class RunState:
     """Where a run stands: all that is needed to go on.
 
     Args:
         messages: The transcript.
-        pending: What waits for a person.
+        pending: What waits for a person, also in the inner runs.
+        inner: Runs of agents that were called as tools, by the id of their call.
     """
 
     messages: tuple[Message, ...]
     pending: tuple[Ticket, ...] = ()
+    inner: Mapping[str, InnerRun] = NOTHING  # type: ignore[assignment]
 
     def to_json(self, key: bytes = b"") -> str:
         """As text. Artifacts that JSON cannot hold stay behind.
@@ -62,11 +77,7 @@ class RunState:
         Raises:
             SetupError: if a call's arguments are no JSON.
         """
-        state: Json = {
-            "version": VERSION,
-            "messages": [dump_message(message) for message in self.messages],
-            "pending": [ticket.to_dict() for ticket in self.pending],
-        }
+        state: Json = {"version": VERSION, **_dump_state(self)}
         if key:
             state["signature"] = _signature(state, key)
         return _text(state)
@@ -74,6 +85,9 @@ class RunState:
     @classmethod
     def from_json(cls, text: str, key: bytes = b"") -> RunState:
         """Back from `to_json`.
+
+        That an agent may be called as a tool is asked again, though it was decided before, unless
+        a key proves that it was.
 
         Args:
             text: What `to_json` gave.
@@ -93,11 +107,8 @@ class RunState:
             signature = data.pop("signature", "")
             if key and not hmac.compare_digest(_signature(data, key), str(signature)):
                 raise SetupError("this saved run is not signed with this key, or was changed")
-            fields = read_fields(data, _STATE, {})
-            return cls(
-                tuple(load_message(message) for message in fields["messages"]),
-                tuple(Ticket.from_dict(ticket) for ticket in fields["pending"]),
-            )
+            del data["version"]
+            return _load_state(data, signed=bool(key))
         except (ValueError, RecursionError) as error:
             raise SetupError(f"this is not a saved run: {error}"[:300]) from None
 
@@ -121,6 +132,23 @@ def _no_number(text: str) -> object:
 
 
 # — out —
+
+
+def _dump_state(state: RunState) -> Json:
+    fields: Json = {
+        "messages": [dump_message(message) for message in state.messages],
+        "pending": [ticket.to_dict() for ticket in state.pending],
+    }
+    if state.inner:
+        fields["inner"] = {id: _dump_inner(inner) for id, inner in state.inner.items()}
+    return fields
+
+
+def _dump_inner(inner: InnerRun) -> Json:
+    fields: Json = {"state": _dump_state(inner.state)}
+    if inner.decision is not None:
+        fields["decision"] = inner.decision.to_dict()
+    return fields
 
 
 def dump_message(message: Message) -> Json:
@@ -157,13 +185,23 @@ def _dump_call(call: ToolCall) -> Json:
     fields: Json = {**_changed(call), "id": call.id, "name": call.name}
     if not isinstance(call.arguments, str):
         try:
-            text = normalise(call.arguments)
+            text = _arguments(call)
             fields["arguments"] = json.loads(text, parse_constant=_no_number)
-        except (CallError, ValueError) as error:
+        except (CallError, ValueError, TypeError) as error:
             raise SetupError(f"the call {call.id!r} of {call.name!r}: {error}") from None
     if call.extra:
         fields["extra"] = _plain(call.extra)
     return fields
+
+
+def _arguments(call: ToolCall) -> str:
+    try:
+        return normalise(call.arguments)
+    except CallError:
+        if not isinstance(call.arguments, Mapping):
+            raise
+        # Half a surrogate pair, which only an escape can carry: the call failed, the run goes on.
+        return json.dumps(dict(call.arguments), allow_nan=False)
 
 
 def _dump_result(message: ToolMessage) -> Json:
@@ -221,7 +259,8 @@ _OBJECT: Kinds = (dict,)
 _LIST: Kinds = (list,)
 _CONTENT: Kinds = (str, list)
 _ANY: Kinds = (object, bool)
-_STATE = {"version": (int,), "messages": _LIST, "pending": _LIST}
+_STATE = {"messages": _LIST, "pending": _LIST}
+_STATE_MORE = {"inner": _OBJECT}
 _CALL = {"id": _TEXT, "name": _TEXT}
 _CALL_MORE = {"arguments": (str, dict), "complete": (bool,), "extra": _OBJECT}
 _REPLY_MORE: dict[str, Kinds] = {
@@ -243,6 +282,22 @@ _RESULT_MORE: dict[str, Kinds] = {
 }
 _USAGE = {f.name: (int,) for f in dataclasses.fields(Usage)}
 _REASONING = {f.name: _TEXT for f in dataclasses.fields(Reasoning)}
+
+
+def _load_state(data: object, *, signed: bool) -> RunState:
+    fields = read_fields(data, _STATE, _STATE_MORE)
+    return RunState(
+        tuple(load_message(message) for message in fields["messages"]),
+        tuple(Ticket.from_dict(ticket) for ticket in fields["pending"]),
+        {id: _load_inner(inner, signed) for id, inner in fields.get("inner", NOTHING).items()},
+    )
+
+
+def _load_inner(data: object, signed: bool) -> InnerRun:
+    fields = read_fields(data, {"state": _OBJECT}, {"decision": _OBJECT})
+    decision = Decision.from_dict(fields["decision"]) if "decision" in fields else None
+    # Who can write a saved run could else write that a person has let something through.
+    return InnerRun(_load_state(fields["state"], signed=signed), decision if signed else None)
 
 
 def load_message(data: object) -> Message:

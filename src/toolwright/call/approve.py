@@ -53,12 +53,15 @@ class Approval:
         """`inner`, for calls that may run."""
 
         async def asking(prepared: Prepared, context: ToolContext[Any]) -> object:
-            prepared, text = await self._settled(prepared, context)
-            if text is None:
+            prepared, question = await self._settled(prepared, context)
+            if question is None:
                 return await inner(prepared, context)
-            self._approved[context] = text
+            self._approved[context] = text = question.text
             try:
                 return await inner(from_shown(prepared, json.loads(text)), context)
+            except Suspend as wait:  # something within the call must be decided, not the call again
+                wait.decision = question.standing()
+                raise
             finally:
                 del self._approved[context]
 
@@ -77,8 +80,8 @@ class Approval:
 
     async def _settled(
         self, prepared: Prepared, context: ToolContext[Any]
-    ) -> tuple[Prepared, str | None]:
-        """The call as it may run, and the text of its arguments if somebody had to approve them.
+    ) -> tuple[Prepared, _Question | None]:
+        """The call as it may run, and what somebody said yes to if they had to.
 
         Raises:
             Denied, Suspend: it may not, or not yet.
@@ -90,18 +93,20 @@ class Approval:
                 return prepared, None
             question = _Question(prepared, reason, origin)
             if question.digest == agreed:
-                return prepared, question.text
-            decision = await _decision(question, context.run)
+                return prepared, question
+            ticket, decision = await _decision(question, context.run)
             if decision.verdict == "deny":
                 text = decision.reason or "no reason was given"
                 raise Denied(f"The call of {prepared.tool.name!r} was not approved: {text}")
-            if decision.verdict == "approve":
-                return prepared, question.text
-            edited = _edit(prepared, decision)
+            if decision.verdict == "approve" and (ticket is None or question.is_of(ticket)):
+                return prepared, question
+            edited = _edited(prepared, ticket, decision)
+            if edited is None:
+                continue  # that was not what it was approved for: it is asked about anew
             if context.run.listeners:
                 changes = ("arguments edited by a person",)
                 context.run.emit(Coerced(*context.run.next(), prepared.call.id, changes))
-            agreed, origin = _Question(edited, reason).digest, origin or question.digest
+            agreed, origin = _Question(edited).digest, origin or question.digest
             guards = self._guards
             prepared = await settle(edited, context, guards, guards) if guards else edited
 
@@ -115,7 +120,7 @@ class _Question:
         origin: The digest of the call as the model made it, if it was edited since.
     """
 
-    def __init__(self, prepared: Prepared, reason: str, origin: str = "") -> None:
+    def __init__(self, prepared: Prepared, reason: str = "", origin: str = "") -> None:
         shown = as_json(prepared)
         self.prepared = prepared
         self.reason = reason
@@ -123,21 +128,29 @@ class _Question:
         self.text = json.dumps(shown, ensure_ascii=False)
         self.digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
 
+    @property
+    def shown(self) -> Mapping[str, object]:
+        """The arguments as people may see them, a new copy."""
+        shown: dict[str, object] = json.loads(self.text)
+        mask = self.prepared.tool.arguments.mask
+        return shown if mask is None else dict(mask.apply(shown))
+
+    def standing(self) -> Decision:
+        """The decision by which exactly this may run, for the call as the model made it."""
+        if not self.origin:
+            return Decision("", self.digest, "approve")
+        return Decision("", self.origin, "edit", arguments=json.loads(self.text))
+
     def ticket(self) -> Ticket:
         """A ticket for it, with values of its own; secrets are masked."""
         call, tool = self.prepared.call, self.prepared.tool
-        shown = json.loads(self.text)
-        return Ticket(
-            new_id(),
-            call.id,
-            tool.name,
-            shown if tool.arguments.mask is None else tool.arguments.mask.apply(shown),
-            self.digest,
-            time() + LIFETIME,
-            self.reason,
-            effects_of(tool),
-            self.origin,
-        )
+        until, effects = time() + LIFETIME, effects_of(tool)
+        about = (call.id, tool.name, self.shown, self.digest, until, self.reason, effects)
+        return Ticket(new_id(), *about, self.origin)
+
+    def is_of(self, ticket: Ticket) -> bool:
+        """Whether the ticket is for exactly this, and shows it: what it shows may be forged."""
+        return self.digest == ticket.digest and self.shown == ticket.arguments
 
 
 async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | None:
@@ -164,8 +177,12 @@ async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | N
     return "the tool asks for these arguments" if wanted else None
 
 
-async def _decision(question: _Question, run: Run[Any]) -> Decision:
+async def _decision(question: _Question, run: Run[Any]) -> tuple[Ticket | None, Decision]:
     """Take the decision that was given with the run, or ask for one.
+
+    Returns:
+        The saved ticket that was decided on, unless it was asked just now, or the call goes on
+        after what it waited for within; and the decision.
 
     Raises:
         Suspend: nobody is there to ask, and the run can wait.
@@ -173,8 +190,8 @@ async def _decision(question: _Question, run: Run[Any]) -> Decision:
     """
     name, call = question.prepared.tool.name, question.prepared.call
     known = run.decisions.pop((call.id, question.digest), None)
-    if known is not None:
-        _tell(run, call.id, known)
+    if known is not None and (known[0] is None or _names(known[0], question.prepared.tool)):
+        _tell(run, call.id, known[1])
         return known
     ticket = question.ticket()
     if run.listeners:
@@ -182,10 +199,16 @@ async def _decision(question: _Question, run: Run[Any]) -> Decision:
     if run.approver is not None:
         decision = await _ask(run, ticket)
         _tell(run, call.id, decision)
-        return decision
+        return None, decision
     if run.suspends:
         raise Suspend(ticket)
     raise Denied(f"The call of {name!r} needs a person's approval, and nobody is there to give it.")
+
+
+def _names(ticket: Ticket, tool: AnyTool) -> bool:
+    """Whether the ticket shows the name and the hints of the tool."""
+    effects = json.dumps(effects_of(tool), sort_keys=True)
+    return ticket.tool == tool.name and json.dumps(dict(ticket.effects), sort_keys=True) == effects
 
 
 def _tell(run: Run[Any], call_id: str, decision: Decision) -> None:
@@ -215,18 +238,30 @@ async def _ask(run: Run[Any], ticket: Ticket) -> Decision:
 
 
 def _fits(decision: Decision, ticket: Ticket) -> bool:
-    same = (decision.ticket, decision.digest) == (ticket.id, ticket.digest)
+    same = (decision.ticket, decision.seal) == (ticket.id, ticket.seal)
     return same and decision.verdict in VERDICTS
 
 
-def _edit(prepared: Prepared, decision: Decision) -> Prepared:
-    """The call with the arguments a person wants instead.
+def _edited(prepared: Prepared, ticket: Ticket | None, decision: Decision) -> Prepared | None:
+    """The call with the arguments a person wants instead; None if they were not shown those.
+
+    Raises:
+        Denied: they are not valid.
+    """
+    if decision.verdict == "edit" or ticket is None:
+        return _edit(prepared, decision.arguments)
+    # The transcript holds the call as the model made it, and the ticket what it was edited to.
+    edited = _edit(prepared, ticket.arguments) if ticket.origin else prepared
+    return edited if _Question(edited, "").is_of(ticket) else None
+
+
+def _edit(prepared: Prepared, wanted: Mapping[str, object]) -> Prepared:
+    """The call with other arguments.
 
     Raises:
         Denied: they are not valid.
     """
     call, tool = prepared.call, prepared.tool
-    wanted = decision.arguments
     if tool.arguments.mask is not None:  # what is still masked stays as it was
         wanted = tool.arguments.mask.restore(wanted, as_json(prepared))
     try:
@@ -273,8 +308,8 @@ _spent: dict[str, float] = {}
 
 def accepted(
     tickets: Iterable[Ticket], decisions: Iterable[Decision]
-) -> dict[tuple[str, str], Decision]:
-    """The decisions that count, by call and digest: each for one ticket that waits.
+) -> dict[str, tuple[Ticket, Decision]]:
+    """The decisions that count, by ticket: each for one that waits.
 
     Raises:
         SetupError: for one that is for no such ticket; nothing is guessed, and none is used up.
@@ -282,7 +317,7 @@ def accepted(
     for old in [key for key, expires in _spent.items() if expires < time()]:
         del _spent[old]
     waiting = {ticket.id: ticket for ticket in tickets}
-    good: dict[tuple[str, str], Decision] = {}
+    good: dict[str, tuple[Ticket, Decision]] = {}
     used: dict[str, float] = {}
     for decision in decisions:
         ticket = waiting.pop(decision.ticket, None)
@@ -293,9 +328,17 @@ def accepted(
         if ticket.id in _spent:
             raise SetupError(f"the ticket for {ticket.tool!r} has been used already")
         used[ticket.id] = ticket.expires
-        if ticket.origin and decision.verdict == "approve":
-            # The transcript holds the call as the model made it: what was approved is an edit.
-            decision = Decision(ticket.id, ticket.digest, "edit", arguments=ticket.arguments)
-        good[ticket.call_id, ticket.origin or ticket.digest] = decision
+        good[ticket.id] = ticket, decision
     _spent.update(used)
     return good
+
+
+def by_call(
+    tickets: Iterable[Ticket], decisions: Mapping[str, tuple[Ticket, Decision]]
+) -> dict[tuple[str, str], tuple[Ticket | None, Decision]]:
+    """What `accepted` gave, by call and digest, for the calls of these tickets."""
+    return {
+        (ticket.call_id, ticket.origin or ticket.digest): decisions[ticket.id]
+        for ticket in tickets
+        if ticket.id in decisions
+    }

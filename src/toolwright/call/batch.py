@@ -11,7 +11,7 @@ from toolwright.call.failure import failed, interrupted
 from toolwright.call.pipeline import Finds, run_call
 from toolwright.call.stop import GIVE_UP, GRACE, not_started
 from toolwright.context import Run
-from toolwright.errors import Suspend, ToolwrightError
+from toolwright.errors import Suspend
 from toolwright.events import ToolFinished, ToolStarted
 from toolwright.messages import ToolCall, ToolMessage
 
@@ -35,7 +35,7 @@ class Batch:
     Attributes:
         results: One per call, in order; whole even if `run` raised. A call that waits for a
             person has none.
-        tickets: What waits for a person, in order.
+        waits: What waits for a person, by the id of its call, in order.
     """
 
     def __init__(
@@ -51,16 +51,21 @@ class Batch:
         self._barrier = False
         self._done: asyncio.Future[None] | None = None
         self._fatal: Fatal = None
-        self._tickets: dict[int, Ticket] = {}
-        self.tickets: tuple[Ticket, ...] = ()
+        self._waits: dict[int, Suspend] = {}
+        self.waits: dict[str, Suspend] = {}
 
     @property
     def results(self) -> list[ToolMessage]:
         return [
             interrupted(call, call.name) if result is None else result
             for index, (call, result) in enumerate(zip(self.calls, self._results, strict=True))
-            if index not in self._tickets
+            if index not in self._waits
         ]
+
+    @property
+    def tickets(self) -> tuple[Ticket, ...]:
+        """What waits for a person, in order."""
+        return tuple(ticket for wait in self.waits.values() for ticket in wait.tickets)
 
     async def run(self) -> None:
         """Run them all; then `results` and `tickets` are there.
@@ -72,17 +77,31 @@ class Batch:
         """
         if len(self.calls) == 1 and not self._run.cancel.cancelled:
             self._waiting.clear()
-            self._fatal = await self._answer(0)
+            try:
+                self._fatal = await self._answer(0)
+            except BaseException:
+                self._skip(0)  # it was not even begun
+                raise
         else:
             await self._run_together()
         if self._fatal is not None:
+            self._take_back()
             raise self._fatal
+
+    def _take_back(self) -> None:
+        """Answer what waits for a person: nobody will go on from a run that ends like this."""
+        for index in self._waits:
+            error = not_started(self.calls[index].name, self._run.cancel.reason)
+            self._results[index] = failed(self.calls[index], None, error, 0.0)
+        self._waits.clear()
+        self.waits = {}
 
     async def _answer(self, index: int) -> Fatal:
         self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
         if isinstance(fatal, Suspend):
-            self._tickets[index] = fatal.ticket
-            self.tickets = tuple(ticket for _, ticket in sorted(self._tickets.items()))
+            self._waits[index] = fatal
+            ordered = sorted(self._waits.items())
+            self.waits = {self.calls[index].id: wait for index, wait in ordered}
             return None
         return fatal
 
@@ -115,9 +134,11 @@ class Batch:
             task.add_done_callback(self._ended)
 
     def _is_sequential(self, call: ToolCall) -> bool:
+        if not self._tools.has_barriers:
+            return False
         try:
             return self._tools.find(call.name).tool.sequential
-        except ToolwrightError:
+        except Exception:  # its own call will tell
             return False
 
     def _ended(self, task: asyncio.Task[Fatal]) -> None:

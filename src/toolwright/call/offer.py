@@ -29,16 +29,20 @@ class Offer:
         tools: All that can be called.
         run: The run; what its transcript says was found stays found.
         search: Offer `search_tools` and what it has found, rather than everything.
+        beside: Tools that are always offered and that the set's steps and rules are not about.
 
     Attributes:
         tools: All that can be called, the search among them.
         fixed: What is offered in every turn; None if that can change.
     """
 
-    def __init__(self, tools: Toolset, run: Run[Any], search: bool) -> None:
+    def __init__(
+        self, tools: Toolset, run: Run[Any], search: bool, beside: Sequence[AnyTool] = ()
+    ) -> None:
         self._run = run
+        self._beside = tuple(beside)
         self._dynamic = any(item.enabled is not True for item in tools)
-        self._all = tuple(tools)
+        self._all = (*tools, *beside)
         self.fixed = None if search or self._dynamic else self._all
         self._found: dict[str, AnyTool] = {}
         self._search: AnyTool | None = None
@@ -50,12 +54,14 @@ class Offer:
             for name in _found_before(run):
                 if name in tools:
                     self._found[name] = tools[name]
+        for item in beside:
+            self.tools = self.tools.beside(item)
 
     async def now(self) -> Sequence[AnyTool]:
         """The tools to tell the model about. The same object, as long as they are the same."""
         offered = self._all
         if self._search is not None:
-            offered = (self._search, *self._found.values())
+            offered = (self._search, *self._found.values(), *self._beside)
         if self._dynamic:
             offered = tuple([item for item in offered if await self._enabled(item)])
         if offered != self._last:

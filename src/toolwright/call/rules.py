@@ -39,7 +39,8 @@ class Rule:
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False
         return all(
-            name in arguments and fnmatch.fnmatchcase(_text(arguments[name]), pattern)
+            name in arguments
+            and any(fnmatch.fnmatchcase(text, pattern) for text in _texts(arguments[name]))
             for name, pattern in self.arguments
         )
 
@@ -48,8 +49,16 @@ class Rule:
         return f"{self.action} {self.tool}" + (f"({inner})" if inner else "")
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _texts(value: object) -> tuple[str, ...]:
+    """How a value can be written in a rule: 5 and 5.0 are one number."""
+    if isinstance(value, str):
+        return (value,)
+    text = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float) and value.is_integer():
+        return text, str(int(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return text, f"{text}.0"
+    return (text,)
 
 
 def parse_rule(action: Action, text: str) -> Rule:

@@ -106,6 +106,7 @@ class Stop:
     def close(self) -> None:
         """Stop watching."""
         self._closed = True
+        self._halt = _nothing  # it holds this object: nothing shall wait for the collector
         if self._deadlines is not None:
             self._deadlines.entries.pop(self, None)
         self._forget()
@@ -125,6 +126,10 @@ class Stop:
             return not_started(name, why)
         text = f"{name!r} was cancelled{': ' + why if why else ''}."
         return Cancelled(f"{text} {_WORK[work]}", details)
+
+
+def _nothing() -> None:
+    pass
 
 
 def cancelled_itself(name: str) -> Cancelled:
@@ -164,6 +169,23 @@ def run_coroutine(
         return ended.value
     except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
         raise cancelled_itself(context.tool_name) from None
+    return (yield from watch_over(body, waiting, context, timeout))
+
+
+def watch_over(
+    body: Coroutine[Any, Any, object],
+    waiting: Any,
+    context: ToolContext[Any],
+    timeout: float | None,
+) -> Generator[Any, Any, object]:
+    """The rest of `run_coroutine`, from the first time the body waits.
+
+    Args:
+        body: What runs.
+        waiting: What it waits for.
+        context: The call.
+        timeout: Seconds it may take; None for ever.
+    """
     watch = _Watch(context, timeout)
     try:
         while True:

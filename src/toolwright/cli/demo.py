@@ -12,7 +12,8 @@ from typing import Annotated
 
 import typer
 
-from toolwright.agent.agent import Agent, RunResult
+from toolwright.agent.agent import Agent
+from toolwright.agent.result import RunResult
 from toolwright.builtin.catalog import load
 from toolwright.builtin.weather_fixture import WeatherFixture
 from toolwright.call.bridge import run_sync

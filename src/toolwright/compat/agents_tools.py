@@ -113,7 +113,7 @@ class FunctionTool:
             inner,
             name=self.name,
             description=self.description,
-            enabled=_enabled(self.is_enabled),
+            enabled=as_enabled(self.is_enabled),
             steps=(*guards, *inner.steps),
             timeout=self.timeout_seconds,
         )
@@ -159,7 +159,8 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
     return make if func is None else make(func)
 
 
-def _enabled(wanted: Enabled) -> CoreEnabled:
+def as_enabled(wanted: Enabled) -> CoreEnabled:
+    """The SDK's ``is_enabled`` in the core's form."""
     if not callable(wanted):
         return wanted
     return lambda context: wanted(RunContextWrapper.from_tool_context(context), context.agent)

@@ -8,9 +8,18 @@ is said in ``docs/coming-from-openai-agents.md``.
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from toolwright.builtin.file_search import FileSearchTool
 from toolwright.builtin.image_generation import ImageGenerationTool
 from toolwright.builtin.web_search import UserLocation, WebSearchTool, WebSearchToolFilters
+=======
+from toolwright.compat.agents_agent import (
+    Agent,
+    AgentOutputSchema,
+    MaxTurnsExceeded,
+    RunResult,
+)
+>>>>>>> main
 from toolwright.compat.agents_context import RunContextWrapper, RunItem, ToolContext
 from toolwright.compat.agents_guardrails import (
     ToolInputGuardrail,
@@ -31,11 +40,8 @@ from toolwright.compat.agents_hosted import (
     RankingOptions,
 )
 from toolwright.compat.agents_run import (
-    Agent,
     FunctionToolResult,
-    MaxTurnsExceeded,
     Runner,
-    RunResult,
     ToolCallOutputItem,
     execute_tool,
 )
@@ -58,6 +64,7 @@ Tool = FunctionTool
 
 __all__ = [
     "Agent",
+    "AgentOutputSchema",
     "AgentsException",
     "AllowBehavior",
     "Computer",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import FrameType
@@ -158,15 +157,17 @@ class Invoker(Protocol):
     ) -> list[object]: ...
 
 
-_invoker: list[Invoker] = []
+_invoker: list[Callable[[], Invoker]] = []
 
 
-def lend(invoker: Invoker) -> None:
-    """Give tools their `invoke`: the one thing lent backwards in the order of chapters."""
-    _invoker[:] = [invoker]
+def lend(give: Callable[[], Invoker]) -> None:
+    """Give tools their `invoke`: what is lent backwards in the order of chapters."""
+    _invoker[:] = [give]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True, weakref_slot=True)
+@dataclasses.dataclass(
+    frozen=True, slots=True, eq=False, repr=False, kw_only=True, weakref_slot=True
+)
 class Tool(Generic[P, R]):
     """A function that models can call. Still callable as the plain function.
 
@@ -377,6 +378,8 @@ def compile_tool(
             given[plural] = tuple(given[plural])
     unknown = sorted(set(given) - set(ToolOptions.__annotations__))
     if unknown:
+        import difflib  # late: for mistakes alone
+
         near = difflib.get_close_matches(unknown[0], ToolOptions.__annotations__, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise DefinitionError(f"{plan.name}: there is no option {unknown[0]!r}{hint}")
@@ -387,7 +390,7 @@ def compile_tool(
 def _lent() -> Invoker:
     if not _invoker:
         raise SetupError("import toolwright before running tools")
-    return _invoker[0]
+    return _invoker[0]()
 
 
 def _properties(schema: Mapping[str, object]) -> Sequence[str]:

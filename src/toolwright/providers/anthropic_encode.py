@@ -17,6 +17,7 @@ from toolwright.messages import (
 from toolwright.model import Settings
 from toolwright.providers.anthropic_stream import PAUSE, WIRE
 from toolwright.providers.claude import longest_reply, takes_temperature
+from toolwright.providers.held import held_schema
 from toolwright.providers.layout import arrange
 from toolwright.providers.media import BELOW, NO_OUTPUT, inline, is_blank, note, readable
 from toolwright.providers.ownership import same_model
@@ -181,6 +182,10 @@ def encode_options(settings: Settings, tools: WireTools, options: AnthropicOptio
         body["temperature"] = settings.temperature
     if options.stream:
         body["stream"] = True
+    if settings.output is not None:
+        schema = held_schema(settings.output, "anthropic-strict").schema
+        form = {"format": {"type": "json_schema", "schema": schema}}
+        body["output_config"] = {**as_dict(extra.pop("output_config", None)), **form}
     return {**body, **extra}
 
 
@@ -271,4 +276,4 @@ def _spoken(block: Json) -> str:
 
 
 def _is_hidden(entry: object) -> bool:
-    return as_dict(entry).get("type") in _HIDDEN
+    return as_text(as_dict(entry).get("type")) in _HIDDEN

@@ -14,7 +14,7 @@ from toolwright.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolwright.model import Settings, ToolChoice
+from toolwright.model import OutputFormat, Settings, ToolChoice
 from toolwright.providers.bedrock_block import unpacked
 from toolwright.providers.bedrock_stream import WIRE
 from toolwright.providers.claude import (
@@ -23,11 +23,20 @@ from toolwright.providers.claude import (
     longest_reply,
     takes_temperature,
 )
+from toolwright.providers.held import held_schema
 from toolwright.providers.layout import arrange
 from toolwright.providers.media import BELOW, NO_OUTPUT, inline, is_blank, note, readable
 from toolwright.providers.ownership import model_family, same_model
 from toolwright.providers.turns import Answer, TurnEncoder
-from toolwright.providers.wire import Json, arguments_object, as_dict, as_list, as_text, clean_text
+from toolwright.providers.wire import (
+    Json,
+    arguments_object,
+    as_dict,
+    as_list,
+    as_text,
+    clean_text,
+    dumps,
+)
 from toolwright.providers.wiretools import WireTools
 from toolwright.record import record
 
@@ -211,7 +220,18 @@ def encode_options(settings: Settings, tools: WireTools, options: BedrockOptions
         body["inferenceConfig"] = sampling
     if fields:
         body["additionalModelRequestFields"] = fields
+    if settings.output is not None:
+        form = {"textFormat": _text_format(settings.output)}
+        body["outputConfig"] = {**as_dict(extra.pop("outputConfig", None)), **form}
     return {**body, **extra}
+
+
+def _text_format(output: OutputFormat) -> Json:
+    form: Json = {"name": output.name}
+    if output.description:
+        form["description"] = output.description
+    form["schema"] = dumps(held_schema(output, "anthropic-strict").schema)
+    return {"type": "json_schema", "structure": {"jsonSchema": form}}
 
 
 def _sampling(settings: Settings, model: str, thinking: Json) -> Json:

@@ -27,6 +27,7 @@ class ChatProfile:
         reasoning: Whether reasoning goes back with the calls it led to: ``kept`` if it came
             from this model, ``always`` even if empty, ``never``.
         tools_with_calls: Whether ``tools`` must be there, though empty, once there were calls.
+        json_schema: Whether replies are held to a schema (``response_format``), beside tools too.
     """
 
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -38,9 +39,10 @@ class ChatProfile:
     stream_usage: bool = True
     reasoning: Literal["kept", "always", "never"] = "kept"
     tools_with_calls: bool = False
+    json_schema: bool = False
 
 
-OPENAI = ChatProfile("max_completion_tokens", "openai-chat")
+OPENAI = ChatProfile("max_completion_tokens", "openai-chat", json_schema=True)
 """OpenAI's own service, and Azure's."""
 
 COMPATIBLE = ChatProfile()
@@ -113,3 +115,27 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     }
 )
 """Servers by the name that ``connect("name:model")`` knows them by."""
+
+
+def base_url_of(vendor: str, environment: Mapping[str, str]) -> str:
+    """Where a known server is: where ``<VENDOR>_BASE_URL`` says, else its usual place.
+
+    Ollama's own variable ``OLLAMA_HOST`` counts too, as far as it names a place to ask.
+
+    >>> base_url_of("ollama", {"OLLAMA_HOST": "0.0.0.0:8090"})
+    'http://127.0.0.1:8090/v1'
+    """
+    given = environment.get(f"{vendor.upper()}_BASE_URL")
+    if given:
+        return given
+    if vendor == "ollama" and environment.get("OLLAMA_HOST"):
+        return _ollama_host(environment["OLLAMA_HOST"].strip())
+    return PRESETS[vendor].base_url
+
+
+def _ollama_host(host: str) -> str:
+    scheme, _, place = host.rpartition("://")
+    place = place.strip("/").replace("0.0.0.0", "127.0.0.1")
+    if ":" not in place.rpartition("]")[2]:  # no port, IPv6 or not
+        place += {"http": ":80", "https": ":443"}.get(scheme, ":11434")
+    return f"{scheme or 'http'}://{place}/v1"

@@ -17,6 +17,7 @@ from toolwright.messages import (
 )
 from toolwright.model import Settings, ToolDefinition
 from toolwright.providers.gemini_part import SENTINEL, WIRE, kind_of, signature_of, spoken
+from toolwright.providers.held import held_schema
 from toolwright.providers.layout import arrange
 from toolwright.providers.media import BELOW, NO_OUTPUT, inline, is_blank, note, readable
 from toolwright.providers.ownership import model_family, same_model
@@ -198,6 +199,9 @@ def encode_options(settings: Settings, tools: WireTools) -> Json:
         generation["temperature"] = settings.temperature
     if settings.max_tokens is not None:
         generation["maxOutputTokens"] = settings.max_tokens
+    if settings.output is not None:
+        generation["responseMimeType"] = "application/json"
+        generation["responseJsonSchema"] = held_schema(settings.output, "gemini").schema
     generation |= as_dict(extra.pop("generationConfig", None))
     if generation:
         body["generationConfig"] = generation

@@ -31,10 +31,11 @@ from toolwright.define.names import wire_names
 from toolwright.errors import ModelError, SetupError
 from toolwright.hosted import native_of
 from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage
-from toolwright.model import Delta, ModelRequest, ToolDefinition
+from toolwright.model import Delta, ModelRequest, OutputFormat, ToolDefinition
 from toolwright.providers.chat_encode import ChatEncoder
 from toolwright.providers.chat_profile import COMPATIBLE, OPENAI, ChatProfile
 from toolwright.providers.chat_stream import StreamDecoder
+from toolwright.providers.held import held_schema
 from toolwright.providers.wire import Json, as_dict, plain
 
 __all__ = [
@@ -145,11 +146,21 @@ def encode_options(request: ModelRequest, model: str, stream: bool, profile: Cha
         body["temperature"] = settings.temperature
     if settings.max_tokens is not None:
         body[profile.max_tokens_key] = settings.max_tokens
+    if settings.output is not None:
+        body["response_format"] = _response_format(settings.output)
     if stream:
         body["stream"] = True
         if profile.stream_usage:
             body["stream_options"] = {"include_usage": True}
     return {**body, **settings.extra}
+
+
+def _response_format(output: OutputFormat) -> Json:
+    compiled = held_schema(output, "openai-strict")
+    form: Json = {"name": output.name, "schema": compiled.schema, "strict": compiled.strict}
+    if output.description:
+        form["description"] = output.description
+    return {"type": "json_schema", "json_schema": form}
 
 
 def decode(reply: object) -> AssistantMessage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -11,11 +11,13 @@ from typing import Any, TypedDict, Unpack
 
 from toolwright.errors import MissingExtraError
 from toolwright.messages import AssistantMessage
-from toolwright.model import CallDelta, Delta, ModelRequest
+from toolwright.model import CallDelta, Delta, ModelRequest, OutputFormat
 from toolwright.providers import openai_chat
 from toolwright.providers.chat_body import BodyCache
 from toolwright.providers.chat_profile import COMPATIBLE, OPENAI, ChatProfile
+from toolwright.providers.held import gpt_holds, is_held
 from toolwright.providers.http import PerLoop, check_options
+from toolwright.providers.retry import Reply
 
 try:
     import openai
@@ -23,14 +25,17 @@ except ImportError as error:
     raise MissingExtraError("OpenAIChat", "openai") from error
 
 from toolwright.providers.openai_client import (
+    ONCE,
     checked_client,
     client_options,
+    is_own_host,
     model_errors,
     new_client,
+    retries,
+    sent_events,
 )
 
 _PATH = "/chat/completions"
-_OWN_HOSTS = ("api.openai.com", ".openai.azure.com", ".api.openai.com")
 
 
 class ChatOptions(TypedDict, total=False):
@@ -52,16 +57,15 @@ class ChatOptions(TypedDict, total=False):
 class OpenAIChat:
     """A model that answers over Chat Completions: OpenAI's, or any server's that imitates it.
 
-    Retries (connection errors, 408, 409, 429, 5xx; exponential with jitter, honouring
-    ``Retry-After``) are the SDK's, and so are its environment variables: ``OPENAI_API_KEY``,
-    ``OPENAI_BASE_URL``, ``OPENAI_ORG_ID``, ``OPENAI_PROJECT_ID``.
+    The SDK's environment variables stay in force: ``OPENAI_API_KEY``, ``OPENAI_BASE_URL``,
+    ``OPENAI_ORG_ID``, ``OPENAI_PROJECT_ID``. Failed requests are sent again as ``retry.py`` says.
 
     Args:
         model: The model's name on the server.
         base_url: Where the server is, ``/v1`` included; None: OpenAI's.
         api_key: None: from the environment; a server given by `base_url` may need none.
-        client: An `openai.AsyncOpenAI` (or Azure's) of your own, which then knows address, key,
-            timeout and retries by itself.
+        client: An `openai.AsyncOpenAI` (or Azure's) of your own, which then knows address, key
+            and timeout by itself, and how often to send again if `max_retries` does not say.
         stream: Whether to ask for the answer as a stream.
         options: See `ChatOptions`.
 
@@ -82,22 +86,20 @@ class OpenAIChat:
         check_options("OpenAIChat", options, ChatOptions.__annotations__)
         self.name = model
         self._stream = stream
-        given = client_options(
-            base_url, api_key, options.get("timeout"), options.get("max_retries")
-        )
+        given = client_options(base_url, api_key, options.get("timeout"))
         new: Callable[[], openai.AsyncOpenAI] = partial(new_client, "OpenAIChat", model, given)
         self._clients: PerLoop[openai.AsyncOpenAI] = PerLoop(
             new, checked_client("OpenAIChat", client)
         )
-        host = self._clients.first.base_url.host
-        own = any(host == end or host.endswith(end) for end in _OWN_HOSTS)
+        self._retries = retries(model, client, options.get("max_retries"))
+        own = is_own_host(self._clients.first.base_url.host)
         self.profile = options.get("profile") or (OPENAI if own else COMPATIBLE)
         self._bodies = BodyCache(model, self.profile, stream)
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self.name!r})"
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+    def stream(self, request: ModelRequest) -> Reply:
         """Ask for a reply; see `toolwright.model.Model`.
 
         Raises:
@@ -105,6 +107,13 @@ class OpenAIChat:
         """
         content = self._bodies.body(request)
         own_names = {alias: name for name, alias in self._bodies.names(request).items()}
+        return self._retries.of(partial(self._attempt, content, own_names))
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop; a client of your own stays open."""
+        await self._clients.close()
+
+    async def _attempt(self, content: bytes, own_names: Mapping[str, str]) -> Reply:
         with model_errors(self.name):
             if not self._stream:
                 reply = openai_chat.decode(await self._post(content))
@@ -114,31 +123,29 @@ class OpenAIChat:
                 async for delta in deltas:
                     yield _renamed(delta, own_names) if isinstance(delta, CallDelta) else delta
 
-    async def close(self) -> None:
-        """Close the connections of the running event loop; a client of your own stays open."""
-        await self._clients.close()
+    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether replies can be held to a form; see `toolwright.model.HoldsOutput`."""
+        known = self.profile.json_schema and gpt_holds(self.name)
+        return known and is_held(output, "openai-strict")
 
     async def _post(self, content: bytes) -> object:
-        return await self._clients.get().post(_PATH, cast_to=object, **self._send(content))
+        client = self._clients.get()
+        return await client.post(_PATH, cast_to=object, options=ONCE, **self._send(content))
 
     async def _deltas(self, content: bytes) -> AsyncGenerator[Delta]:
         stream = await self._clients.get().post(
             _PATH,
             cast_to=object,
+            options=ONCE,
             stream=True,
             stream_cls=openai.AsyncStream[object],
             **self._send(content),
         )
         decoder = openai_chat.StreamDecoder()
-        async with stream:
-            kind = stream.response.headers.get("content-type", "")
-            if kind.partition(";")[0].strip() == "application/json":  # it does not stream
-                for delta in decoder.feed(await stream.response.aread()):
+        async with aclosing(sent_events(stream)) as events:
+            async for event in events:
+                for delta in decoder.feed(event):
                     yield delta
-            else:
-                async for chunk in stream:
-                    for delta in decoder.feed(chunk):
-                        yield delta
         for delta in decoder.finish():
             yield delta
 

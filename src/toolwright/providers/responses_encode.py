@@ -15,7 +15,8 @@ from toolwright.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolwright.model import Settings
+from toolwright.model import OutputFormat, Settings
+from toolwright.providers.held import held_schema
 from toolwright.providers.ids import Waiting, WireIds
 from toolwright.providers.layout import arrange
 from toolwright.providers.media import NO_OUTPUT, inline, is_blank, note, readable
@@ -223,9 +224,19 @@ def encode_options(settings: Settings, tools: WireTools, model: str, stream: boo
         body["temperature"] = settings.temperature
     if settings.max_tokens is not None:
         body["max_output_tokens"] = settings.max_tokens
+    if settings.output is not None:
+        body["text"] = {**as_dict(extra.pop("text", None)), "format": _format(settings.output)}
     if stream:
         body["stream"] = True
     return {**body, **extra}
+
+
+def _format(output: OutputFormat) -> Json:
+    compiled = held_schema(output, "openai-strict")
+    form: Json = {"type": "json_schema", "name": output.name, "schema": compiled.schema}
+    if output.description:
+        form["description"] = output.description
+    return {**form, "strict": compiled.strict}
 
 
 def _tool_choice(choice: str, tools: WireTools) -> object:

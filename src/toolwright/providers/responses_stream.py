@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from toolwright.agent.assemble import assemble
-from toolwright.errors import ModelError
+from toolwright.errors import model_error
 from toolwright.messages import AssistantMessage, FinishReason
 from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolwright.providers.layout import CALL
@@ -37,6 +37,7 @@ from toolwright.providers.wire import (
     as_list,
     as_text,
     clean_text,
+    extra_under,
     plain,
 )
 from toolwright.providers.wiretools import WireTools
@@ -63,6 +64,9 @@ STATUS: Mapping[str, int] = MappingProxyType(
     }
 )
 """The HTTP status of an error that is sent inside an answer; of ``invalid_…`` it is 400."""
+
+NO_MONEY = "insufficient_quota"
+"""The code of a 429 that does not pass by itself."""
 
 
 _ENDS = frozenset({"failed", "incomplete", "cancelled"})
@@ -190,7 +194,7 @@ class StreamDecoder:
             extra["status"] = self._status
         if self._reason not in ("", "max_output_tokens"):
             extra["reason"] = self._reason
-        return {WIRE: extra} if extra else NOTHING
+        return extra_under(WIRE, extra)
 
     def _ordered(self) -> list[Item]:
         return [self._items[index] for index in sorted(self._items)]
@@ -368,7 +372,7 @@ def raise_error(error: Json) -> None:
     status = STATUS.get(code, 400 if code.startswith("invalid_") else None)
     if code.isdecimal() and 400 <= int(code) < 600:
         status = int(code)
-    raise ModelError(message, status=status)
+    raise model_error(message, status=status, retryable=False if code == NO_MONEY else None)
 
 
 def _place(data: Json) -> int:

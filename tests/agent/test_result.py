@@ -1,0 +1,77 @@
+"""What a run ended with, and its stream."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from tests.shared import ROOT
+from toolwright import Agent
+from toolwright.agent.result import NO_ANSWER, RunResult
+from toolwright.errors import OutputError
+from toolwright.messages import Usage
+from toolwright.testing.scripted import Scripted, call
+
+
+class City(BaseModel):
+    name: str
+
+
+def test_a_result_without_an_answer_has_no_output() -> None:
+    result: RunResult[City] = RunResult(NO_ANSWER, [], "cancelled", Usage(), {}, "run")
+    with pytest.raises(OutputError, match="cancelled"):
+        _ = result.output
+    assert result.state.pending == () and result.state.inner == {}
+
+
+def test_an_answer_of_none_is_an_answer() -> None:
+    agent = Agent(Scripted([call("final_result", {"result": None})]), output_type=City | None)
+    assert agent.run_sync("x").output is None
+
+
+TYPED = """
+from typing import assert_type
+from pydantic import BaseModel
+from toolwright import Agent
+from toolwright.agent.result import RunResult, RunStream
+
+class City(BaseModel):
+    name: str
+
+plain = Agent("offline")
+typed = Agent("offline", output_type=City)
+assert_type(plain.run_sync("x").output, str)
+assert_type(typed.run_sync("x").output, City)
+assert_type(typed.run_sync("x", output_type=list[int]).output, list[int])
+assert_type(plain.run_sync("x", output_type=City | None).output, City | None)
+assert_type(typed.stream("x"), RunStream[City])
+assert_type(plain.stream("x", output_type=int), RunStream[int])
+
+async def main() -> None:
+    assert_type(await typed.run("x"), RunResult[City])
+
+typed.run_sync("x").output.nothing  # E
+"""
+
+
+@pytest.mark.slow
+def test_the_type_checker_knows_the_type_of_the_output(tmp_path: Path) -> None:
+    program = tmp_path / "typed.py"
+    program.write_text(textwrap.dedent(TYPED), "utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", str(program)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=_with_source(), check=False
+    )
+    assert '"City" has no attribute "nothing"' in done.stdout, done.stdout + done.stderr
+    assert "Found 1 error" in done.stdout, done.stdout
+
+
+def _with_source() -> dict[str, str]:
+    import os
+
+    return {**os.environ, "MYPYPATH": str(ROOT / "src")}
