@@ -21,11 +21,8 @@ COMMANDS = {
     "approvals": ("toolwright.cli.approvals", "List the calls that wait for approval."),
     "tools": ("toolwright.cli.tools", "List the tools that a target brings."),
     "schema": ("toolwright.cli.schema", "Show tools as a provider is told of them, as JSON."),
-<<<<<<< HEAD
     "index": ("toolwright.cli.index", "Put a folder of documents into a store to be searched."),
-=======
     "doctor": ("toolwright.cli.doctor", "Say what is here, what is missing and what to do next."),
->>>>>>> main
     "call": ("toolwright.cli.call", "Call one tool as a model would, without a model."),
 }
 """Where each command is, and what it is for."""

@@ -8,18 +8,15 @@ is said in ``docs/coming-from-openai-agents.md``.
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from toolwright.builtin.file_search import FileSearchTool
 from toolwright.builtin.image_generation import ImageGenerationTool
 from toolwright.builtin.web_search import UserLocation, WebSearchTool, WebSearchToolFilters
-=======
 from toolwright.compat.agents_agent import (
     Agent,
     AgentOutputSchema,
     MaxTurnsExceeded,
     RunResult,
 )
->>>>>>> main
 from toolwright.compat.agents_context import RunContextWrapper, RunItem, ToolContext
 from toolwright.compat.agents_guardrails import (
     ToolInputGuardrail,

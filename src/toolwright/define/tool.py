@@ -260,8 +260,8 @@ class Tool(Generic[P, R]):
         return bound  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        names = ", ".join(_properties(self.parameters))
-        return f"Tool({self.name}({names}))"
+        shown = self.parameters.get("properties")
+        return f"Tool({self.name}({', '.join(shown) if isinstance(shown, Mapping) else ''}))"
 
     def invoke(self, value: object = "", run: Run[Any] | None = None) -> Any:
         """Run it as the model would: validated, injected, guarded.
@@ -391,11 +391,6 @@ def _lent() -> Invoker:
     if not _invoker:
         raise SetupError("import toolwright before running tools")
     return _invoker[0]()
-
-
-def _properties(schema: Mapping[str, object]) -> Sequence[str]:
-    properties = schema.get("properties")
-    return list(properties) if isinstance(properties, Mapping) else []
 
 
 AnyTool: TypeAlias = Tool[..., Any]

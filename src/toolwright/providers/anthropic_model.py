@@ -21,13 +21,9 @@ from toolwright.model import Delta, ModelRequest, OutputFormat
 from toolwright.providers.anthropic_body import BodyCache
 from toolwright.providers.anthropic_encode import AnthropicOptions
 from toolwright.providers.anthropic_stream import StreamDecoder
-<<<<<<< HEAD
-from toolwright.providers.http import PerLoop, check_options, hosts_at, retry_after
-=======
 from toolwright.providers.held import claude_holds, is_held
-from toolwright.providers.http import PerLoop, check_options, retry_advice, retry_after
+from toolwright.providers.http import PerLoop, check_options, hosts_at, retry_advice, retry_after
 from toolwright.providers.retry import Reply, Retries
->>>>>>> main
 from toolwright.providers.sse import parsed
 from toolwright.providers.wire import Json
 
@@ -63,24 +59,18 @@ class AnthropicModelOptions(TypedDict, total=False):
             which makes it far cheaper; True if nothing is said.
         unsigned_thinking: Whether the server takes thinking without a signature back; some that
             imitate Anthropic's do, which never sign.
-<<<<<<< HEAD
         hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
             is Anthropic's.
-=======
         native_output: Whether the server holds replies to a schema; nothing: what is known of
             Anthropic's own models.
->>>>>>> main
     """
 
     timeout: float | None
     max_retries: int
     prompt_cache: bool
     unsigned_thinking: bool
-<<<<<<< HEAD
     hosts_tools: bool
-=======
     native_output: bool
->>>>>>> main
 
 
 class AnthropicMessages:

@@ -25,11 +25,8 @@ from toolwright.providers.wire import (
     as_key,
     as_list,
     as_text,
-<<<<<<< HEAD
     dumps,
-=======
     extra_under,
->>>>>>> main
     input_text,
     parsed_input,
     plain,
@@ -216,13 +213,9 @@ class StreamDecoder:
                 self._calls += 1
                 block.name = self._tools.own(as_text(wire.get("name")))
                 kept = {key: wire[key] for key in wire.keys() - _CALL_KEYS if wire[key] is not None}
-<<<<<<< HEAD
                 if block.name in self._tools.natives:
                     kept["name"] = as_text(wire.get("name"))
-                extra = {WIRE: kept} if kept else NOTHING
-=======
                 extra = extra_under(WIRE, kept)
->>>>>>> main
                 return [CallDelta(block.number, as_text(wire.get("id")), block.name, "", extra)]
         return []
 

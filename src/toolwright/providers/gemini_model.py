@@ -50,23 +50,17 @@ class GeminiModelOptions(TypedDict, total=False):
         max_retries: How often a failed request is sent again; 2 if nothing is said.
         api_version: Of the server's interface, such as ``v1beta``; nothing: the SDK's.
         vertexai: Whether to ask Vertex AI; nothing: what the environment says.
-<<<<<<< HEAD
         hosts_tools: Whether the server has tools of its own, such as Google's search; True if
             nothing is said.
-=======
         native_output: Whether the model holds replies to a schema; nothing: what is known of it.
->>>>>>> main
     """
 
     timeout: float | None
     max_retries: int
     api_version: str
     vertexai: bool
-<<<<<<< HEAD
     hosts_tools: bool
-=======
     native_output: bool
->>>>>>> main
 
 
 class Gemini:

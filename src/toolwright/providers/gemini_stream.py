@@ -22,19 +22,16 @@ from toolwright.providers.gemini_part import (
     wire_form,
 )
 from toolwright.providers.layout import layout_of
-<<<<<<< HEAD
-from toolwright.providers.wire import Json, TextPieces, as_dict, as_list, as_text, dumps, input_text
-=======
 from toolwright.providers.wire import (
     Json,
     TextPieces,
     as_dict,
     as_list,
     as_text,
+    dumps,
     extra_under,
     input_text,
 )
->>>>>>> main
 from toolwright.providers.wiretools import WireTools
 
 REASONS: Mapping[str, FinishReason] = MappingProxyType(

@@ -89,7 +89,6 @@ def check_options(model: str, given: Iterable[str], known: Iterable[str]) -> Non
         )
 
 
-<<<<<<< HEAD
 def hosts_at(base_url: str | None, vendor: Iterable[str]) -> bool:
     """Whether an address is the vendor's own service, which has tools of its own.
 
@@ -106,7 +105,8 @@ def hosts_at(base_url: str | None, vendor: Iterable[str]) -> bool:
         return True
     host = urlsplit(base_url).hostname or ""
     return any(host == domain or host.endswith(f".{domain}") for domain in vendor)
-=======
+
+
 def retry_advice(headers: Mapping[str, str]) -> bool | None:
     """What the server says of sending the request again, with OpenAI's and Anthropic's header.
 
@@ -114,7 +114,6 @@ def retry_advice(headers: Mapping[str, str]) -> bool | None:
     False
     """
     return {"true": True, "false": False}.get(headers.get("x-should-retry", "").lower())
->>>>>>> main
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -11,12 +11,8 @@ from toolwright.errors import MissingExtraError
 from toolwright.messages import AssistantMessage
 from toolwright.model import Delta, ModelRequest, OutputFormat
 from toolwright.providers import openai_responses
-<<<<<<< HEAD
-from toolwright.providers.http import PerLoop, check_options, hosts_at
-=======
 from toolwright.providers.held import gpt_holds, is_held
 from toolwright.providers.http import PerLoop, check_options
->>>>>>> main
 from toolwright.providers.responses_body import BodyCache
 from toolwright.providers.retry import Reply
 from toolwright.providers.wiretools import WireTools
@@ -38,7 +34,6 @@ from toolwright.providers.openai_client import (
 )
 
 _PATH = "/responses"
-_HOSTS = ("api.openai.com", "azure.com")
 
 
 class ResponsesOptions(TypedDict, total=False):
@@ -48,22 +43,16 @@ class ResponsesOptions(TypedDict, total=False):
         timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: the
             SDK's ten minutes.
         max_retries: How often a failed request is sent again; 2 if nothing is said.
-<<<<<<< HEAD
         hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
             is OpenAI's or Azure's.
-=======
         native_output: Whether the server holds replies to a schema; nothing: what is known of
             OpenAI's own models.
->>>>>>> main
     """
 
     timeout: float | None
     max_retries: int
-<<<<<<< HEAD
     hosts_tools: bool
-=======
     native_output: bool
->>>>>>> main
 
 
 class OpenAIResponses:
@@ -105,15 +94,10 @@ class OpenAIResponses:
         self._clients: PerLoop[openai.AsyncOpenAI] = PerLoop(
             new, checked_client("OpenAIResponses", client)
         )
-<<<<<<< HEAD
-        place = str(client.base_url) if client is not None else given["base_url"]
-        self._bodies = BodyCache(model, stream, options.get("hosts_tools", hosts_at(place, _HOSTS)))
-=======
         self._native = options.get("native_output")
         self._own = is_own_host(self._clients.first.base_url.host)
         self._retries = retries(model, client, options.get("max_retries"))
-        self._bodies = BodyCache(model, stream)
->>>>>>> main
+        self._bodies = BodyCache(model, stream, options.get("hosts_tools", self._own))
 
     def __repr__(self) -> str:
         return f"OpenAIResponses({self.name!r})"

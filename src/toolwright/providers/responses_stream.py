@@ -26,6 +26,7 @@ from toolwright.providers.responses_item import (
     WIRE,
     Item,
     call_extra,
+    place_of,
     refuses,
     usage_of,
 )
@@ -67,7 +68,6 @@ STATUS: Mapping[str, int] = MappingProxyType(
 
 NO_MONEY = "insufficient_quota"
 """The code of a 429 that does not pass by itself."""
-
 
 _ENDS = frozenset({"failed", "incomplete", "cancelled"})
 _TOLD_FIRST = ("call_id", "name", "namespace", NATIVE)
@@ -216,11 +216,11 @@ class StreamDecoder:
 
     def _start_item(self, data: Json) -> list[Delta]:
         wire = as_function_call(as_dict(data.get("item")), self._tools, whole=False)
-        return self._open(_place(data), wire) if wire else []
+        return self._open(place_of(data), wire) if wire else []
 
     def _end_item(self, data: Json) -> list[Delta]:
         wire = as_function_call(as_dict(data.get("item")), self._tools, whole=True)
-        return self._last_form(_place(data), wire)
+        return self._last_form(place_of(data), wire)
 
     def _say(self, data: Json) -> list[Delta]:
         item, deltas = self._item(data, "message")
@@ -267,7 +267,7 @@ class StreamDecoder:
         found = self._items.get(index) if isinstance(index, int) else self._by_id(data)
         if found is not None:
             return found, []
-        place = _place(data) if isinstance(index, int) else len(self._items)
+        place = place_of(data) if isinstance(index, int) else len(self._items)
         deltas = self._open(place, {"type": kind, "id": data.get("item_id")})
         return self._items[place], deltas
 
@@ -373,11 +373,6 @@ def raise_error(error: Json) -> None:
     if code.isdecimal() and 400 <= int(code) < 600:
         status = int(code)
     raise model_error(message, status=status, retryable=False if code == NO_MONEY else None)
-
-
-def _place(data: Json) -> int:
-    index = data.get("output_index")
-    return index if isinstance(index, int) else 0
 
 
 _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = MappingProxyType(
