@@ -8,6 +8,9 @@ is said in ``docs/coming-from-openai-agents.md``.
 
 from __future__ import annotations
 
+from toolwright.builtin.file_search import FileSearchTool
+from toolwright.builtin.image_generation import ImageGenerationTool
+from toolwright.builtin.web_search import UserLocation, WebSearchTool, WebSearchToolFilters
 from toolwright.compat.agents_agent import (
     Agent,
     AgentOutputSchema,
@@ -25,7 +28,6 @@ from toolwright.compat.agents_guardrails import (
 )
 from toolwright.compat.agents_hosted import (
     Computer,
-    FileSearchTool,
     Filters,
     RankingOptions,
 )
@@ -89,6 +91,7 @@ __all__ = [
     "FunctionTool",
     "FunctionToolResult",
     "HostedMCPTool",
+    "ImageGenerationTool",
     "LocalShellCommandRequest",
     "LocalShellTool",
     "MCPToolApprovalFunctionResult",
@@ -123,6 +126,9 @@ __all__ = [
     "ToolOutputGuardrailResult",
     "ToolOutputGuardrailTripwireTriggered",
     "Usage",
+    "UserLocation",
+    "WebSearchTool",
+    "WebSearchToolFilters",
     "default_tool_error_function",
     "execute_tool",
     "function_tool",
