@@ -23,6 +23,7 @@ FRONT_DOORS: dict[str, str] = {
     "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
     "toolwright.cli.resume:command": "the options of a command",
     "toolwright.cli.run:command": "the options of a command",
+    "toolwright.engines.sandbox:Sandbox.__init__": "what a command may do, each by name",
     "toolwright.context:Run.__init__": "what a run is given, each by name",
 }
 
