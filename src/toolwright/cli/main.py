@@ -21,6 +21,7 @@ COMMANDS = {
     "approvals": ("toolwright.cli.approvals", "List the calls that wait for approval."),
     "tools": ("toolwright.cli.tools", "List the tools that a target brings."),
     "schema": ("toolwright.cli.schema", "Show tools as a provider is told of them, as JSON."),
+    "index": ("toolwright.cli.index", "Put a folder of documents into a store to be searched."),
     "call": ("toolwright.cli.call", "Call one tool as a model would, without a model."),
 }
 """Where each command is, and what it is for."""

@@ -27,6 +27,7 @@ from toolwright.define.schema import Arguments, Extra
 from toolwright.define.signature import BodyKind, Parameter, calling_frame
 from toolwright.effects import UNKNOWN, Effects
 from toolwright.errors import DefinitionError, SetupError
+from toolwright.hosted import Hosted
 from toolwright.messages import ToolCall
 from toolwright.record import NOTHING, record
 
@@ -112,6 +113,7 @@ class ToolOptions(TypedDict, total=False):
         tags: For people, to sort tools by.
         metadata: For programs; never sent.
         extras: What a provider shall get with the definition, such as ``cache_control``.
+        hosted: What some providers have in its place.
         parse_docstring: Whether the docstring describes the parameters. True by default.
         error_on_invalid_docstring: Refuse a docstring that names parameters which are not there.
     """
@@ -133,6 +135,7 @@ class ToolOptions(TypedDict, total=False):
     tags: Sequence[str]
     metadata: Mapping[str, object]
     extras: Mapping[str, object]
+    hosted: Hosted | None
     parse_docstring: bool
     error_on_invalid_docstring: bool
 
@@ -209,6 +212,7 @@ class Tool(Generic[P, R]):
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, object] = NOTHING
     extras: Mapping[str, object] = NOTHING
+    hosted: Hosted | None = None
 
     @property
     def parameters(self) -> Mapping[str, object]:

@@ -17,7 +17,7 @@ from toolwright.providers.anthropic_body import BodyCache
 from toolwright.providers.anthropic_encode import AnthropicOptions
 from toolwright.providers.anthropic_stream import StreamDecoder
 from toolwright.providers.held import claude_holds, is_held
-from toolwright.providers.http import PerLoop, check_options, retry_after
+from toolwright.providers.http import PerLoop, check_options, hosts_at, retry_after
 from toolwright.providers.sse import parsed
 from toolwright.providers.wire import Json
 
@@ -37,6 +37,7 @@ Client: TypeAlias = (
 )
 
 _PATH = "/v1/messages"
+_HOSTS = ("anthropic.com",)
 _MAX_PAUSES = 8
 """How often a reply may pause before it is given as it is."""
 
@@ -54,6 +55,8 @@ class AnthropicModelOptions(TypedDict, total=False):
             imitate Anthropic's do, which never sign.
         native_output: Whether the server holds replies to a schema; nothing: what is known of
             Anthropic's own models.
+        hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
+            is Anthropic's.
     """
 
     timeout: float | None
@@ -61,6 +64,7 @@ class AnthropicModelOptions(TypedDict, total=False):
     prompt_cache: bool
     unsigned_thinking: bool
     native_output: bool
+    hosts_tools: bool
 
 
 class AnthropicMessages:
@@ -107,13 +111,14 @@ class AnthropicMessages:
         new: Callable[[], Client] = partial(_new_client, model, given)
         self._clients = PerLoop(new, _checked(client))
         self._native = options.get("native_output")
-        self._own = self._clients.first.base_url.host.endswith("anthropic.com")
+        self._own = _hosts(base_url, client)
         self._bodies = BodyCache(
             AnthropicOptions(
                 model,
                 stream,
                 options.get("prompt_cache", True),
                 options.get("unsigned_thinking", False),
+                options.get("hosts_tools", _hosts(base_url, client)),
             )
         )
 
@@ -202,6 +207,14 @@ def _new_client(model: str, options: Mapping[str, Any]) -> anthropic.AsyncAnthro
     raise SetupError(
         f"AnthropicMessages({model!r}): no API key; set ANTHROPIC_API_KEY or pass api_key={why}"
     )
+
+
+def _hosts(base_url: str | None, client: Client | None) -> bool:
+    """Whether the server has tools of its own, by its address; clouds' Claude has few of them."""
+    if client is not None:
+        native = isinstance(client, anthropic.AsyncAnthropic)
+        return native and hosts_at(str(client.base_url), _HOSTS)
+    return hosts_at(base_url or os.environ.get("ANTHROPIC_BASE_URL"), _HOSTS)
 
 
 def _checked(client: object) -> Client | None:

@@ -47,6 +47,8 @@ class GeminiModelOptions(TypedDict, total=False):
         api_version: Of the server's interface, such as ``v1beta``; nothing: the SDK's.
         vertexai: Whether to ask Vertex AI; nothing: what the environment says.
         native_output: Whether the model holds replies to a schema; nothing: what is known of it.
+        hosts_tools: Whether the server has tools of its own, such as Google's search; True if
+            nothing is said.
     """
 
     timeout: float | None
@@ -54,6 +56,7 @@ class GeminiModelOptions(TypedDict, total=False):
     api_version: str
     vertexai: bool
     native_output: bool
+    hosts_tools: bool
 
 
 class Gemini:
@@ -102,7 +105,7 @@ class Gemini:
         self._clients: PerLoop[_Client] = PerLoop(new, _checked(client))
         self._native = options.get("native_output")
         vertex = bool(self._clients.first.sdk.vertexai)
-        self._bodies = _BodyCache(GeminiOptions(model, vertex))
+        self._bodies = _BodyCache(GeminiOptions(model, vertex, options.get("hosts_tools", True)))
 
     def __repr__(self) -> str:
         return f"Gemini({self.name!r})"
@@ -238,7 +241,7 @@ class _BodyCache:
         self._options = options
         self._lock = Lock()
         self._transcripts: Transcripts[_Contents] = Transcripts()
-        self._prepared = Constant(_prepare)
+        self._prepared = Constant(self._prepare)
 
     def body(self, request: ModelRequest) -> tuple[WireTools, list[types.Content], Json]:
         """The tools on the wire, the contents, and the body's other keys."""
@@ -249,10 +252,9 @@ class _BodyCache:
             )
             return tools, contents.all(), {**contents.head(), **rest}
 
-
-def _prepare(request: ModelRequest) -> tuple[WireTools, Json]:
-    tools = wire_tools(request.tools, "gemini")
-    return tools, encode_options(request.settings, tools)
+    def _prepare(self, request: ModelRequest) -> tuple[WireTools, Json]:
+        tools = wire_tools(request.tools, "gemini", hosting=self._options.hosts(request.tools))
+        return tools, encode_options(request.settings, tools)
 
 
 def _new_client(model: str, options: Mapping[str, Any]) -> _Client:

@@ -12,7 +12,7 @@ from toolwright.messages import AssistantMessage
 from toolwright.model import Delta, ModelRequest, OutputFormat
 from toolwright.providers import openai_responses
 from toolwright.providers.held import gpt_holds, is_held
-from toolwright.providers.http import PerLoop, check_options
+from toolwright.providers.http import PerLoop, check_options, hosts_at
 from toolwright.providers.responses_body import BodyCache
 from toolwright.providers.wiretools import WireTools
 
@@ -24,12 +24,12 @@ except ImportError as error:
 from toolwright.providers.openai_client import (
     checked_client,
     client_options,
-    is_own_host,
     model_errors,
     new_client,
 )
 
 _PATH = "/responses"
+_HOSTS = ("api.openai.com", "azure.com")
 
 
 class ResponsesOptions(TypedDict, total=False):
@@ -41,11 +41,14 @@ class ResponsesOptions(TypedDict, total=False):
         max_retries: How often a failed request is sent again; 2 if nothing is said.
         native_output: Whether the server holds replies to a schema; nothing: what is known of
             OpenAI's own models.
+        hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
+            is OpenAI's or Azure's.
     """
 
     timeout: float | None
     max_retries: int
     native_output: bool
+    hosts_tools: bool
 
 
 class OpenAIResponses:
@@ -90,8 +93,9 @@ class OpenAIResponses:
             new, checked_client("OpenAIResponses", client)
         )
         self._native = options.get("native_output")
-        self._own = is_own_host(self._clients.first.base_url.host)
-        self._bodies = BodyCache(model, stream)
+        place = str(client.base_url) if client is not None else given["base_url"]
+        self._own = hosts_at(place, _HOSTS)
+        self._bodies = BodyCache(model, stream, options.get("hosts_tools", self._own))
 
     def __repr__(self) -> str:
         return f"OpenAIResponses({self.name!r})"

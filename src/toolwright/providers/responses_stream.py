@@ -29,6 +29,7 @@ from toolwright.providers.responses_item import (
     refuses,
     usage_of,
 )
+from toolwright.providers.responses_native import NATIVE, as_function_call
 from toolwright.providers.wire import (
     Json,
     TextPieces,
@@ -65,6 +66,7 @@ STATUS: Mapping[str, int] = MappingProxyType(
 
 
 _ENDS = frozenset({"failed", "incomplete", "cancelled"})
+_TOLD_FIRST = ("call_id", "name", "namespace", NATIVE)
 
 
 class StreamDecoder:
@@ -161,7 +163,7 @@ class StreamDecoder:
         self._usage = as_dict(response.get("usage")) or self._usage
         deltas: list[Delta] = []
         for index, wire in enumerate(as_list(response.get("output"))):
-            deltas += self._last_form(index, as_dict(wire))
+            deltas += self._end_item({"output_index": index, "item": wire})
         if self._status in ("queued", "in_progress"):  # it is a snapshot
             self._status = ""
         return deltas
@@ -209,11 +211,12 @@ class StreamDecoder:
         return self.whole({**response, "status": status})
 
     def _start_item(self, data: Json) -> list[Delta]:
-        wire = as_dict(data.get("item"))
+        wire = as_function_call(as_dict(data.get("item")), self._tools, whole=False)
         return self._open(_place(data), wire) if wire else []
 
     def _end_item(self, data: Json) -> list[Delta]:
-        return self._last_form(_place(data), as_dict(data.get("item")))
+        wire = as_function_call(as_dict(data.get("item")), self._tools, whole=True)
+        return self._last_form(_place(data), wire)
 
     def _say(self, data: Json) -> list[Delta]:
         item, deltas = self._item(data, "message")
@@ -298,7 +301,7 @@ class StreamDecoder:
             item = self._items[free]
         else:
             before, item.wire = item.wire, dict(wire)
-            if any(before.get(key) != wire.get(key) for key in ("call_id", "name", "namespace")):
+            if any(before.get(key) != wire.get(key) for key in _TOLD_FIRST):
                 deltas += self._call(item)
         return deltas + self._close(item)
 
