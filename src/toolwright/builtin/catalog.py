@@ -16,6 +16,7 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
         "weather": "toolwright.builtin.weather:tools",
         "files": "toolwright.builtin.files:tools",
         "clock": "toolwright.builtin.clock:tools",
+        "code_interpreter": "toolwright.builtin.code_interpreter:tools",
     }
 )
 """Name of each builtin, and the function that makes its tools."""
