@@ -14,6 +14,11 @@ from toolwright.compat.agents_agent import (
     MaxTurnsExceeded,
     RunResult,
 )
+from toolwright.compat.agents_computer import (
+    AsyncComputer,
+    ComputerTool,
+    ComputerToolSafetyCheckData,
+)
 from toolwright.compat.agents_context import RunContextWrapper, RunItem, ToolContext
 from toolwright.compat.agents_guardrails import (
     ToolInputGuardrail,
@@ -62,7 +67,10 @@ __all__ = [
     "AgentOutputSchema",
     "AgentsException",
     "AllowBehavior",
+    "AsyncComputer",
     "Computer",
+    "ComputerTool",
+    "ComputerToolSafetyCheckData",
     "FileSearchTool",
     "Filters",
     "FunctionTool",
