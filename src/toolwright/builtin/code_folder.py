@@ -6,6 +6,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from toolwright.builtin.beneath import Root, clean
@@ -104,13 +106,17 @@ class CodeFolder:
 def _walk(folder: str) -> Iterator[tuple[str, os.stat_result]]:
     folders = [folder]
     while folders:
-        try:
-            with os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        if not entry.name.startswith((".", "__pycache__")):
-                            folders.append(entry.path)
-                    elif entry.is_file(follow_symlinks=False):
-                        yield entry.path, entry.stat(follow_symlinks=False)
-        except OSError:  # it is gone, or closed to us
-            continue
+        for entry in _entries(folders.pop()):
+            if entry.is_file(follow_symlinks=False):
+                with suppress(FileNotFoundError):  # code may still be taking it away
+                    yield entry.path, entry.stat(follow_symlinks=False)
+            elif entry.is_dir(follow_symlinks=False) and not entry.name.startswith((".", "__py")):
+                folders.append(entry.path)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(islice(found, MOST))
+    except OSError:  # it is gone, or closed to us
+        return []

@@ -288,18 +288,16 @@ def from_anthropic(given: Mapping[str, Any]) -> dict[str, object]:
     held = {"keys": str(given["text"]).split("+")} if given.get("text") else {}
     if action in _CLICKS:
         return _one("click", **at, button=_CLICKS[action], **held)
+    if action in _KEYBOARD:
+        return _KEYBOARD[action](str(given["text"]))
     match action:
-        case "double_click" | "triple_click":
-            return _one("double_click", **at, **held)
         case "mouse_move":
             return _one("move", **at)
+        case "double_click" | "triple_click":
+            return _one("double_click", **at, **held)
         case "left_click_drag":
             path = [given["start_coordinate"], given["coordinate"]]
             return _one("drag", path=[{"x": x, "y": y} for x, y in path])
-        case "key":
-            return _one("keypress", keys=str(given["text"]).split("+"))
-        case "type":
-            return _one("type", text=given["text"])
         case "scroll":
             right, down = _WAYS[str(given["scroll_direction"])]
             far = int(given.get("scroll_amount", 3)) * _NOTCH
@@ -309,6 +307,12 @@ def from_anthropic(given: Mapping[str, Any]) -> dict[str, object]:
         case "screenshot" | "cursor_position" | "zoom":
             return _one("screenshot")
     raise ValueError(f"no action {action!r}")
+
+
+_KEYBOARD: Mapping[str, Callable[[str], dict[str, object]]] = {
+    "key": lambda text: _one("keypress", keys=text.split("+")),
+    "type": lambda text: _one("type", text=text),
+}
 
 
 def _one(type: str, **keys: object) -> dict[str, object]:
