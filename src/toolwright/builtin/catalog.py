@@ -17,6 +17,12 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
         "weather": "toolwright.builtin.weather:tools",
         "files": "toolwright.builtin.files:tools",
         "clock": "toolwright.builtin.clock:tools",
+        "workspace": "toolwright.builtin.workspace:tools",
+        "fetch": "toolwright.builtin.fetch:tools",
+        "web_search": "toolwright.builtin.web_search:tools",
+        "file_search": "toolwright.builtin.file_search:tools",
+        "image_generation": "toolwright.builtin.image_generation:tools",
+        "code_interpreter": "toolwright.builtin.code_interpreter:tools",
     }
 )
 """Name of each builtin, and the function that makes its tools."""
@@ -47,6 +53,13 @@ def load_from(kind: str, text: str, **options: object) -> Any:
             raise
         raise MissingExtraError("an MCP server", "mcp") from None
     return make(text, **options)
+
+
+BY_NAME = frozenset(
+    ["workspace", "fetch", "web_search", "file_search", "code_interpreter", "image_generation"]
+)
+"""Those that come only when they are named: they write, reach out, cost money, need an option or a
+large package, or have names that others have too."""
 
 
 def load(name: str, **options: object) -> tuple[AnyTool, ...]:
