@@ -12,6 +12,7 @@ from toolwright import BaseTool, Effects, Tool, Toolset, tool
 from toolwright.define.options import CHECKS
 from toolwright.define.tool import ToolOptions
 from toolwright.errors import DefinitionError
+from toolwright.hosted import Hosted
 
 GOOD: dict[str, list[Any]] = {
     "effects": [Effects()],
@@ -29,6 +30,7 @@ GOOD: dict[str, list[Any]] = {
     "enabled": [False, bool],
     "steps": [[], [print], (step for step in (print,))],
     "tags": [[], ["a"], ("a", "b"), {"a"}],
+    "hosted": [None, Hosted()],
     "metadata": [{"a": 1}],
     "extras": [{"cache_control": {}}],
     "parse_docstring": [False],
@@ -50,6 +52,7 @@ BAD: dict[str, list[Any]] = {
     "enabled": ["yes", None],
     "steps": [print, ["log"], None, "log"],
     "tags": ["web", [1], None, 5],
+    "hosted": ["web_search", True, Hosted],
     "metadata": [[("a", 1)], "a"],
     "extras": [["a"]],
     "parse_docstring": ["google"],

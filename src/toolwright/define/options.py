@@ -8,6 +8,7 @@ from typing import Any
 
 from toolwright.effects import Effects
 from toolwright.errors import DefinitionError
+from toolwright.hosted import Hosted
 
 Check = tuple[Callable[[Any], bool], str]
 
@@ -62,6 +63,10 @@ CHECKS: Mapping[str, Check] = {
     "tags": (
         lambda value: not isinstance(value, str) and all(isinstance(tag, str) for tag in value),
         "a list of texts",
+    ),
+    "hosted": (
+        lambda value: value is None or isinstance(value, Hosted),
+        "Hosted(...), or None if no provider has one",
     ),
     "metadata": _MAPPING,
     "extras": _MAPPING,
