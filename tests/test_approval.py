@@ -40,7 +40,7 @@ def test_a_ticket_and_its_decisions_come_back_from_json_as_they_were() -> None:
     answers = (asked.approve(), asked.deny("不行"), asked.edit({"path": "/tmp"}))
     assert [a.verdict for a in answers] == list(VERDICTS)
     for answer in answers:
-        assert (answer.ticket, answer.digest) == (asked.id, asked.digest)
+        assert (answer.ticket, answer.seal) == (asked.id, asked.seal)
         assert Decision.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
 
 
@@ -90,13 +90,13 @@ def test_a_missing_field_is_no_ticket_and_no_decision() -> None:
     with pytest.raises(ValueError, match="'digest' is missing"):
         Ticket.from_dict(data)
     with pytest.raises(ValueError, match="'verdict' is missing"):
-        Decision.from_dict({"ticket": "t", "digest": "d"})
+        Decision.from_dict({"ticket": "t", "seal": "d"})
 
 
 @pytest.mark.parametrize("verdict", ["APPROVE", "yes", "", "allow", True])
 def test_a_verdict_that_is_none_of_the_three_is_no_decision(verdict: object) -> None:
     with pytest.raises(ValueError, match="verdict"):
-        Decision.from_dict({"ticket": "t", "digest": "d", "verdict": verdict})
+        Decision.from_dict({"ticket": "t", "seal": "d", "verdict": verdict})
 
 
 @given(OBJECTS)
@@ -123,6 +123,6 @@ def test_a_digest_is_not_fooled_by_text_that_looks_like_structure() -> None:
 
 def test_a_decision_by_hand_is_as_bound_as_one_by_its_ticket() -> None:
     asked = ticket(path="a")
-    made = Decision(asked.id, asked.digest, "approve")
+    made = Decision(asked.id, asked.seal, "approve")
     assert made == asked.approve()
-    assert dataclasses.replace(made, digest="") != asked.approve()
+    assert dataclasses.replace(made, seal="") != asked.approve()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import threading
+import time
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolwright.context import PROGRESS_INTERVAL, CancelToken, Run, ToolContext
@@ -183,3 +186,176 @@ def test_progress_from_a_thread_is_emitted_in_the_loop_it_belongs_to() -> None:
     asyncio.run(body())
     assert _messages(seen) == ["from a thread"]
     assert threads == [threading.get_ident()]
+
+
+# — watchers and threads —
+
+
+def test_a_watcher_that_fails_is_logged_and_the_others_are_called(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    token, heard = CancelToken(), list[int]()
+
+    def broken() -> None:
+        raise RuntimeError("watcher")
+
+    token.watch(lambda: heard.append(1))
+    token.watch(broken)
+    token.watch(lambda: heard.append(2))
+    with caplog.at_level(logging.ERROR, "toolwright"):
+        token.cancel()
+    assert heard == [1, 2]
+    assert "watcher" in caplog.text
+
+
+def test_a_signal_handler_may_cancel_while_the_token_is_being_watched() -> None:
+    """It interrupts the very code that it would have to wait for, were there a lock."""
+    token, heard = CancelToken(), list[int]()
+    usual = signal.signal(signal.SIGALRM, lambda *_: token.cancel("signal"))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        end = time.monotonic() + 5
+        watched = 0
+        while not token.cancelled:
+            assert time.monotonic() < end
+            token.watch(lambda: heard.append(1))
+            watched += 1
+        token.watch(lambda: heard.append(1))
+    finally:
+        signal.signal(signal.SIGALRM, usual)
+    assert len(heard) == watched + 1
+
+
+def test_watching_and_cancelling_at_once_from_many_threads_calls_each_watcher_once() -> None:
+    for _ in range(50):
+        token, heard = CancelToken(), list[int]()
+        ready = threading.Barrier(5)
+
+        def watch(base: int, token: CancelToken = token, ready: Any = ready) -> None:
+            ready.wait()
+            for number in range(base, base + 20):
+                token.watch(lambda n=number: heard.append(n))  # noqa: B023 - joined below
+
+        threads = [threading.Thread(target=watch, args=(base,)) for base in (0, 20, 40, 60)]
+        for thread in threads:
+            thread.start()
+        ready.wait()
+        token.cancel()
+        for thread in threads:
+            thread.join()
+        assert sorted(heard) == list(range(80))
+
+
+def test_a_watcher_may_take_another_back_or_cancel_again() -> None:
+    token, heard = CancelToken(), list[str]()
+    token.watch(lambda: take_back())
+    token.watch(lambda: token.cancel("again"))
+    take_back = token.watch(lambda: heard.append("taken back"))
+    token.watch(lambda: heard.append("last"))
+    token.cancel("first")
+    assert (heard, token.reason) == (["last"], "first")
+
+
+# — progress —
+
+
+def test_a_snapshot_that_was_held_back_is_shown_when_its_time_comes() -> None:
+    """Not only when the next one comes, or at the end."""
+    seen: list[Event] = []
+
+    async def body() -> list[str]:
+        context = _context(seen)
+        context.progress("first")
+        context.progress("second")
+        context.progress("third")
+        assert _messages(seen) == ["first"]
+        await asyncio.sleep(PROGRESS_INTERVAL * 3)
+        shown = _messages(seen)
+        context.end()
+        await asyncio.sleep(PROGRESS_INTERVAL * 2)
+        return shown
+
+    assert asyncio.run(body()) == ["first", "third"]
+    assert _messages(seen) == ["first", "third"]
+
+
+def test_a_thread_of_an_async_body_tells_in_the_loop_too() -> None:
+    threads: list[int] = []
+
+    async def body() -> None:
+        run = Run(None, listeners=(lambda event: threads.append(threading.get_ident()),))
+        context = ToolContext(ToolCall("c1", "add"), "add", run)
+        await asyncio.to_thread(context.progress, "from a thread")
+        await asyncio.sleep(0)
+        context.end()
+
+    asyncio.run(body())
+    assert threads == [threading.get_ident()]
+
+
+def test_a_flood_of_progress_from_a_thread_does_not_flood_the_loop() -> None:
+    seen: list[Event] = []
+    callbacks = 0
+
+    async def body() -> None:
+        nonlocal callbacks
+        loop = asyncio.get_running_loop()
+        schedule = loop.call_soon_threadsafe
+
+        def count(*args: Any, **kwargs: Any) -> Any:
+            nonlocal callbacks
+            callbacks += 1
+            return schedule(*args, **kwargs)
+
+        loop.call_soon_threadsafe = count  # type: ignore[method-assign]
+        context = _context(seen)
+
+        def flood() -> None:
+            for number in range(100_000):
+                context.progress(str(number))
+
+        thread = threading.Thread(target=flood)
+        thread.start()
+        thread.join()  # the loop is held: nothing is taken from its queue meanwhile
+        await asyncio.sleep(0)
+        context.end()
+
+    asyncio.run(body())
+    assert callbacks == 1
+    assert _messages(seen) == ["99999"]
+
+
+def test_progress_to_a_loop_that_has_closed_is_dropped() -> None:
+    seen: list[Event] = []
+
+    async def body() -> ToolContext[None]:
+        return _context(seen)
+
+    asyncio.run(body()).progress("too late")
+    assert seen == []
+
+
+@given(st.lists(st.sampled_from(["say", "wait", "thread"]), max_size=30))
+@settings(max_examples=20)
+def test_progress_is_never_out_of_order_and_the_last_word_is_always_shown(plan: list[str]) -> None:
+    seen: list[Event] = []
+
+    async def body() -> int:
+        context, said = _context(seen), 0
+        for word in plan:
+            if word == "wait":
+                await asyncio.sleep(0.002)
+                continue
+            said += 1
+            if word == "say":
+                context.progress(str(said))
+            else:
+                await asyncio.to_thread(context.progress, str(said))
+        context.end()
+        return said
+
+    said = asyncio.run(body())
+    shown = [int(message) for message in _messages(seen)]
+    assert shown == sorted(set(shown))
+    assert (shown[-1] if shown else 0) == said
+    assert [event.seq for event in seen] == list(range(1, len(seen) + 1))

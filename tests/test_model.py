@@ -6,7 +6,7 @@ import typing
 
 from toolwright import model
 from toolwright.messages import AssistantMessage, UserMessage
-from toolwright.model import CallDelta, Delta, Finish, ModelRequest, Settings, TextDelta
+from toolwright.model import CallDelta, Delta, Finish, ModelRequest, Retry, Settings, TextDelta
 
 
 def test_settings_leave_every_choice_to_the_provider() -> None:
@@ -25,7 +25,7 @@ def test_the_union_of_deltas_holds_every_delta_there_is() -> None:
     records = {
         v for v in vars(model).values() if isinstance(v, type) and v.__module__ == model.__name__
     }
-    pieces = {v for v in records if v.__name__.endswith("Delta") or v is Finish}
+    pieces = {v for v in records if v.__name__.endswith("Delta") or v in (Finish, Retry)}
     assert set(typing.get_args(Delta)) == pieces
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
-import secrets
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from time import time
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -26,7 +24,8 @@ class Ticket:
     """One call that waits for a decision.
 
     It names everything that will run, and its digest binds the decision to exactly that: a call
-    whose tool, definition or arguments differ by a byte is another call.
+    whose tool, definition or arguments differ by a byte is another call. Its seal binds the
+    decision to what was seen: a ticket that was changed since is another ticket.
 
     Args:
         id: 128 random bits, in hex.
@@ -56,17 +55,22 @@ class Ticket:
         now = time()
         return not now < self.expires <= now + LIFETIME + CLOCKS
 
+    @property
+    def seal(self) -> str:
+        """SHA-256 of the whole ticket: of all a person sees, and of how long it is good for."""
+        return _sha256(self.to_dict())
+
     def approve(self) -> Decision:
         """Let the call run as it is."""
-        return Decision(self.id, self.digest, "approve")
+        return Decision(self.id, self.seal, "approve")
 
     def deny(self, reason: str = "") -> Decision:
         """Refuse the call; the model is told the reason."""
-        return Decision(self.id, self.digest, "deny", reason)
+        return Decision(self.id, self.seal, "deny", reason)
 
     def edit(self, arguments: Mapping[str, object]) -> Decision:
         """Let the call run with other arguments, which are validated and guarded first."""
-        return Decision(self.id, self.digest, "edit", arguments=arguments)
+        return Decision(self.id, self.seal, "edit", arguments=arguments)
 
     def to_dict(self) -> dict[str, object]:
         """As JSON-ready data."""
@@ -92,14 +96,14 @@ class Decision:
 
     Args:
         ticket: The ticket's id.
-        digest: The ticket's digest: what was decided on.
+        seal: The ticket's seal: what was decided on, as it was seen.
         verdict: What was decided.
         reason: For the model, if it was denied.
         arguments: What to run instead, if it was edited.
     """
 
     ticket: str
-    digest: str
+    seal: str
     verdict: Verdict
     reason: str = ""
     arguments: Mapping[str, object] = NOTHING
@@ -135,7 +139,7 @@ _TICKET = {
     "expires": (int, float),
 }
 _TICKET_MORE = {"reason": _TEXT, "effects": _OBJECT, "origin": _TEXT}
-_DECISION = {"ticket": _TEXT, "digest": _TEXT, "verdict": _TEXT}
+_DECISION = {"ticket": _TEXT, "seal": _TEXT, "verdict": _TEXT}
 _DECISION_MORE = {"reason": _TEXT, "arguments": _OBJECT}
 
 
@@ -158,10 +162,17 @@ def digest_of(tool: str, definition: Mapping[str, object], arguments: Mapping[st
     >>> a == digest_of("rm", {}, {"force": True, "path": "b"})
     False
     """
-    text = json.dumps([tool, definition, arguments], sort_keys=True, ensure_ascii=False)
+    return _sha256([tool, definition, arguments])
+
+
+def _sha256(data: object) -> str:
+    import hashlib  # late: most programs never ask anybody
+    import json
+
+    text = json.dumps(data, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def new_id() -> str:
     """An id nobody can guess: 128 random bits, in hex."""
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import secrets
+import os
 import threading
-from asyncio.events import _get_running_loop
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from time import perf_counter, time
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from toolwright.approval import Approver, Decision
+from toolwright.approval import Approver, Decision, Ticket
 from toolwright.errors import Cancelled
 from toolwright.events import Event, Progress
 from toolwright.messages import ToolCall, Usage
 from toolwright.record import NOTHING
 
+if TYPE_CHECKING:
+    import asyncio
+    import logging
+
 C = TypeVar("C")
 T = TypeVar("T")
 Listener = Callable[[Event], None]
 
-log = logging.getLogger("toolwright")
-log.addHandler(logging.NullHandler())  # silent until the program configures logging
+
+def _log() -> logging.Logger:
+    """The library's logger; to define a tool logging need not be loaded."""
+    import logging
+
+    return logging.getLogger("toolwright")
 
 
 class CancelToken:
@@ -74,7 +79,7 @@ class CancelToken:
             try:
                 callback()
             except Exception:
-                log.exception("a watcher of a cancel token failed; the others are called")
+                _log().exception("a watcher of a cancel token failed; the others are called")
 
     def check(self) -> None:
         """Raise `Cancelled` if the wish was given: for long loops in sync bodies."""
@@ -152,7 +157,7 @@ class Run(Generic[C]):
         cancel: CancelToken | None = None,
         approver: Approver | None = None,
     ) -> None:
-        self.id = secrets.token_hex(8)
+        self.id = os.urandom(8).hex()
         self.context = context
         self.state = {} if state is None else state
         self.store = store
@@ -169,7 +174,7 @@ class Run(Generic[C]):
         self.waiting: dict[str, object] = {}
         self.notes: dict[object, object] = {}
         self.mask: Masks | None = None
-        self.decisions: dict[tuple[str, str], Decision] = {}
+        self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision]] = {}
         self.suspends = False
         self.failures: dict[tuple[str, str], tuple[str, int]] = {}
 
@@ -181,12 +186,16 @@ class Run(Generic[C]):
     def emit(self, event: Event) -> None:
         """Hand an event to every listener; none of them can break the run."""
         if self.mask is not None:
-            event = self.mask.event(event)
+            try:
+                event = self.mask.event(event)
+            except Exception:
+                _log().exception("%s cannot be masked, so nobody is told", event.type)
+                return
         for listener in self.listeners:
             try:
                 listener(event)
             except Exception:
-                log.exception("a listener failed on %s; the run goes on", event.type)
+                _log().exception("a listener failed on %s; the run goes on", event.type)
 
     async def close(self) -> None:
         """Give back what was opened for this run: an agent does it when its run has ended."""
@@ -194,13 +203,20 @@ class Run(Generic[C]):
             try:
                 await self.closers.pop()()
             except Exception:
-                log.exception("something that was opened for a run could not be closed")
+                _log().exception("something that was opened for a run could not be closed")
 
 
 PROGRESS_INTERVAL = 0.05
 """Seconds between two progress events of one call; snapshots in between replace each other."""
 
 _Snapshot = tuple[str, float | None, float | None]
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs in this thread; to define a tool asyncio need not be loaded."""
+    import asyncio
+
+    return asyncio._get_running_loop()
 
 
 class _Reporter:
@@ -224,7 +240,7 @@ class _Reporter:
 
     def say(self, message: str, done: float | None, total: float | None) -> None:
         self._said = (message, done, total)
-        if self._loop is None or self._loop is _get_running_loop():
+        if self._loop is None or self._loop is _running_loop():
             self._show()
         elif not self._called:
             self._called = True
@@ -259,6 +275,18 @@ class _Reporter:
         self._called = True
 
 
+class Clock(Protocol):
+    """What stops a call at its deadline."""
+
+    def pause(self) -> None:
+        """Let no time pass."""
+        ...
+
+    def resume(self) -> None:
+        """Go on."""
+        ...
+
+
 class ToolContext(Generic[C]):
     """What a running tool may see. Ask for it by annotating a parameter, at any position.
 
@@ -268,9 +296,21 @@ class ToolContext(Generic[C]):
         run: What the calls of this run share.
         deadline: `time.perf_counter` value at which the call is stopped; None if never.
         ended: Whether the call has its result already, because it was stopped.
+        clock: What stops it at the deadline, once it waits for something.
+        paused: How many parts of it are off the clock.
     """
 
-    __slots__ = ("_loop", "_reporter", "call", "deadline", "ended", "run", "tool_name")
+    __slots__ = (
+        "_loop",
+        "_reporter",
+        "call",
+        "clock",
+        "deadline",
+        "ended",
+        "paused",
+        "run",
+        "tool_name",
+    )
 
     def __init__(self, call: ToolCall, tool_name: str, run: Run[C]) -> None:
         self.call = call
@@ -278,8 +318,10 @@ class ToolContext(Generic[C]):
         self.run = run
         self.deadline = run.deadline
         self.ended = False
+        self.clock: Clock | None = None
+        self.paused = 0
         # Asked for only if somebody listens: it costs a system call in Python 3.11.
-        self._loop = _get_running_loop() if run.listeners else None
+        self._loop = _running_loop() if run.listeners else None
         self._reporter: _Reporter | None = None
 
     @property
@@ -338,6 +380,22 @@ class ToolContext(Generic[C]):
         self.deadline = perf_counter() + seconds
         if self.run.deadline is not None:
             self.deadline = min(self.deadline, self.run.deadline)
+
+    @contextmanager
+    def off_the_clock(self) -> Iterator[None]:
+        """Wait for a person: time in here does not count against the deadline.
+
+        Only for async bodies.
+        """
+        self.paused += 1
+        if self.paused == 1 and self.clock is not None:
+            self.clock.pause()
+        try:
+            yield
+        finally:
+            self.paused -= 1
+            if self.paused == 0 and self.clock is not None:
+                self.clock.resume()
 
     def end(self) -> None:
         """Emit progress that was held back; drop whatever comes later."""

@@ -27,6 +27,11 @@
     │   │   ├── Crashed               crashed
     │   │   └── InvalidOutput         invalid_output
     │   └── ModelError            the model or its server failed; the run ends with it
+    │       ├── ModelUnavailable      no connection, 408, 409, 425, 5xx: the same may work later
+    │       │   └── RateLimited           429: too much at once
+    │       ├── RequestRejected       any other 4xx: the same will be rejected again
+    │       │   ├── AccessDenied          401, 402, 403: the key, its rights or its money
+    │       │   └── RequestTooLarge       413
     │       └── OutputError           it gave no answer of the form that was asked for
     BaseException
     └── Suspend                   for a person: a call waits for a decision; no step can catch it by mistake
@@ -35,7 +40,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from types import MappingProxyType
+from typing import ClassVar, Literal, Self
 
 from toolwright.approval import Decision, Ticket
 from toolwright.record import NOTHING, record
@@ -113,18 +119,95 @@ class MissingExtraError(SetupError):
 class ModelError(ToolwrightError):
     """The model or its server failed.
 
+    Whether to try again follows from the status and the headers of the answer, never from its
+    text, which may hold anything; `model_error` picks the subclass that fits a status.
+
     Args:
         message: What happened.
         status: HTTP status, if there was an answer.
         retry_after: Seconds the server asked to wait, if it said so.
+        retryable: Whether the same request may work later; None: as the subclass says.
     """
 
+    passes: ClassVar[bool] = False
+    """Whether errors of this kind pass by themselves."""
+
     def __init__(
-        self, message: str, *, status: int | None = None, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        retryable: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
+        self.retryable = self.passes if retryable is None else retryable
+
+    def about(self, model: str) -> Self:
+        """The same error, its text beginning with the model's name."""
+        return type(self)(
+            f"{model}: {self}",
+            status=self.status,
+            retry_after=self.retry_after,
+            retryable=self.retryable,
+        )
+
+
+class ModelUnavailable(ModelError):
+    """The server cannot be reached, is overloaded or broke down: the same may work later."""
+
+    passes = True
+
+
+class RateLimited(ModelUnavailable):
+    """Too many requests or tokens at once; `retry_after` says for how long, if anything does."""
+
+
+class RequestRejected(ModelError):
+    """The server will not answer this request, however often it is sent."""
+
+
+class AccessDenied(RequestRejected):
+    """The key is missing, wrong, without the right or without money."""
+
+
+class RequestTooLarge(RequestRejected):
+    """The request's body has too many bytes; pictures are most of them as a rule."""
+
+
+def model_error(
+    message: str,
+    *,
+    status: int | None = None,
+    retry_after: float | None = None,
+    retryable: bool | None = None,
+) -> ModelError:
+    """The error that an HTTP status stands for.
+
+    Args:
+        message, status, retry_after, retryable: As of `ModelError`.
+
+    >>> error = model_error("slow down", status=429, retry_after=2.0)
+    >>> type(error).__name__, error.retryable
+    ('RateLimited', True)
+    """
+    kind = _KINDS.get(status or 0)
+    if kind is None:
+        rejected = RequestRejected if 400 <= (status or 0) < 500 else ModelError
+        kind = ModelUnavailable if 500 <= (status or 0) < 600 else rejected
+    return kind(message, status=status, retry_after=retry_after, retryable=retryable)
+
+
+_KINDS: Mapping[int, type[ModelError]] = MappingProxyType(
+    {
+        **dict.fromkeys((401, 402, 403), AccessDenied),
+        **dict.fromkeys((408, 409, 424, 425), ModelUnavailable),  # 424: Bedrock's broke down
+        413: RequestTooLarge,
+        429: RateLimited,
+    }
+)
 
 
 class OutputError(ModelError):
@@ -243,7 +326,7 @@ class InvalidArguments(CallError):
         errors: Sequence[FieldError] = (),
         details: Mapping[str, object] = NOTHING,
     ) -> None:
-        super().__init__(text, {**details, "errors": tuple(errors)})
+        super().__init__(text, {**(details or {}), "errors": tuple(errors)})
         self.errors = tuple(errors)
 
 

@@ -53,6 +53,27 @@ class Streamed:
 
 
 @record
+class Retrying:
+    """The model's server failed before it said anything, and is asked again in `wait` seconds.
+
+    Args:
+        attempt: Which repetition follows, from 1.
+        wait: Seconds until then.
+        error: What happened.
+        status: HTTP status, if there was an answer.
+    """
+
+    type: ClassVar[str] = "retry"
+    seq: int
+    at: float
+    run_id: str
+    attempt: int
+    wait: float
+    error: str
+    status: int | None = None
+
+
+@record
 class Replied:
     """The model's reply is whole."""
 
@@ -197,6 +218,7 @@ Event: TypeAlias = (
     RunStarted
     | TurnStarted
     | Streamed
+    | Retrying
     | Replied
     | ToolStarted
     | Coerced

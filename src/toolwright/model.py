@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from toolwright.errors import SetupError
 from toolwright.messages import AssistantMessage, FinishReason, Message, Usage
 from toolwright.record import NOTHING, record
 
@@ -53,7 +54,24 @@ class Finish:
     extra: Mapping[str, object] = NOTHING
 
 
-Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | Finish
+@record
+class Retry:
+    """The request failed before anything was said; the model sends it again.
+
+    Args:
+        attempt: Which repetition this is, from 1.
+        wait: Seconds until it is sent.
+        error: What happened.
+        status: HTTP status, if there was an answer.
+    """
+
+    attempt: int
+    wait: float
+    error: str
+    status: int | None = None
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | Retry | Finish
 
 
 class ToolDefinition(Protocol):
@@ -130,7 +148,8 @@ class Model(Protocol):
     """Anything that answers a transcript.
 
     `stream` yields deltas and ends with `Finish`; a model that has the reply whole yields the
-    one `AssistantMessage` instead. It raises `ModelError` if there is no reply to be had.
+    one `AssistantMessage` instead. `Retry` may come before either. It raises `ModelError` if there
+    is no reply to be had.
     """
 
     @property
@@ -155,3 +174,22 @@ class HoldsOutput(Protocol):
             tools: Whether the model has tools to call, too; some servers take one or the other.
         """
         ...
+
+
+_connect: list[Callable[[str], Model]] = []
+
+
+def lend_connect(connect: Callable[[str], Model]) -> None:
+    """Let agents take a model by name: lent by the chapter `providers`, which knows the names."""
+    _connect[:] = [connect]
+
+
+def connected(name: str) -> Model:
+    """The model of that name.
+
+    Raises:
+        SetupError: if nobody knows it.
+    """
+    if not _connect:
+        raise SetupError("import toolwright before naming a model")
+    return _connect[0](name)

@@ -285,9 +285,11 @@ def test_a_stream_left_at_any_event_leaves_nothing_running_and_a_valid_transcrip
 @settings(max_examples=40)
 def test_reading_a_stream_to_its_end_is_the_same_as_running(script: list[Line]) -> None:
     def outline(messages: Sequence[Message]) -> list[object]:
+        # what a result says of a body that resists depends on how busy the machine is
+        kinds = [getattr(message, "kind", None) for message in messages]
         return [
-            (type(m).__name__, m.content, getattr(m, "kind", None), len(all_calls([m])))
-            for m in messages
+            (type(m).__name__, kind == "timeout" or m.content, kind, len(all_calls([m])))
+            for m, kind in zip(messages, kinds, strict=True)
         ]
 
     async def main() -> None:

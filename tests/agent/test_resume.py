@@ -31,19 +31,19 @@ def test_a_decision_reaches_its_own_run_though_another_has_the_same_call() -> No
     state, own, inside = nested()
     run: Run[Any] = Run()
     resume(run, state, [inside.deny(), own.approve()])
-    assert run.decisions["c1", "d"].verdict == "approve"
+    assert run.decisions["c1", "d"][1].verdict == "approve"
     waiting = run.waiting["c2"]
     assert isinstance(waiting, Resumed)
     within: Run[Any] = Run()
     resume(within, waiting, ())
-    assert within.decisions["c1", "d"].verdict == "deny"
+    assert within.decisions["c1", "d"][1].verdict == "deny"
 
 
 def test_what_let_the_call_through_is_not_asked_again() -> None:
     state, _, _ = nested()
     run: Run[Any] = Run()
     resume(run, state, ())
-    assert run.decisions["c2", "outer"].verdict == "approve"
+    assert run.decisions["c2", "outer"][1].verdict == "approve"
 
 
 def test_a_decision_for_no_ticket_at_any_depth_is_refused() -> None:

@@ -110,6 +110,14 @@ def test_half_a_surrogate_pair_survives_and_the_text_can_be_written_to_a_file() 
     assert RunState.from_json(text) == state
 
 
+@pytest.mark.parametrize("arguments", [{"\udca0b": 1}, {"a": ["\ud83d"]}, '{"a": "\ud83d"}'])
+def test_a_run_with_a_call_that_holds_half_a_surrogate_pair_can_be_saved(arguments: Any) -> None:
+    reply = AssistantMessage(tool_calls=(ToolCall("1", "add", arguments),))
+    result = ToolMessage("malformed", "1", "add", "error", "malformed_arguments")
+    state = RunState((UserMessage("add"), reply, result))
+    assert RunState.from_json(state.to_json(b"key"), b"key") == state
+
+
 @dataclasses.dataclass
 class Chart:
     points: list[float]
@@ -164,10 +172,16 @@ def test_arguments_are_saved_exactly_or_not_at_all() -> None:
         RunState((AssistantMessage(tool_calls=(exact,)),)).to_json()
     ).messages
     assert back == AssistantMessage(tool_calls=(exact,))
-    for value in (object(), float("nan"), {"a": "\ud83d"}):
+    for value in (object(), float("nan")):
         odd = AssistantMessage(tool_calls=(ToolCall("1", "add", {"n": value}),))
         with pytest.raises(SetupError, match="the call '1' of 'add'"):
             RunState((odd,)).to_json()
+
+
+def test_what_a_block_says_besides_its_content_is_saved_with_it() -> None:
+    block = Text("look", {"annotations": {"audience": ["user"]}})
+    state = RunState((ToolMessage((block,), "1", "see"),))
+    assert RunState.from_json(state.to_json()) == state
 
 
 # — what is no saved run —

@@ -63,7 +63,7 @@ HIDDEN = [
 
 @pytest.mark.parametrize("host", HIDDEN)
 def test_no_spelling_of_an_address_that_is_not_public_is_reached(host: str) -> None:
-    with pytest.raises(ToolError, match="not on the public internet|cannot be found"):
+    with pytest.raises(ToolError, match=r"not on the public internet|cannot be found"):
         reach(host)
 
 

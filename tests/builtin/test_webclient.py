@@ -59,7 +59,7 @@ def test_a_host_is_resolved_once_and_the_checked_address_is_the_one_connected_to
 
         limits = Limits(connect=0.5, total=3)
         reach = Reach(["192.0.2.0/24"], ports=[server.port], resolve=rebinding)
-        with pytest.raises(ToolError, match="cannot be reached|did not answer|took longer"):
+        with pytest.raises(ToolError, match=r"cannot be reached|did not answer|took longer"):
             await WebClient(reach, limits).get(f"http://rebind.example:{server.port}/")
         assert server.connections == 0
         with pytest.raises(ToolError, match=r"127\.0\.0\.1, which is not on the public"):
@@ -234,7 +234,7 @@ def test_a_server_that_falls_silent_is_left(head: bytes) -> None:
         await asyncio.sleep(30)
 
     async def use(server: WebServer) -> None:
-        with pytest.raises(ToolError, match="did not answer in time|stopped sending"):
+        with pytest.raises(ToolError, match=r"did not answer in time|stopped sending"):
             await client(server, limits=Limits(idle=0.3, total=20)).get(server.url)
 
     run(silent, use)

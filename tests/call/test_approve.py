@@ -225,7 +225,7 @@ def test_a_verdict_made_by_hand_that_is_none_of_the_three_means_no() -> None:
     disk = Disk()
 
     def approver(ticket: Ticket) -> Decision:
-        return Decision(ticket.id, ticket.digest, "APPROVE", arguments={"path": "b"})  # type: ignore[arg-type]
+        return Decision(ticket.id, ticket.seal, "APPROVE", arguments={"path": "b"})  # type: ignore[arg-type]
 
     [message] = ask(disk.tools(), approver, {"path": "a"})
     assert (message.kind, disk.removed) == ("denied", [])
@@ -308,7 +308,7 @@ def test_a_bad_decision_beside_a_good_one_uses_neither_up() -> None:
     state, agent = suspend(disk.tools(), call("remove", {"path": "a"}))
     good = state.pending[0].approve()
     with pytest.raises(SetupError, match="no ticket that waits"):
-        agent.run_sync(state, decisions=[good, Decision("0" * 32, good.digest, "approve")])
+        agent.run_sync(state, decisions=[good, Decision("0" * 32, good.seal, "approve")])
     assert not disk.removed
     assert agent.run_sync(state, decisions=[good]).reason == "answered"
     assert len(disk.removed) == 1

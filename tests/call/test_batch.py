@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.waiting import run as run_async
 from toolwright import Run, SetupError, ToolCall, ToolContext, Toolset, tool
@@ -42,8 +46,8 @@ def calls(*names: str) -> list[ToolCall]:
 
 
 def test_results_come_in_call_order_whatever_order_they_end_in():
-    given = [ToolCall(str(n), "wait", {"seconds": (5 - n) / 200}) for n in range(5)]
-    results = Toolset([wait]).run_sync(given)
+    asked = [ToolCall(str(n), "wait", {"seconds": (5 - n) / 200}) for n in range(5)]
+    results = Toolset([wait]).run_sync(asked)
     assert [r.tool_call_id for r in results] == ["0", "1", "2", "3", "4"]
 
 
@@ -56,8 +60,8 @@ def test_a_sequential_call_waits_for_those_before_it_and_holds_back_those_after_
 
 
 def test_repeated_and_empty_ids_are_answered_one_by_one():
-    given = [ToolCall("", "wait", {"seconds": 0}), ToolCall("", "wait", {"seconds": 0.001})]
-    assert [r.content for r in Toolset([wait]).run_sync(given)] == ["0", "0.001"]
+    asked = [ToolCall("", "wait", {"seconds": 0}), ToolCall("", "wait", {"seconds": 0.001})]
+    assert [r.content for r in Toolset([wait]).run_sync(asked)] == ["0", "0.001"]
 
 
 def test_a_guard_that_ends_the_run_does_so_after_every_call_has_its_result():
@@ -93,3 +97,113 @@ def test_a_missing_injection_is_the_programs_mistake_and_names_the_fix():
 
     with pytest.raises(SetupError, match=r"'whose'.*'user'.*inject="):
         Toolset([whose]).run_sync([ToolCall("1", "whose")])
+
+
+# — any turn —
+
+turns = st.integers(0, 25).flatmap(
+    lambda count: st.lists(
+        st.tuples(st.sampled_from(["alone", "beside", "threaded"]), st.integers(0, 3)),
+        min_size=count,
+        max_size=count,
+    )
+)
+
+
+@given(turns, st.sampled_from([None, 1, 2, 5]), st.booleans())
+@settings(max_examples=80)
+def test_any_turn_keeps_its_width_its_barriers_and_the_order_of_its_starts(
+    turn: list[tuple[str, int]], width: int | None, parallel: bool
+) -> None:
+    running: dict[int, bool] = {}
+    most = 0
+    starts: list[int] = []
+    lock = threading.Lock()
+
+    def enter(number: int, is_alone: bool) -> None:
+        nonlocal most
+        with lock:
+            assert not any(running.values()), f"{number} overlaps a call that wants to be alone"
+            assert not (is_alone and running), f"{number} wants to be alone"
+            running[number] = is_alone
+            most = max(most, len(running))
+            starts.append(number)
+
+    def leave(number: int) -> None:
+        with lock:
+            del running[number]
+
+    async def body(number: int, is_alone: bool, ticks: int) -> int:
+        enter(number, is_alone)
+        await asyncio.sleep(ticks / 1000)
+        leave(number)
+        return number
+
+    @tool("alone", sequential=True)
+    async def alone_(n: int, ticks: int) -> int:
+        """Run alone."""
+        return await body(n, True, ticks)
+
+    @tool("beside")
+    async def beside_(n: int, ticks: int) -> int:
+        """Run beside others."""
+        return await body(n, False, ticks)
+
+    @tool
+    def threaded(n: int, ticks: int) -> int:
+        """Run beside others, in a thread."""
+        enter(n, False)
+        time.sleep(ticks / 1000)
+        leave(n)
+        return n
+
+    given_ = [
+        ToolCall(str(n), name, {"n": n, "ticks": ticks}) for n, (name, ticks) in enumerate(turn)
+    ]
+    tools = Toolset([alone_, beside_, threaded], width=width, parallel=parallel)
+    results = run_async(lambda: tools.run(given_))
+    assert [r.content for r in results] == [str(n) for n in range(len(turn))]
+    room = 1 if not parallel else width or len(turn)
+    assert most <= room
+    if room == 1:
+        assert starts == list(range(len(turn)))
+    barriers = [n for n, (name, _) in enumerate(turn) if name == "alone"]
+    for barrier in barriers:
+        place = starts.index(barrier)
+        assert sorted(starts[:place]) == list(range(barrier))
+
+
+def test_unknown_and_broken_calls_do_not_stop_a_turn_of_barriers() -> None:
+    given_ = [
+        ToolCall("0", "nobody"),
+        ToolCall("1", "alone", "{"),
+        ToolCall("2", "nobody"),
+        ToolCall("3", "alone", {"log": "3"}),
+        ToolCall("4", "beside", {}),
+    ]
+    results = Toolset([alone, beside], width=2).run_sync(given_, Run([]))
+    assert [r.kind for r in results] == [
+        "unknown_tool",
+        "malformed_arguments",
+        "unknown_tool",
+        None,
+        "invalid_arguments",
+    ]
+
+
+def test_a_thousand_calls_overlap() -> None:
+    here = 0
+    everybody = asyncio.Event()
+
+    @tool
+    async def meet() -> str:
+        """Wait until all are here."""
+        nonlocal here
+        here += 1
+        if here == 1000:
+            everybody.set()
+        await everybody.wait()
+        return "met"
+
+    results = Toolset([meet]).run_sync([ToolCall(str(n), "meet", {}) for n in range(1000)])
+    assert {result.content for result in results} == {"met"}

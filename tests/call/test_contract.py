@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import json
 import threading
 import time
@@ -139,6 +140,26 @@ def hangs_sync(n: int = 0) -> str:
 
 
 @tool(timeout=0.02)
+async def hangs_yielding(n: int = 0) -> Any:
+    """Yield, and never end."""
+    yield "one"
+    await asyncio.Event().wait()
+
+
+@tool(timeout=0.02)
+def hangs_yielding_sync(n: int = 0) -> Any:
+    """Yield in a thread, for too long."""
+    yield "one"
+    time.sleep(0.1)
+
+
+@tool(timeout=0.02, inline=True)
+def gives_a_hanging_coroutine(n: int = 0) -> Any:
+    """Give something to wait for that never ends."""
+    return asyncio.Event().wait()
+
+
+@tool(timeout=0.02)
 async def resists(n: int = 0) -> str:
     """Go on after it was told to stop."""
     end = time.monotonic() + 0.15
@@ -245,6 +266,9 @@ OUTCOMES: dict[str, str | None] = {
     "says_no": "tool_error",
     "hangs": "timeout",
     "hangs_sync": "timeout",
+    "hangs_yielding": "timeout",
+    "hangs_yielding_sync": "timeout",
+    "gives_a_hanging_coroutine": "timeout",
     "resists": "timeout",
     "raises_cancelled": "cancelled",
     "raises_cancelled_sync": "cancelled",
@@ -1013,6 +1037,27 @@ def test_any_mix_of_calls_cancelled_at_any_moment_gives_as_many_results_in_order
     for call, result in zip(calls, batch.results, strict=True):
         expected = expected_kind(call) | {"limit_reached", "cancelled"}
         assert result.kind in expected or came_late(result)
+
+
+@pytest.mark.parametrize("name", ["fine", "slow", "fine_sync", "fine_inline", "pieces", "crashes"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_nothing_of_a_call_waits_for_the_garbage_collector(name: str, count: int) -> None:
+    """Cycles would keep contexts, runs and results alive, and cost time in somebody else's code."""
+    calls = [ToolCall(str(n), name, "{}") for n in range(count)]
+
+    async def main() -> int:
+        await TOOLS.run(calls)
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(20):
+                await TOOLS.run(calls, Run(listeners=(lambda event: None,)))
+            await asyncio.sleep(0.005)
+            return gc.collect()
+        finally:
+            gc.enable()
+
+    assert run(main) < 20
 
 
 def test_a_call_error_of_a_step_is_the_result_of_its_call_alone() -> None:

@@ -6,7 +6,8 @@ import asyncio
 import itertools
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -16,12 +17,22 @@ from pydantic import Field
 
 from tests.contract import check_events, check_results
 from tests.waiting import run, until
-from toolwright import Effects, InjectedToolArg, Prepared, Run, ToolCall, ToolMessage, Toolset, tool
+from toolwright import (
+    Effects,
+    InjectedToolArg,
+    Prepared,
+    Run,
+    ToolCall,
+    ToolContext,
+    ToolMessage,
+    Toolset,
+    tool,
+)
 from toolwright.call.guard import Allow, Reject, input_guard
 from toolwright.call.lock import Locks, locks, resource_keys
 from toolwright.call.validate import prepare
 from toolwright.errors import DefinitionError
-from toolwright.events import Event, ToolFinished
+from toolwright.events import Event, Progress, ToolFinished
 
 WRITES = Effects(resources=("file:{path}",))
 READS = Effects(read_only=True, resources=("file:{path}",))
@@ -104,6 +115,53 @@ def test_edits_of_one_file_keep_their_order_and_lose_nothing_while_all_else_over
     assert last_other < ended.index(edit("甲", "9").id)
 
 
+def test_two_tools_that_edit_one_file_lose_no_update_by_the_times_of_their_events(
+    tmp_path: Path,
+) -> None:
+    async def change(name: str, how: Callable[[str], str], context: ToolContext[Any]) -> str:
+        path = tmp_path / name
+        context.progress("at work")
+        text = path.read_text("utf-8")
+        await asyncio.sleep(0.002)
+        path.write_text(how(text), "utf-8")
+        return "changed"
+
+    effects = Effects(resources=("file:{name}",))
+
+    @tool(effects=effects)
+    async def replace(name: str, old: str, new: str, context: ToolContext[Any]) -> str:
+        """Replace a word."""
+        return await change(name, lambda text: text.replace(old, new), context)
+
+    @tool(effects=effects)
+    async def append(name: str, line: str, context: ToolContext[Any]) -> str:
+        """Add a line."""
+        return await change(name, lambda text: f"{text}{line}\n", context)
+
+    events: list[Event] = []
+    calls = []
+    for name in ("甲.txt", "乙.txt"):
+        (tmp_path / name).write_text("0\n", "utf-8")
+        for n in range(8):
+            new = {"name": name, "old": str(n), "new": str(n + 1)}
+            calls.append(ToolCall(f"{name} replace {n}", "replace", new))
+            calls.append(
+                ToolCall(f"{name} append {n}", "append", {"name": name, "line": f"line {n}"})
+            )
+    tools = Toolset([replace, append])
+    run(lambda: tools.run(calls, Run(listeners=(events.append,))))
+    expected = "8\n" + "".join(f"line {n}\n" for n in range(8))
+    for name in ("甲.txt", "乙.txt"):
+        assert (tmp_path / name).read_text("utf-8") == expected
+    began = {e.call_id: e for e in events if isinstance(e, Progress)}
+    ended = {e.call_id: e for e in events if isinstance(e, ToolFinished)}
+    assert set(began) == set(ended) == {call.id for call in calls}
+    for one, other in itertools.pairwise([c.id for c in calls if c.id.startswith("甲")]):
+        assert ended[one].seq < began[other].seq and ended[one].at <= began[other].at
+    first, second = "甲.txt replace 0", "乙.txt replace 0"
+    assert began[second].seq < ended[first].seq and began[first].seq < ended[second].seq
+
+
 def test_readers_share_and_a_writer_has_it_alone() -> None:
     disk = Disk(moment=0.01)
     calls = (
@@ -179,6 +237,8 @@ def test_sync_bodies_in_threads_wait_for_each_other() -> None:
         (("file:{path}",), {"path": "甲"}, ("file:甲",)),
         (("file:{path}", "db"), {"path": "a"}, ("db", "file:a")),
         (("{path}{n}",), {"path": "a", "n": 5}, ("a5",)),
+        (("at:{x}",), {"x": 5}, ("at:5",)),
+        (("at:{x}",), {"x": 5.5}, ("at:5.5",)),
         (("file:{path}",), {}, ("file:default",)),
         (("{flag}", "{flag}"), {"flag": True}, ("true",)),
         (("{when}",), {}, ("{when}",)),
@@ -195,6 +255,7 @@ def test_keys_are_the_resources_with_their_arguments_put_in(
         who: Annotated[str, InjectedToolArg] = "",
         path: str = "default",
         n: int = 1,
+        x: float = 0,
         flag: bool = False,
         when: str | None = None,
         renamed: Annotated[str, Field(alias="asSent")] = "",

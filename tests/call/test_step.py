@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolwright import Prepared, Proceed, ToolCall, ToolContext, Toolset, tool
-from toolwright.errors import Denied
+from toolwright.errors import Denied, TimedOut
 from toolwright.messages import ToolMessage
 
 
@@ -94,3 +98,84 @@ def test_a_step_sees_no_injected_value():
 
     Toolset([secret], steps=[look]).run_sync([ToolCall("1", "secret", {"word": "x"})])
     assert seen == [{"word"}]
+
+
+def test_a_step_that_passes_on_another_tool_has_its_arguments_validated_for_that() -> None:
+    strict = tool("strict")(lambda text, times: f"{text} strictly")
+
+    async def swap(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
+        return await proceed(dataclasses.replace(prepared, tool=strict))
+
+    assert run(swap, arguments='{"text": "a", "times": 1}').content == "a strictly"
+    assert run(swap).kind == "invalid_arguments"
+
+
+def test_a_step_may_run_the_call_again_or_not_at_all() -> None:
+    async def twice(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
+        return f"{await proceed(prepared)}{await proceed(prepared.change(text='b'))}"
+
+    async def never(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
+        return None
+
+    assert run(twice).content == "ab"
+    assert run(never).content == ""
+
+
+def test_a_step_sees_the_deadline_of_the_body_as_an_error_it_may_handle() -> None:
+    tries = []
+
+    @tool(timeout=0.02)
+    async def slow() -> str:
+        """Be slow once."""
+        tries.append(1)
+        if len(tries) == 1:
+            await asyncio.sleep(5)
+        return "at last"
+
+    async def again(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
+        try:
+            return await proceed(prepared)
+        except TimedOut:
+            return await proceed(prepared)
+
+    [result] = Toolset([slow], steps=[again]).run_sync([ToolCall("1", "slow")])
+    assert result.content == "at last"
+
+
+def test_a_step_has_no_deadline_of_its_own() -> None:
+    async def ponders(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
+        await asyncio.sleep(0.05)
+        return await proceed(prepared)
+
+    made = tool("echo", timeout=0.02)(echo.function)
+    calls = [ToolCall("1", "echo", {"text": "a"})]
+    assert Toolset([made], steps=[ponders]).run_sync(calls)[0].content == "a"
+
+
+@given(st.lists(st.sampled_from(["pass", "change", "answer", "refuse", "crash"]), max_size=6))
+def test_any_chain_of_steps_does_what_its_outermost_decisive_step_says(words: list[str]) -> None:
+    ran: list[str] = []
+
+    def step(word: str) -> Any:
+        async def around(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
+            ran.append(word)
+            if word == "answer":
+                return "answered"
+            if word == "refuse":
+                raise Denied("refused")
+            if word == "crash":
+                raise ValueError("crashed")
+            if word == "change":
+                return await proceed(prepared.change(times=prepared.arguments.get("times", 1) + 1))
+            return await proceed(prepared)
+
+        return around
+
+    result = run(*map(step, words))
+    decisive = next((n for n, w in enumerate(words) if w in ("answer", "refuse", "crash")), None)
+    assert ran == (words if decisive is None else words[: decisive + 1])
+    if decisive is None:
+        assert result.content == "a" * (1 + words.count("change"))
+    else:
+        kinds = {"answer": None, "refuse": "denied", "crash": "crashed"}
+        assert result.kind == kinds[words[decisive]]

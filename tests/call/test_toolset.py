@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from toolwright import SetupError, ToolCall, Toolset, tool
+from toolwright import Rules, SetupError, ToolCall, Toolset, tool
 from toolwright.errors import DefinitionError, DuplicateToolError
 
 
@@ -110,3 +111,78 @@ def test_a_function_that_speaks_of_itself_becomes_a_tool():
         return [n, *(countdown(n - 1) if n else [])]
 
     assert countdown.invoke({"n": 2}) == [2, 1, 0]
+
+
+# — what sets carry —
+
+
+def _counting(log: list[str], name: str) -> Any:
+    async def step(prepared: Any, context: Any, proceed: Any) -> object:
+        log.append(name)
+        return await proceed(prepared)
+
+    return step
+
+
+def test_joined_sets_keep_their_steps_around_their_own_tools() -> None:
+    log: list[str] = []
+    one = Toolset([add], steps=[_counting(log, "one")])
+    two = Toolset([tool("minus")(lambda a, b: a - b)], steps=[_counting(log, "two")])
+    for joined in (one + two, Toolset(one) + Toolset(two), one.with_tools([*one]) + two):
+        log.clear()
+        joined.run_sync([ToolCall("1", "minus", {"a": 1, "b": 1})])
+        assert log[-1] == "two"
+        log.clear()
+        joined.run_sync([ToolCall("1", "add", {"a": 1, "b": 1})])
+        assert log == ["one"]
+
+
+def test_a_set_made_of_a_set_keeps_its_steps_and_one_after_another() -> None:
+    log: list[str] = []
+    inner = Toolset([add], steps=[_counting(log, "inner")], parallel=False)
+    outer = Toolset(inner, steps=[_counting(log, "outer")])
+    outer.run_sync([ToolCall("1", "add", {"a": 1, "b": 1})])
+    assert log == ["outer", "inner"]
+    assert outer["add"].sequential
+
+
+def test_choosing_from_a_set_keeps_its_steps_once() -> None:
+    log: list[str] = []
+    tools = Toolset([add], steps=[_counting(log, "step")])
+    for chosen in (
+        tools.filter(lambda _: True),
+        tools.rename({"add": "plus"}),
+        tools.with_prefix("x_"),
+        tools.around(),
+    ):
+        log.clear()
+        chosen.run_sync([ToolCall("1", chosen.names[0], {"a": 1, "b": 1})])
+        assert log == ["step"]
+    log.clear()
+    tools.around(_counting(log, "around")).run_sync([ToolCall("1", "add", {"a": 1, "b": 1})])
+    assert log == ["around", "step"]
+
+
+def test_rules_are_about_a_whole_set_and_are_never_lost_in_silence() -> None:
+    guarded = Toolset([add], rules=Rules(deny=["*"]))
+    for join in (lambda: Toolset([]) + guarded, lambda: Toolset(guarded)):
+        with pytest.raises(SetupError, match="rules of its own"):
+            join()
+    assert guarded.filter(lambda _: True).rules is guarded.rules
+    [result] = (guarded + [tool("free")(lambda: 1)]).run_sync([ToolCall("1", "free")])
+    assert result.kind == "denied"
+
+
+@pytest.mark.parametrize("options", [{"width": 0}, {"width": -1}, {"threads": 0}])
+def test_a_set_without_room_for_a_call_is_refused(options: Any) -> None:
+    with pytest.raises(SetupError, match="room for at least one call"):
+        Toolset([add], **options)
+
+
+@pytest.mark.parametrize("name", [None, 5, "", "\ud800", "x" * 10_000])
+def test_any_name_that_is_none_of_ours_is_answered(name: Any) -> None:
+    calls = [ToolCall("1", name), ToolCall("2", "add", {"a": 1, "b": 2})]
+    results = Toolset([add]).run_sync(calls)
+    assert [r.kind for r in results] == ["unknown_tool", None]
+    results[0].text.encode()
+    assert len(results[0].text) < 500

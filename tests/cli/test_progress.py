@@ -12,7 +12,7 @@ from tests.cli.conftest import Here
 from toolwright.cli.progress import Blind, PlainView, far, outcome, view
 from toolwright.cli.text import cells
 from toolwright.errors import FieldError
-from toolwright.events import Progress
+from toolwright.events import Progress, Retrying
 from toolwright.messages import ToolMessage
 
 PARALLEL = ["run", "hi", "-t", "tools.py", "-m", "models.py:parallel"]
@@ -46,6 +46,11 @@ def test_how_far_a_call_is_fits_on_one_line() -> None:
     assert far(Progress(1, 0.0, "r", "c", "read\ning", 2.0, 5.0)) == "2/5 read ing"
     assert far(Progress(1, 0.0, "r", "c", "reading")) == "reading"
     assert far(Progress(1, 0.0, "r", "c", "", 2.5)) == "2.5"
+
+
+def test_why_a_model_is_asked_again_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    PlainView()(Retrying(1, 0.0, "r", 1, 2.5, "m: no\n\x1b[2Jroom", 503))
+    assert capsys.readouterr().err == "asking again in 2.5 s: m: no \\x1b[2Jroom\n"
 
 
 def test_a_pipe_gets_plain_lines_or_none() -> None:

@@ -248,8 +248,8 @@ def test_a_file_that_others_can_write_is_not_trusted(asker: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"decisions": [{"ticket": "../../x", "digest": "", "verdict": "approve"}]},
-        {"decisions": [{"ticket": "0" * 32, "digest": "", "verdict": "approve"}]},
+        {"decisions": [{"ticket": "../../x", "seal": "", "verdict": "approve"}]},
+        {"decisions": [{"ticket": "0" * 32, "seal": "", "verdict": "approve"}]},
         {"decisions": [3]},
         {"decisions": 3},
         {"version": 99},
@@ -273,7 +273,7 @@ def test_a_decision_with_another_digest_counts_for_nothing(asker: Path) -> None:
     decide(asker, "--approve", ids(path)[0])
     data = json.loads(path.read_text("utf-8"))
     data["pending"][0]["arguments"] = {"text": "evil"}
-    data["decisions"][0]["digest"] = "0" * 64
+    data["decisions"][0]["seal"] = "0" * 64
     path.write_text(json.dumps(data), "utf-8")
     assert resume(asker).code == 3
     assert written(asker) == []

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from toolwright import RunState, SetupError, UserMessage
+from toolwright.agent import decided
 from toolwright.approval import Ticket
-from toolwright.cli import state as states
 from toolwright.cli.exits import UsageProblem
 from toolwright.cli.state import Saved, claim, free, home, keep, load, save, short
 
@@ -90,7 +90,7 @@ def test_marks_of_tickets_that_have_expired_are_swept(
     claim(save(STATE, "r1", tmp_path / "a"), Saved(STATE, {FIRST: STATE.pending[0].approve()}))
     folder = home() / "decided"
     assert [mark.name for mark in folder.iterdir()] == [FIRST]
-    monkeypatch.setattr(states, "time", lambda: time.time() + 3 * states.LIFETIME)
+    monkeypatch.setattr(decided, "time", lambda: time.time() + 3 * decided.LIFETIME)
     claim(save(STATE, "r1", tmp_path / "b"), Saved(STATE, {}))
     assert list(folder.iterdir()) == []
 

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Optional
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 
+from tests.define.calling import called
 from toolwright import (
     CancelToken,
     InjectedState,
@@ -156,3 +158,33 @@ def test_a_marker_that_fails_is_the_programs_mistake_not_the_models() -> None:
     [result] = Toolset([takes]).run_sync([ToolCall("1", "takes", {})])
     assert result.kind == "crashed"
     assert "broken marker" in str(result.details["traceback"])
+
+
+@tool
+def with_fields(
+    q: int,
+    user: Annotated[str, InjectedToolArg] = Field("nobody"),
+    tags: Annotated[list[str], InjectedToolArg] = Field(default_factory=list),  # noqa: B008
+    *,
+    unit: Annotated[str, InjectedToolArg, Field(default="m")],
+) -> list[object]:
+    """Take what is there."""
+    return [q, user, tags, unit]
+
+
+@tool
+def needs_field(q: int, user: Annotated[str, InjectedToolArg] = Field(min_length=1)) -> str:
+    """Take what is there."""
+    return user
+
+
+def test_the_default_of_a_field_stands_where_nothing_is_injected() -> None:
+    assert called(with_fields, {"q": 1}) == '[1,"nobody",[],"m"]'
+    run: Run[Any] = Run(inject={"user": "ada", "tags": ["x"], "unit": "km"})
+    assert called(with_fields, {"q": 1}, run) == '[1,"ada",["x"],"km"]'
+
+
+def test_a_field_without_a_default_is_none() -> None:
+    with pytest.raises(InjectionError, match="'user'"):
+        called(needs_field, {"q": 1})
+    assert called(needs_field, {"q": 1}, Run(inject={"user": "ada"})) == "ada"

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
+import json
 import math
 import operator
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Required, Unpack
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
+from tests.define.calling import answered, called
 from toolwright import InjectedToolArg, Run, Tool, ToolCall, ToolContext, Toolset, tool
 from toolwright.define.signature import function_name, read_signature
 from toolwright.errors import DefinitionError, InvalidArguments
 
 if TYPE_CHECKING:
     from decimal import Decimal
-
-    from typing_extensions import TypedDict
 
     class Keys(TypedDict):
         """Only there for type checkers."""
@@ -371,17 +373,153 @@ def test_an_annotation_only_type_checkers_see_is_refused_with_the_fix() -> None:
             return currency
 
 
-def test_keys_that_are_unpacked_are_refused_with_the_fix() -> None:
-    from typing_extensions import TypedDict
+class Base(TypedDict):
+    size: int
 
-    class Options(TypedDict):
-        a: int
 
+class Options(Base, total=False):
+    must: Required[Annotated[int, Field(ge=1)]]
+    unit: str
+    token: Annotated[str, InjectedToolArg]
+
+
+def test_keys_that_are_unpacked_are_parameters_of_their_own() -> None:
+    @tool
+    def measure(n: int, **options: Unpack[Options]) -> dict[str, Any]:
+        """Measure.
+
+        Args:
+            n: How often.
+            unit: What in.
+        """
+        return {"n": n, **options}
+
+    assert measure.parameters == {
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer", "description": "How often."},
+            "size": {"type": "integer"},
+            "must": {"type": "integer", "minimum": 1},
+            "unit": {"type": "string", "description": "What in."},
+        },
+        "required": ["n", "size", "must"],
+        "additionalProperties": False,
+    }
+    run: Run[Any] = Run(inject={"token": "t"})
+    sent = {"n": 1, "size": "2", "must": 3}
+    assert json.loads(called(measure, sent, run)) == {"n": 1, "size": 2, "must": 3, "token": "t"}
+    whole = {"n": 1, "size": 2, "must": 3, "unit": "m"}
+    assert json.loads(called(measure, whole, run)) == {**whole, "token": "t"}
+    refused = answered(measure, {"n": 1, "size": 2, "must": 0, "token": "forged"}, run)
+    assert refused.kind == "invalid_arguments"
+    assert "must" in refused.text and "token" in refused.text
+
+
+def test_what_is_unpacked_and_no_dictionary_of_known_keys_is_refused_with_the_fix() -> None:
     with pytest.raises(DefinitionError, match=r"late: parameter 'options'.*keyword-only"):
 
         @tool
-        def late(**options: Unpack[Options]) -> None:
+        def late(**options: Unpack[tuple[int]]) -> None:  # type: ignore[valid-type]
             """Unpack."""
+
+    with pytest.raises(DefinitionError, match=r"late: parameter 'numbers'.*keyword-only"):
+
+        @tool("late")
+        def late_too(*numbers: Unpack[tuple[int, ...]]) -> None:  # noqa: UP044
+            """Unpack."""
+
+
+def test_a_key_that_is_unpacked_over_a_parameter_is_refused_with_the_fix() -> None:
+    with pytest.raises(DefinitionError, match=r"Base has a key 'size'.*rename"):
+
+        @tool
+        def twice(size: int, **options: Unpack[Base]) -> None:  # type: ignore[misc]
+            """Take two."""
+
+
+@dataclasses.dataclass
+class Order:
+    """Order something."""
+
+    item: str
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+
+def test_a_dataclass_makes_what_was_left_out() -> None:
+    order = tool(Order)
+    assert properties(order) == {
+        "item": {"type": "string"},
+        "notes": {"type": "array", "items": {"type": "string"}},
+    }
+    assert json.loads(called(order, {"item": "tea"})) == {"item": "tea", "notes": []}
+
+
+def test_a_function_that_chooses_by_type_gets_its_first_parameter_by_place() -> None:
+    @functools.singledispatch
+    def show(value: int | str, end: str = "!") -> str:
+        """Show it."""
+        return f"something{end}"
+
+    show.register(int, lambda value, end="!": f"the number {value}{end}")
+    assert called(tool("show")(show), {"value": 5}) == "the number 5!"
+    assert called(tool("show")(show), {"value": "x", "end": "?"}) == "something?"
+
+
+# — the names of receivers —
+
+
+class Receives:
+    def method(self, n: int, **rest: Any) -> str:
+        """Take anything."""
+        return f"{n} {rest}"
+
+    @classmethod
+    def of_class(klass, n: int, **rest: Any) -> str:  # noqa: N804
+        """Take anything."""
+        return f"{n} {rest}"
+
+    @staticmethod
+    def of_nobody(self: str, **rest: Any) -> str:
+        """Take anything."""
+        return f"{self} {rest}"
+
+    def __call__(this, n: int, **rest: Any) -> str:  # noqa: N805
+        """Take anything."""
+        return f"{n} {rest}"
+
+    def apart(self, n: int, /, **rest: Any) -> str:
+        """Take anything."""
+        return f"{n} {rest}"
+
+    @tool
+    def decorated(self, n: int, **rest: Any) -> str:
+        """Take anything."""
+        return f"{n} {rest}"
+
+
+def plain(n: int, **rest: Any) -> str:
+    """Take anything."""
+    return f"{n} {rest}"
+
+
+@pytest.mark.parametrize(
+    ("function", "sent", "result"),
+    [
+        (Receives().method, {"n": 1, "self": 2, "x": 3}, "1 {'x': 3}"),
+        (Receives.of_class, {"n": 1, "klass": 2, "self": 3}, "1 {'self': 3}"),
+        (Receives.of_nobody, {"self": "me", "cls": 3}, "me {'cls': 3}"),
+        (Receives(), {"n": 1, "this": 2, "self": 3}, "1 {'self': 3}"),
+        (Receives().apart, {"n": 1, "x": 2}, "1 {'x': 2}"),
+        (Receives().decorated, {"n": 1, "self": 2, "x": 3}, "1 {'x': 3}"),
+        (functools.partial(Receives().method, 5), {"self": 2, "n": 3, "x": 4}, "5 {'x': 4}"),
+        (plain, {"n": 1, "self": 2}, "1 {'self': 2}"),
+    ],
+)
+def test_nothing_that_is_sent_can_take_the_place_of_the_receiver(
+    function: Any, sent: dict[str, object], result: str
+) -> None:
+    made = function if isinstance(function, Tool) else tool("taker")(function)
+    assert called(made, sent) == result
 
 
 def test_a_parameter_without_annotation_takes_anything() -> None:

@@ -22,6 +22,7 @@ from toolwright.agent.assemble import Assembly
 from toolwright.content import Image
 from toolwright.errors import ModelError, SetupError
 from toolwright.events import Streamed
+from toolwright.hosted import Hosted, Native
 from toolwright.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from toolwright.model import ModelRequest, Settings, TextDelta
 from toolwright.providers import anthropic as wire
@@ -300,6 +301,9 @@ def test_a_model_that_pauses_for_ever_is_not_asked_for_ever() -> None:
 @given(st.integers(0, 11))
 def test_a_stream_that_is_cut_anywhere_leaves_calls_that_never_run(cut: int):
     whole = told(text("Let me see."), use("t1", "add", a=1, b=2), reason="tool_use")
+    if cut <= 1:  # nothing was said
+        assert error_of(events(*whole[:cut])).retryable
+        return
     reply = reply_of(events(*whole[:cut]))
     complete = cut >= len(whole)
     assert (reply.finish_reason == "incomplete") != complete
@@ -391,3 +395,16 @@ def test_cancelling_a_request_hangs_up() -> None:
 
     with saying(ENDLESS) as server:
         asyncio.run(run(server))
+
+
+def test_only_anthropics_server_is_sent_its_own_tools_unless_one_says_that_it_has_them() -> None:
+    native = Native({"type": "web_search_20250305", "name": "web_search"}, betas=("web-1",))
+    search = tool("web_search", hosted=Hosted({"anthropic": native}))(lambda query: query)
+    request = ModelRequest([UserMessage("hi")], Toolset([search]))
+    with saying(events(*told(text("hi")))) as server:
+        asyncio.run(ask(model_at(root(server)), request))
+        assert "input_schema" in sent(server)["tools"][0]
+    with saying(events(*told(text("hi")))) as server:
+        asyncio.run(ask(model_at(root(server), hosts_tools=True), request))
+        assert sent(server)["tools"][0]["type"] == "web_search_20250305"
+        assert "anthropic-beta: web-1" in server.requests[0]["head"].lower()

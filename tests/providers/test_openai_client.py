@@ -20,13 +20,12 @@ from toolwright.providers.openai_client import (
 def test_a_server_elsewhere_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    given = client_options("http://127.0.0.1:1/v1", None, None, None)
-    assert (given["api_key"], given["max_retries"]) == ("none", openai.DEFAULT_MAX_RETRIES)
-    assert client_options(None, None, 5.0, 0)["api_key"] is None
+    assert client_options("http://127.0.0.1:1/v1", None, None)["api_key"] == "none"
+    assert client_options(None, None, 5.0)["api_key"] is None
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:2/v1")
-    assert client_options(None, None, 5.0, 0)["base_url"] == "http://127.0.0.1:2/v1"
+    assert client_options(None, None, 5.0)["base_url"] == "http://127.0.0.1:2/v1"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
-    assert client_options(None, None, 5.0, 0)["api_key"] is None
+    assert client_options(None, None, 5.0)["api_key"] is None
 
 
 def test_the_class_that_misses_a_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +43,9 @@ def test_only_the_asynchronous_client_will_do() -> None:
         checked_client("Mine", openai.OpenAI(api_key="x"))
 
 
-@pytest.mark.parametrize(("code", "status"), [("503", 503), ("server_error", None), (None, None)])
+@pytest.mark.parametrize(
+    ("code", "status"), [("503", 503), ("server_error", 500), ("odd", None), (None, None)]
+)
 def test_an_error_inside_a_stream_has_its_code_as_status(code: str, status: int | None) -> None:
     request = httpx2.Request("POST", "http://127.0.0.1/v1")
     error = openai.APIError("oops", request, body={"code": code})

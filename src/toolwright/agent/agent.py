@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Callable, Coroutine, Iterable, Mapping, MutableMapping, Sequence
+from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypedDict, Unpack, overload
 
 from typing_extensions import TypeForm, TypeVar
 
+from toolwright.agent.decided import note_decided
 from toolwright.agent.loop import Plan, Progression
 from toolwright.agent.nested import MAX_DEPTH, Begun, Nesting, agent_tool, as_prompt, nest
 from toolwright.agent.output import RETRIES, plan_output
@@ -28,7 +30,7 @@ from toolwright.define.tool import AnyTool, Step, ToolOptions
 from toolwright.errors import SetupError, describe
 from toolwright.events import EndReason, RunFinished, RunStarted
 from toolwright.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from toolwright.model import Model, Settings
+from toolwright.model import Model, Settings, connected
 
 C = TypeVar("C")
 T = TypeVar("T", default=str)
@@ -55,14 +57,6 @@ class RunOptions(TypedDict, Generic[C], total=False):
     decisions: Sequence[Decision]
 
 
-_connect: list[Callable[[str], Model]] = []
-
-
-def lend_connect(connect: Callable[[str], Model]) -> None:
-    """Let agents take a model by name: lent by `providers`, which knows the names."""
-    _connect[:] = [connect]
-
-
 class Agent(Generic[T]):
     """A model with tools.
 
@@ -77,6 +71,8 @@ class Agent(Generic[T]):
         rules: Which calls are refused, asked about or let through; those of a `Toolset` otherwise.
         search_tools: Tell the model of a tool that finds the others, rather than of all: for sets
             too large to be sent with every request.
+        decided: A folder where the processes that go on from saved runs note which tickets were
+            decided, so that no approval serves twice. Without one, each process knows its own.
         output_type: What its answers shall be: anything pydantic can validate, such as a model, a
             dataclass, ``list[int]`` or a union; `str` for plain text.
         output_retries: How often the model may correct an answer that is not of that type.
@@ -98,15 +94,15 @@ class Agent(Generic[T]):
         steps: Sequence[Step] = (),
         rules: Rules | None = None,
         search_tools: bool = False,
+        decided: str | Path | None = None,
         output_type: TypeForm[T] = str,  # type: ignore[assignment]
         output_retries: int = RETRIES,
     ) -> None:
         if isinstance(model, str):
-            if not _connect:
-                raise SetupError("import toolwright before naming a model")
-            model = _connect[0](model)
+            model = connected(model)
         self.name = name
         self.instructions = instructions
+        self._decided = Path(decided) if decided else None
         toolset, self._sources = fixed(tools)
         self.tools = toolset.around(*steps, rules=rules) if steps or rules else toolset
         self._retries = output_retries
@@ -250,9 +246,11 @@ class Agent(Generic[T]):
         """A new run, and what runs it."""
         given: dict[str, Any] = dict(options)
         listeners = tuple(given.pop("listeners", ()))
-        decisions = given.pop("decisions", ())
+        decisions = tuple(given.pop("decisions", ()))
         run = Run(given.pop("context", None), agent=self, listeners=listeners, **given)
         resume(run, prompt, decisions)
+        if self._decided and decisions:
+            note_decided(self._decided, [decision.ticket for decision in decisions])
         run.suspends = True
         messages = self._messages(prompt.state if isinstance(prompt, Resumed) else prompt)
         return run, lambda: self._work(messages, run, plan)

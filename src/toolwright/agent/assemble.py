@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from toolwright.messages import AssistantMessage, FinishReason, Reasoning, ToolCall
-from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
+from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, Retry, TextDelta
 from toolwright.record import NOTHING
 
 _WHOLE: frozenset[FinishReason] = frozenset({"stop", "tool_calls"})
@@ -90,7 +90,7 @@ class Assembly:
             self._think(delta)
         elif isinstance(delta, Finish):
             self._finish = delta
-        else:
+        elif not isinstance(delta, Retry):  # before a repetition nothing was said
             self._whole = settle(delta)
 
     def reply(self) -> AssistantMessage:

@@ -20,9 +20,9 @@ from toolwright.call.offer import Offer
 from toolwright.call.toolset import Toolset
 from toolwright.context import Run
 from toolwright.errors import ModelError, Suspend
-from toolwright.events import EndReason, Replied, Streamed, TurnStarted
+from toolwright.events import EndReason, Replied, Retrying, Streamed, TurnStarted
 from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage, unanswered
-from toolwright.model import Delta, Model, ModelRequest, Settings
+from toolwright.model import Delta, Model, ModelRequest, Retry, Settings
 from toolwright.record import record
 
 
@@ -93,7 +93,7 @@ class Progression:
             resumed = False
             if self._run.cancel.cancelled:
                 return "cancelled"
-            if turns == self._plan.max_turns:
+            if turns >= self._plan.max_turns:
                 return "max_turns"
             turns += 1
             reply = await self._ask(turns)
@@ -189,8 +189,15 @@ async def _receive(
             assembly = Assembly()
         assembly.add(delta)
         if run.listeners:
-            run.emit(Streamed(*run.next(), delta))
+            run.emit(_told(run, delta))
     return (assembly or Assembly()).reply()
+
+
+def _told(run: Run[Any], delta: Delta) -> Streamed | Retrying:
+    if isinstance(delta, Retry):
+        seq, at, run_id = run.next()
+        return Retrying(seq, at, run_id, delta.attempt, delta.wait, delta.error, delta.status)
+    return Streamed(*run.next(), delta)
 
 
 class Interrupt:

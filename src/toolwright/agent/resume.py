@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolwright.agent.saved import InnerRun, RunState
-from toolwright.approval import Decision
+from toolwright.approval import Decision, Ticket
 from toolwright.call.approve import accepted, by_call
 from toolwright.context import Run
 from toolwright.errors import Suspend
@@ -23,7 +23,7 @@ class Resumed:
     """
 
     state: RunState
-    decisions: Mapping[str, Decision]
+    decisions: Mapping[str, tuple[Ticket, Decision]]
 
 
 def resume(run: Run[Any], prompt: object, decisions: Iterable[Decision]) -> None:
@@ -49,7 +49,7 @@ def resume(run: Run[Any], prompt: object, decisions: Iterable[Decision]) -> None
     for call_id, inner in state.inner.items():
         run.waiting[call_id] = Resumed(inner.state, given)
         if inner.decision is not None:
-            run.decisions[call_id, inner.decision.digest] = inner.decision
+            run.decisions[call_id, inner.decision.seal] = None, inner.decision
 
 
 def inner_runs(run: Run[Any], waits: Mapping[str, Suspend]) -> dict[str, InnerRun]:

@@ -204,7 +204,7 @@ class ComputerTool:
                 raise Denied(f"The call of 'computer' was not approved: {message or code}")
         return await proceed(prepared)
 
-    def _needs(self, arguments: Mapping[str, object]) -> bool | Awaitable[bool]:
+    def _needs(self, arguments: Mapping[str, object]) -> bool | str | Awaitable[bool | str]:
         """Whether a person must approve a call."""
         if self.on_safety_check is None and arguments.get("safety_checks"):
             return True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from toolwright.errors import MissingExtraError, SetupError, ToolError
@@ -26,23 +26,6 @@ BATCH = 64
 """How many texts are sent at once."""
 MAX_TEXT = 8000
 """Most characters of one text that are sent."""
-
-
-class Embedder(Protocol):
-    """Anything that turns texts into vectors."""
-
-    @property
-    def model(self) -> str:
-        """Whose vectors they are: those of different models cannot be compared."""
-        ...
-
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """One row a text, each of length 1.
-
-        Raises:
-            ToolError: saying why there are none.
-        """
-        ...
 
 
 class Embeddings:
@@ -79,7 +62,7 @@ class Embeddings:
         self._timeout = timeout
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """See `Embedder`."""
+        """See `toolwright.builtin.vector_store.Embedder`."""
         rows = [self._batch(texts[at : at + BATCH]) for at in range(0, len(texts), BATCH)] or [
             np.zeros((0, 0), np.float32)
         ]

@@ -12,11 +12,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from toolwright.builtin.embeddings import Embedder
 from toolwright.builtin.exfiltration import PRIVATE
 from toolwright.builtin.filters import as_filter, compile_filter
 from toolwright.builtin.ranking import Hit, Ranking, Searcher
-from toolwright.builtin.vector_store import VectorStore
+from toolwright.builtin.vector_store import Embedder, VectorStore
 from toolwright.context import ToolContext
 from toolwright.define.decorator import tool
 from toolwright.define.tool import AnyTool
@@ -181,9 +180,16 @@ class FileSearchTool:
         return Native(body, include=results)
 
 
-def tools(*stores: str, **options: Any) -> tuple[AnyTool, ...]:
-    """The tools of this file, over these stores; see `FileSearchTool`."""
-    return (FileSearchTool(stores, **options).tool,)
+def tools(stores: str = "", **options: Any) -> tuple[AnyTool, ...]:
+    """The tools of this file, over these stores, with commas between; see `FileSearchTool`.
+
+    Raises:
+        SetupError: if no store is named.
+    """
+    ids = [id.strip() for id in stores.split(",") if id.strip()]
+    if not ids:
+        raise SetupError("file_search needs a store: file_search:stores=docs")
+    return (FileSearchTool(ids, **options).tool,)
 
 
 def _result(hit: Hit) -> dict[str, Any]:
@@ -216,12 +222,14 @@ def _options(given: object) -> dict[str, Any]:
     if given is None:
         return {}
     names = ("ranker", "score_threshold", "hybrid_search")
-    if not isinstance(given, Mapping):
-        dump = getattr(given, "model_dump", None)
-        given = dump() if callable(dump) else {name: getattr(given, name, None) for name in names}
-    if unknown := set(given) - {*names}:
+    options: Mapping[str, Any]
+    if isinstance(given, Mapping):
+        options = given
+    else:
+        options = {name: getattr(given, name, None) for name in names}
+    if unknown := set(options) - {*names}:
         raise SetupError(f"ranking_options: no key {min(map(str, unknown))!r}; there are {names}")
-    return {key: value for key, value in given.items() if value is not None}
+    return {key: value for key, value in options.items() if value is not None}
 
 
 def _ranking(given: object) -> Ranking:

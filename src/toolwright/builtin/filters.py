@@ -57,9 +57,6 @@ def as_filter(given: object) -> Mapping[str, Any]:
         SetupError: if it is none.
     """
     if not isinstance(given, Mapping):
-        dump = getattr(given, "model_dump", None)
-        if callable(dump):
-            return as_filter(dump(exclude_none=True))
         given = {name: getattr(given, name, None) for name in ("metadata", "file_ids")}
     if "type" in given or not {"metadata", "file_ids"} & set(given):
         return given

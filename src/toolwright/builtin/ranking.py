@@ -2,7 +2,8 @@
 
 Two lists are made, the best by words (BM25) and the best by meaning (cosine), and fused by
 reciprocal rank (Cormack, Clarke and Büttcher, SIGIR 2009), which needs no common scale. The score
-that is told has one: how much of the question a passage covers, from 0 to 1.
+that is told has one, from 0 to 1: how much of the question's words a passage has, or how near it is
+in meaning, whichever is more.
 """
 
 from __future__ import annotations
@@ -17,21 +18,16 @@ from typing import Any
 from toolwright.builtin.filters import FILE_ID, Test
 from toolwright.builtin.terms import query_terms, terms
 from toolwright.builtin.vector_store import VectorStore
-from toolwright.errors import MissingExtraError
 from toolwright.record import record
-
-try:
-    import numpy as np
-except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
-    raise MissingExtraError("toolwright.builtin.file_search", "search") from error
 
 DAMPING = 60
 """How little the first ranks differ: the constant of the paper."""
 POOL = 60
 """How many passages each list has at least."""
 MAX_TERMS = 24
-COMMON = 0.1
-"""A term in more than this share of all passages finds nothing; it only counts."""
+COMMON = 2000
+"""A term in more passages than this, and in a tenth of all, is not looked for as long as rarer
+ones find enough; it only counts."""
 
 
 @record
@@ -56,7 +52,7 @@ class Hit:
     Args:
         file_id: The file's id.
         filename: The file's name.
-        score: How much of the question it covers, from 0 to 1.
+        score: How well it answers, from 0 to 1.
         text: What it says.
         attributes: The file's.
         heading: The headings it stands under.
@@ -112,10 +108,10 @@ class Searcher:
                 return []
             pool = max(POOL, 3 * limit)
             asked = [query_terms(query)[:MAX_TERMS] for query in queries]
-            weights = _weights(db, {term for query in asked for term in query})
+            weights = _Weights(db, {term for query in asked for term in query})
             points: dict[int, float] = {}
             for query in asked:
-                found = _by_words(db, query, weights, pool, wanted is not None)
+                found = _by_words(db, query, weights, (pool, limit), wanted is not None)
                 _add(points, found, ranking.text_weight)
             likeness: dict[int, float] = {}
             if vectors is not None:
@@ -146,6 +142,8 @@ class Searcher:
         return wanted
 
     def _load(self, db: sqlite3.Connection) -> None:
+        import numpy as np  # there is none without an embedder, which needs it
+
         generation = self.store.generation
         if generation == self._generation:
             return
@@ -160,6 +158,8 @@ class Searcher:
         self, vector: Any, pool: int, wanted: frozenset[int] | None
     ) -> dict[int, float]:
         """The passages nearest to a vector, and how near, the nearest first."""
+        import numpy as np
+
         if self._matrix is None or self._matrix.shape[1] != len(vector):
             return {}
         near = self._matrix @ vector
@@ -175,7 +175,7 @@ class Searcher:
         db: sqlite3.Connection,
         best: Sequence[int],
         limit: int,
-        asked: tuple[Sequence[Sequence[str]], Mapping[str, float], Mapping[int, float]],
+        asked: tuple[Sequence[Sequence[str]], _Weights, Mapping[int, float]],
         ranking: Ranking,
     ) -> list[Hit]:
         queries, weights, likeness = asked
@@ -187,8 +187,8 @@ class Searcher:
                 (id,),
             ).fetchone()
             held = set(terms(f"{row[1]} {row[6]} {row[4]} {row[2]}"))
-            covered = max((_covered(query, held, weights) for query in queries), default=0.0)
-            score = _score(covered, likeness.get(id), ranking, self.store.embedder is not None)
+            covered = max((weights.covered(query, held) for query in queries), default=0.0)
+            score = _score(covered, likeness.get(id), ranking)
             if score >= ranking.score_threshold:
                 attributes = json.loads(row[3])
                 hits.append(
@@ -199,19 +199,67 @@ class Searcher:
         return hits
 
 
+class _Weights:
+    """How much each term of a question says: the rarer, the more (inverse document frequency)."""
+
+    def __init__(self, db: sqlite3.Connection, asked: set[str]) -> None:
+        total = db.execute("SELECT count(*) FROM chunks").fetchone()[0]
+        self._by_term: dict[str, float] = {}
+        self._common: set[str] = set()
+        for term in asked:
+            row = db.execute("SELECT doc FROM vocabulary WHERE term = ?", (term,)).fetchone()
+            self._by_term[term] = math.log(1 + total / row[0]) if row else 0.0
+            if row and row[0] > max(COMMON, total / 10):
+                self._common.add(term)
+
+    def known(self, query: Sequence[str]) -> list[str]:
+        """The terms that some passage has."""
+        return [term for term in query if self._by_term[term] > 0]
+
+    def rare(self, query: Sequence[str]) -> list[str]:
+        """Of those, the ones that are not everywhere."""
+        return [term for term in self.known(query) if term not in self._common]
+
+    def covered(self, query: Sequence[str], held: set[str]) -> float:
+        """The share of a question's terms that a passage has, by what they say.
+
+        A word that no passage has weighs like the rarest, so that a question of unknown words is
+        not covered; a pair of Chinese characters that none has is most likely no word, and weighs
+        nothing.
+        """
+        most = max(self._by_term.values(), default=0.0) or 1.0
+        shares = {term: self._by_term[term] or most * term.isascii() for term in query}
+        whole = sum(shares.values())
+        return sum(shares[term] for term in query if term in held) / whole if whole else 0.0
+
+
 def _by_words(
     db: sqlite3.Connection,
     query: Sequence[str],
-    weights: Mapping[str, float],
-    pool: int,
+    weights: _Weights,
+    counts: tuple[int, int],
     some: bool,
 ) -> list[int]:
-    """The passages that match best, the best first."""
-    known = [term for term in query if weights.get(term, 0) > 0]
-    rare = [term for term in known if weights[term] > -math.log(COMMON)] or known
-    if not rare:
-        return []
-    match = " OR ".join(f'"{term}"' for term in rare)
+    """The passages that match best, the best first.
+
+    Args:
+        db: The store's.
+        query: The question's terms.
+        weights: What they say.
+        counts: How many are wanted, and how many are enough.
+        some: Whether only the wanted files are searched.
+    """
+    pool, enough = counts
+    rare, known = weights.rare(query), weights.known(query)
+    found = _matching(db, rare, pool, some) if rare else []
+    if len(found) < enough and len(known) > len(rare):
+        found += [id for id in _matching(db, known, pool, some) if id not in set(found)]
+    return found[:pool]
+
+
+def _matching(db: sqlite3.Connection, words: Sequence[str], pool: int, some: bool) -> list[int]:
+    """The passages with any of these terms, the best first."""
+    match = " OR ".join(f'"{term}"' for term in words)
     within = "AND rowid IN (SELECT id FROM chunks WHERE file IN temp.wanted)" if some else ""
     rows = db.execute(
         f"SELECT rowid FROM terms WHERE terms MATCH ? {within} ORDER BY rank LIMIT ?", (match, pool)
@@ -219,32 +267,11 @@ def _by_words(
     return [row[0] for row in rows]
 
 
-def _weights(db: sqlite3.Connection, asked: set[str]) -> dict[str, float]:
-    """How much each term says: the rarer, the more (inverse document frequency)."""
-    total = db.execute("SELECT max(id) FROM chunks").fetchone()[0] or 1
-    weights: dict[str, float] = {}
-    for term in asked:
-        row = db.execute("SELECT doc FROM vocabulary WHERE term = ?", (term,)).fetchone()
-        weights[term] = math.log(1 + total / row[0]) if row else 0.0
-    return weights
-
-
-def _covered(query: Sequence[str], held: set[str], weights: Mapping[str, float]) -> float:
-    """The share of a question's terms that a passage has, by what they say.
-
-    A term that nothing has weighs like the rarest: a question of unknown words is not covered.
-    """
-    most = max(weights.values(), default=0.0) or 1.0
-    whole = sum(weights[term] or most for term in query)
-    return sum(weights[term] or most for term in query if term in held) / whole if whole else 0.0
-
-
-def _score(covered: float, likeness: float | None, ranking: Ranking, vectors: bool) -> float:
-    if not vectors or ranking.embedding_weight <= 0:
-        return round(covered, 4)
-    near = max(0.0, min(1.0, likeness or 0.0))
-    whole = ranking.text_weight + ranking.embedding_weight
-    return round((ranking.text_weight * covered + ranking.embedding_weight * near) / whole, 4)
+def _score(covered: float, likeness: float | None, ranking: Ranking) -> float:
+    """The better of both: a passage need not use the question's words to answer it."""
+    said = covered if ranking.text_weight > 0 else 0.0
+    near = likeness or 0.0 if ranking.embedding_weight > 0 else 0.0
+    return round(min(1.0, max(said, near)), 4)
 
 
 def _add(points: dict[int, float], found: Sequence[int], weight: float) -> None:

@@ -123,12 +123,12 @@ def _pairs(run: str) -> list[str]:
 @lru_cache(maxsize=100_000)
 def _word(token: str) -> tuple[str, ...]:
     found: list[str] = []
-    for name in filter(None, token.split("_")):
+    for name in token.split("_"):
         found.append(stem(_folded(name)))
         parts = _PARTS.findall(name)
         if len(parts) > 1:
             found += [stem(_folded(part)) for part in parts]
-    return tuple(found)
+    return tuple(filter(None, found))
 
 
 def _folded(word: str) -> str:
@@ -136,7 +136,7 @@ def _folded(word: str) -> str:
     if word.isascii():
         return word
     plain = unicodedata.normalize("NFKD", word)
-    return "".join(char for char in plain if not unicodedata.combining(char)) or word
+    return "".join(filter(str.isalnum, plain)).casefold()
 
 
 def stem(word: str) -> str:

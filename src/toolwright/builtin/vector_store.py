@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from toolwright.builtin.chunks import Chunk, split
-from toolwright.builtin.embeddings import Embedder
 from toolwright.builtin.terms import terms
 from toolwright.errors import SetupError
+from toolwright.providers.wire import clean_text
 from toolwright.record import NOTHING, record
 
 FORMAT = "1"
@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS chunks (
 );
 CREATE INDEX IF NOT EXISTS chunks_of ON chunks(file);
 CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(
-    head, body, content='', tokenize="unicode61 remove_diacritics 0"
+    head, body, content='', tokenize='ascii'
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab('terms', 'row');
 CREATE TEMP TABLE IF NOT EXISTS wanted (id INTEGER PRIMARY KEY);
@@ -93,6 +93,23 @@ class StoredFile:
     stamp: str
     digest: str
     attributes: Mapping[str, Any]
+
+
+class Embedder(Protocol):
+    """Anything that turns texts into vectors, such as `toolwright.builtin.embeddings.Embeddings`."""
+
+    @property
+    def model(self) -> str:
+        """Whose vectors they are: those of different models cannot be compared."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        """A numpy array with one row a text, each of length 1.
+
+        Raises:
+            ToolError: saying why there are none.
+        """
+        ...
 
 
 class VectorStore:
@@ -145,7 +162,8 @@ class VectorStore:
             if known not in ("", FORMAT):
                 raise SetupError(f"{str(self.path)!r} was made by another version: index it anew")
             self._set_meta("format", FORMAT)
-            model, mine = self.meta("embedding_model"), self.embedder and self.embedder.model
+            model = self.meta("embedding_model")
+            mine = self.embedder.model if self.embedder is not None else ""
             if mine and model and mine != model:
                 raise SetupError(f"{str(self.path)!r} has vectors of {model!r}, not of {mine!r}")
             if mine:
@@ -201,7 +219,10 @@ class VectorStore:
             rows = db.execute(
                 "SELECT file_id, name, stamp, digest, attributes FROM files ORDER BY name"
             ).fetchall()
-        return [StoredFile(*row[:4], attributes=json.loads(row[4])) for row in rows]
+        return [
+            StoredFile(file_id, name, stamp, digest, json.loads(attributes))
+            for file_id, name, stamp, digest, attributes in rows
+        ]
 
     def __len__(self) -> int:
         """How many passages there are."""
@@ -217,7 +238,7 @@ class VectorStore:
         Raises:
             ToolError: if the embedder has no vectors; then nothing was changed.
         """
-        parts = [split(source.text) for source in sources]
+        parts = [split(clean_text(source.text)) for source in sources]
         vectors = self._vectors(sources, parts)
         ids = []
         with self.writing():
@@ -248,8 +269,9 @@ class VectorStore:
             for source, chunks in zip(sources, parts, strict=True)
             for chunk in chunks
         ]
-        rows = self.embedder.embed(texts) if texts else []
-        return (row.astype("<f4").tobytes() for row in rows)
+        if not texts:
+            return iter(())
+        return (row.astype("<f4").tobytes() for row in self.embedder.embed(texts))
 
     def _put(self, source: Source, chunks: Sequence[Chunk], vectors: Iterator[bytes | None]) -> str:
         db = self._db

@@ -5,7 +5,7 @@ model's, so none of `addresses.py` is needed here; nothing redirects.
 
 Sources: https://docs.searxng.org/dev/search_api.html,
 https://api-dashboard.search.brave.com/app/documentation/web-search/get-started,
-https://docs.tavily.com/documentation/api-reference/endpoint/search, https://pypi.org/project/ddgs/.
+https://docs.tavily.com/documentation/api-reference/endpoint/search, and the library `ddgs`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,6 @@ from toolwright.builtin.addresses import is_below
 from toolwright.errors import MissingExtraError, SetupError, ToolError
 from toolwright.providers.wire import Json, as_dict, as_list, as_text
 from toolwright.record import record
-
-try:
-    import httpx2
-except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
-    raise MissingExtraError("toolwright.builtin.web_search", "web") from error
 
 BRAVE_URL = "https://api.search.brave.com"
 TAVILY_URL = "https://api.tavily.com"
@@ -288,6 +283,7 @@ def backend_of(wanted: SearchBackend | str) -> SearchBackend:
     if not isinstance(wanted, str):
         return wanted
     if wanted == "auto":
+        given: dict[str, Callable[[], SearchBackend]]
         given = {"TAVILY_API_KEY": Tavily, "BRAVE_API_KEY": Brave, "SEARXNG_URL": SearXNG}
         ready = (made for name, made in given.items() if os.environ.get(name))
         return next(ready, Ddgs)()
@@ -310,6 +306,10 @@ class _Call:
         Raises:
             ToolError: if there is none.
         """
+        try:
+            import httpx2
+        except ImportError as error:
+            raise MissingExtraError("web search", "web") from error
         local = urlsplit(self._url).hostname in ("127.0.0.1", "::1", "localhost")
         name = self._name
         try:

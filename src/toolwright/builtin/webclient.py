@@ -30,7 +30,7 @@ MAX_REDIRECTS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_URL = 2000
 """Longest address, in characters; a longer one is a message, not an address."""
-AGENT = "toolwright (+https://pypi.org/project/toolwright/)"
+AGENT = "toolwright (a tool of a language model)"
 
 _BOUND = frozenset({"authorization", "cookie", "proxy-authorization", "host"})
 
@@ -142,8 +142,9 @@ class WebClient:
                 raise ToolError(f"{_shown(url)} redirects more than {MAX_REDIRECTS} times.")
             try:
                 target = parse_url(str(target.join(location)))
-            except ToolError as error:
-                raise ToolError(f"{_shown(url)} redirects to a place that is refused. {error.text}")
+            except (ToolError, httpx2.InvalidURL) as error:
+                text = f"{_shown(url)} redirects to a place that is refused. {error}"
+                raise ToolError(text) from None
 
     @asynccontextmanager
     async def _answer(self, url: httpx2.URL) -> AsyncIterator[httpx2.Response]:
@@ -243,9 +244,10 @@ def parse_url(text: str) -> httpx2.URL:
         raise ToolError(f"The address has {len(text)} characters; at most {MAX_URL} are sent.")
     try:
         url = httpx2.URL(text)
+        host = url.host
     except (httpx2.InvalidURL, ValueError, TypeError) as error:
         raise ToolError(f"{_shown(text)} is no address ({error}).") from None
-    if url.scheme not in ("http", "https") or not url.host:
+    if url.scheme not in ("http", "https") or not host:
         raise ToolError(f"{_shown(text)} is no http or https address.")
     if url.username or url.password:
         raise ToolError(f"{_shown(url.host)}: an address with a name or password is not used.")

@@ -38,7 +38,8 @@ class Approval:
 
     Args:
         needs: The tool's own word: never, always, or if a predicate over the validated arguments
-            says so. A predicate that fails counts as yes.
+            says so, perhaps with the reason as a text. A predicate that fails counts as yes. One
+            with a method `despite_rules` is asked by that where a rule allows the call.
         rules: Those of the run.
         guards: Look at arguments a person has edited; what they change is asked about anew.
     """
@@ -94,13 +95,15 @@ class Approval:
             question = _Question(prepared, reason, origin)
             if question.digest == agreed:
                 return prepared, question
-            decision = await _decision(question, context.run)
+            ticket, decision = await _decision(question, context.run)
             if decision.verdict == "deny":
                 text = decision.reason or "no reason was given"
                 raise Denied(f"The call of {prepared.tool.name!r} was not approved: {text}")
-            if decision.verdict == "approve":
+            if decision.verdict == "approve" and (ticket is None or question.is_of(ticket)):
                 return prepared, question
-            edited = _edit(prepared, decision)
+            edited = _edited(prepared, ticket, decision)
+            if edited is None:
+                continue  # that was not what it was approved for: it is asked about anew
             if context.run.listeners:
                 changes = ("arguments edited by a person",)
                 context.run.emit(Coerced(*context.run.next(), prepared.call.id, changes))
@@ -126,6 +129,13 @@ class _Question:
         self.text = json.dumps(shown, ensure_ascii=False)
         self.digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
 
+    @property
+    def shown(self) -> Mapping[str, object]:
+        """The arguments as people may see them, a new copy."""
+        shown: dict[str, object] = json.loads(self.text)
+        mask = self.prepared.tool.arguments.mask
+        return shown if mask is None else dict(mask.apply(shown))
+
     def standing(self) -> Decision:
         """The decision by which exactly this may run, for the call as the model made it."""
         if not self.origin:
@@ -135,18 +145,13 @@ class _Question:
     def ticket(self) -> Ticket:
         """A ticket for it, with values of its own; secrets are masked."""
         call, tool = self.prepared.call, self.prepared.tool
-        shown = json.loads(self.text)
-        return Ticket(
-            new_id(),
-            call.id,
-            tool.name,
-            shown if tool.arguments.mask is None else tool.arguments.mask.apply(shown),
-            self.digest,
-            time() + LIFETIME,
-            self.reason,
-            effects_of(tool),
-            self.origin,
-        )
+        until, effects = time() + LIFETIME, effects_of(tool)
+        about = (call.id, tool.name, self.shown, self.digest, until, self.reason, effects)
+        return Ticket(new_id(), *about, self.origin)
+
+    def is_of(self, ticket: Ticket) -> bool:
+        """Whether the ticket is for exactly this, and shows it: what it shows may be forged."""
+        return self.digest == ticket.digest and self.shown == ticket.arguments
 
 
 async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | None:
@@ -156,25 +161,39 @@ async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | N
         Denied: a rule refuses it.
     """
     tool = prepared.tool.name
-    rule = rules.rule(tool, effective(prepared)) if rules else None
+    shell = str(prepared.tool.metadata.get("shell", ""))
+    rule = rules.rule(tool, effective(prepared), shell) if rules else None
     if rule is not None:
         if rule.action == "deny":
             raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")
-        return None if rule.action == "allow" else f"rule: {rule}"
+        # A tool may have a reason that no rule for the run could know of when it was written.
+        despite = await _asked_for(getattr(needs, "despite_rules", False), prepared)
+        return despite or (None if rule.action == "allow" else f"rule: {rule}")
+    return await _asked_for(needs, prepared)
+
+
+async def _asked_for(needs: Needs, prepared: Prepared) -> str | None:
+    """Why the tool itself asks; None if it does not."""
     if not callable(needs):
         return "the tool always asks" if needs else None
     try:
         answer = needs(prepared.arguments)
-        wanted = bool(await answer if inspect.isawaitable(answer) else answer)
+        wanted = await answer if inspect.isawaitable(answer) else answer
+        if isinstance(wanted, str):
+            return wanted or None
+        return "the tool asks for these arguments" if wanted else None
     except Exception as error:
         masked = prepared.tool.arguments.mask is not None
         told = type(error).__name__ if masked else describe(error)
         return f"its approval predicate failed: {told}"
-    return "the tool asks for these arguments" if wanted else None
 
 
-async def _decision(question: _Question, run: Run[Any]) -> Decision:
+async def _decision(question: _Question, run: Run[Any]) -> tuple[Ticket | None, Decision]:
     """Take the decision that was given with the run, or ask for one.
+
+    Returns:
+        The saved ticket that was decided on, unless it was asked just now, or the call goes on
+        after what it waited for within; and the decision.
 
     Raises:
         Suspend: nobody is there to ask, and the run can wait.
@@ -182,25 +201,44 @@ async def _decision(question: _Question, run: Run[Any]) -> Decision:
     """
     name, call = question.prepared.tool.name, question.prepared.call
     known = run.decisions.pop((call.id, question.digest), None)
-    if known is not None:
-        _tell(run, call.id, known)
+    if known is not None and (known[0] is None or _names(known[0], question.prepared.tool)):
+        _tell(run, call.id, known[1])
         return known
     ticket = question.ticket()
+    if run.approver is not None:
+        return None, await ask(run, call.id, ticket)
     if run.listeners:
         run.emit(ApprovalRequested(*run.next(), call.id, ticket))
-    if run.approver is not None:
-        decision = await _ask(run, ticket)
-        _tell(run, call.id, decision)
-        return decision
     if run.suspends:
         raise Suspend(ticket)
     raise Denied(f"The call of {name!r} needs a person's approval, and nobody is there to give it.")
+
+
+def _names(ticket: Ticket, tool: AnyTool) -> bool:
+    """Whether the ticket shows the name and the hints of the tool."""
+    effects = json.dumps(effects_of(tool), sort_keys=True)
+    return ticket.tool == tool.name and json.dumps(dict(ticket.effects), sort_keys=True) == effects
 
 
 def _tell(run: Run[Any], call_id: str, decision: Decision) -> None:
     if run.listeners:
         given = (decision.ticket, decision.verdict, decision.reason)
         run.emit(ApprovalDecided(*run.next(), call_id, *given))
+
+
+async def ask(run: Run[Any], call_id: str, ticket: Ticket) -> Decision:
+    """Ask the run's approver, and tell of it.
+
+    Args:
+        run: One that has an approver.
+        call_id: The call that is the reason.
+        ticket: What is asked.
+    """
+    if run.listeners:
+        run.emit(ApprovalRequested(*run.next(), call_id, ticket))
+    decision = await _ask(run, ticket)
+    _tell(run, call_id, decision)
+    return decision
 
 
 async def _ask(run: Run[Any], ticket: Ticket) -> Decision:
@@ -224,18 +262,30 @@ async def _ask(run: Run[Any], ticket: Ticket) -> Decision:
 
 
 def _fits(decision: Decision, ticket: Ticket) -> bool:
-    same = (decision.ticket, decision.digest) == (ticket.id, ticket.digest)
+    same = (decision.ticket, decision.seal) == (ticket.id, ticket.seal)
     return same and decision.verdict in VERDICTS
 
 
-def _edit(prepared: Prepared, decision: Decision) -> Prepared:
-    """The call with the arguments a person wants instead.
+def _edited(prepared: Prepared, ticket: Ticket | None, decision: Decision) -> Prepared | None:
+    """The call with the arguments a person wants instead; None if they were not shown those.
+
+    Raises:
+        Denied: they are not valid.
+    """
+    if decision.verdict == "edit" or ticket is None:
+        return _edit(prepared, decision.arguments)
+    # The transcript holds the call as the model made it, and the ticket what it was edited to.
+    edited = _edit(prepared, ticket.arguments) if ticket.origin else prepared
+    return edited if _Question(edited, "").is_of(ticket) else None
+
+
+def _edit(prepared: Prepared, wanted: Mapping[str, object]) -> Prepared:
+    """The call with other arguments.
 
     Raises:
         Denied: they are not valid.
     """
     call, tool = prepared.call, prepared.tool
-    wanted = decision.arguments
     if tool.arguments.mask is not None:  # what is still masked stays as it was
         wanted = tool.arguments.mask.restore(wanted, as_json(prepared))
     try:
@@ -280,7 +330,9 @@ _spent: dict[str, float] = {}
 """Tickets decided in this process, until they would have expired anyway."""
 
 
-def accepted(tickets: Iterable[Ticket], decisions: Iterable[Decision]) -> dict[str, Decision]:
+def accepted(
+    tickets: Iterable[Ticket], decisions: Iterable[Decision]
+) -> dict[str, tuple[Ticket, Decision]]:
     """The decisions that count, by ticket: each for one that waits.
 
     Raises:
@@ -289,7 +341,7 @@ def accepted(tickets: Iterable[Ticket], decisions: Iterable[Decision]) -> dict[s
     for old in [key for key, expires in _spent.items() if expires < time()]:
         del _spent[old]
     waiting = {ticket.id: ticket for ticket in tickets}
-    good: dict[str, Decision] = {}
+    good: dict[str, tuple[Ticket, Decision]] = {}
     used: dict[str, float] = {}
     for decision in decisions:
         ticket = waiting.pop(decision.ticket, None)
@@ -300,17 +352,14 @@ def accepted(tickets: Iterable[Ticket], decisions: Iterable[Decision]) -> dict[s
         if ticket.id in _spent:
             raise SetupError(f"the ticket for {ticket.tool!r} has been used already")
         used[ticket.id] = ticket.expires
-        if ticket.origin and decision.verdict == "approve":
-            # The transcript holds the call as the model made it: what was approved is an edit.
-            decision = Decision(ticket.id, ticket.digest, "edit", arguments=ticket.arguments)
-        good[ticket.id] = decision
+        good[ticket.id] = ticket, decision
     _spent.update(used)
     return good
 
 
 def by_call(
-    tickets: Iterable[Ticket], decisions: Mapping[str, Decision]
-) -> dict[tuple[str, str], Decision]:
+    tickets: Iterable[Ticket], decisions: Mapping[str, tuple[Ticket, Decision]]
+) -> dict[tuple[str, str], tuple[Ticket | None, Decision]]:
     """What `accepted` gave, by call and digest, for the calls of these tickets."""
     return {
         (ticket.call_id, ticket.origin or ticket.digest): decisions[ticket.id]

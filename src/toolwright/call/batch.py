@@ -11,7 +11,7 @@ from toolwright.call.failure import failed, interrupted
 from toolwright.call.pipeline import Finds, run_call
 from toolwright.call.stop import GIVE_UP, GRACE, not_started
 from toolwright.context import Run
-from toolwright.errors import Suspend, ToolwrightError
+from toolwright.errors import Suspend
 from toolwright.events import ToolFinished, ToolStarted
 from toolwright.messages import ToolCall, ToolMessage
 
@@ -77,11 +77,24 @@ class Batch:
         """
         if len(self.calls) == 1 and not self._run.cancel.cancelled:
             self._waiting.clear()
-            self._fatal = await self._answer(0)
+            try:
+                self._fatal = await self._answer(0)
+            except BaseException:
+                self._skip(0)  # it was not even begun
+                raise
         else:
             await self._run_together()
         if self._fatal is not None:
+            self._take_back()
             raise self._fatal
+
+    def _take_back(self) -> None:
+        """Answer what waits for a person: nobody will go on from a run that ends like this."""
+        for index in self._waits:
+            error = not_started(self.calls[index].name, self._run.cancel.reason)
+            self._results[index] = failed(self.calls[index], None, error, 0.0)
+        self._waits.clear()
+        self.waits = {}
 
     async def _answer(self, index: int) -> Fatal:
         self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
@@ -121,9 +134,11 @@ class Batch:
             task.add_done_callback(self._ended)
 
     def _is_sequential(self, call: ToolCall) -> bool:
+        if not self._tools.has_barriers:
+            return False
         try:
             return self._tools.find(call.name).tool.sequential
-        except ToolwrightError:
+        except Exception:  # its own call will tell
             return False
 
     def _ended(self, task: asyncio.Task[Fatal]) -> None:

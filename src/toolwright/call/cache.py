@@ -123,11 +123,11 @@ class Cache:
                 self.forget(resources)
         key = self.key(prepared, context)
         while True:
-            kept, flight = self._look(key, resources)
+            kept, flight = self._look(key)
             if kept is not None:
                 return copy.deepcopy(kept.value)
             if flight is None:
-                return await self._lead(key, prepared, proceed)
+                return await self._lead(key, prepared, proceed, resources)
             if not await asyncio.shield(flight.landed):
                 return await proceed(prepared)
 
@@ -159,10 +159,8 @@ class Cache:
             for key in [key for key, kept in self._kept.items() if kept.resources & resources]:
                 del self._kept[key]
 
-    def _look(
-        self, key: Hashable, resources: frozenset[str]
-    ) -> tuple[_Kept | None, _Flight | None]:
-        """What there is of a result; if there is nothing, the caller's own flight begins."""
+    def _look(self, key: Hashable) -> tuple[_Kept | None, _Flight | None]:
+        """What there is of a result: itself, or the body that makes it."""
         loop = id(asyncio.get_running_loop())
         with self._lock:
             kept = self._kept.get(key)
@@ -170,15 +168,14 @@ class Cache:
                 self._kept.move_to_end(key)
                 return kept, None
             self._kept.pop(key, None)
-            flight = self._flights.get((loop, key))
-            if flight is None:
-                self._flights[loop, key] = _Flight(resources)
-        return None, flight
+            return None, self._flights.get((loop, key))
 
-    async def _lead(self, key: Hashable, prepared: Prepared, proceed: Proceed) -> object:
+    async def _lead(
+        self, key: Hashable, prepared: Prepared, proceed: Proceed, resources: frozenset[str]
+    ) -> object:
         """Make the result, keep it if it can be shared, and tell who waits."""
         place = (id(asyncio.get_running_loop()), key)
-        flight = self._flights[place]
+        flight = self._flights[place] = _Flight(resources)
         landed = True  # who waits looks again; if it was stopped, one of them takes over
         try:
             value = await proceed(prepared)

@@ -40,7 +40,7 @@ def failed(
         error: What went wrong. Anything but a `CallError` counts as a crash.
         duration: Seconds since the call's start event.
     """
-    name = tool.name if tool else call.name
+    name = tool.name if tool else clean(str(call.name))
     if not isinstance(error, CallError):
         if isinstance(error, Exception):
             error = crashed(error)

@@ -217,6 +217,8 @@ def _fill(resource: str, values: Mapping[str, object]) -> str:
 def _text(value: object, absent: str) -> str:
     if value is None:
         return absent
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # however it was written
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

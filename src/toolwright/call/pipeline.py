@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Protocol
@@ -16,7 +17,11 @@ from toolwright.define.tool import AnyTool
 from toolwright.errors import RunStopped, SetupError, Suspend
 from toolwright.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
 from toolwright.messages import ToolCall, ToolMessage
-from toolwright.record import record
+from toolwright.record import maker, record
+
+log = logging.getLogger("toolwright")
+
+_started, _finished = maker(ToolStarted), maker(ToolFinished)
 
 
 @record
@@ -37,6 +42,8 @@ class Finds(Protocol):
 
     @property
     def find(self) -> Callable[[str], Entry]: ...
+    @property
+    def has_barriers(self) -> bool: ...
 
 
 async def run_call(
@@ -52,7 +59,7 @@ async def run_call(
     """
     started = perf_counter()
     if run.listeners:
-        run.emit(ToolStarted(*run.next(), call.id, call))
+        run.emit(_started(*run.next(), call.id, call))
     tool: AnyTool | None = None
     context: ToolContext[Any] | None = None
     fatal: BaseException | None = None
@@ -68,7 +75,7 @@ async def run_call(
         value = await entry.handle(prepared, context)
         message = render(prepared, value, perf_counter() - started)
     except BaseException as error:
-        message = _masked(failed(call, tool, error, perf_counter() - started), run)
+        message = _failed(call, tool, error, run, perf_counter() - started)
         fatal = _fatal(error)
     if context is not None:
         context.end()
@@ -79,13 +86,25 @@ async def run_call(
     if message.kind is not None or run.failures:
         note(run, call, message)
     if run.listeners:
-        run.emit(ToolFinished(*run.next(), call.id, message))
+        run.emit(_finished(*run.next(), call.id, message))
     return message, fatal
 
 
-def _masked(message: ToolMessage, run: Run[Any]) -> ToolMessage:
-    """The message without the secrets the run has seen."""
-    return message if run.mask is None else run.mask.deep(message)
+def _failed(
+    call: ToolCall, tool: AnyTool | None, error: BaseException, run: Run[Any], duration: float
+) -> ToolMessage:
+    """The result of a call that failed, without the secrets the run has seen.
+
+    There is one even if an error cannot be reported, as one with broken attributes may not.
+    """
+    try:
+        message = failed(call, tool, error, duration)
+        return message if run.mask is None else run.mask.deep(message)
+    except Exception as again:
+        log.warning("a failure of %r cannot be reported", call.name, exc_info=again)
+        text = f"The call of {call.name!r} failed, and what went wrong cannot be told."
+        name = tool.name if tool else call.name
+        return ToolMessage(text, call.id, name, "error", "crashed", duration=duration)
 
 
 def _fatal(error: BaseException) -> BaseException | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from toolwright.call.commands import allowed, mentions
 from toolwright.errors import SetupError
 from toolwright.record import record
 
@@ -34,22 +35,44 @@ class Rule:
     tool: str
     arguments: tuple[tuple[str, str], ...] = ()
 
-    def matches(self, tool: str, arguments: Mapping[str, object]) -> bool:
-        """Whether it is about this call."""
+    def matches(self, tool: str, arguments: Mapping[str, object], shell: str = "") -> bool:
+        """Whether it is about this call.
+
+        Args:
+            tool: The tool's name.
+            arguments: The call's.
+            shell: Name of the argument that is a line of shell, which is compared as such: see
+                `toolwright.call.commands`.
+        """
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False
         return all(
-            name in arguments and fnmatch.fnmatchcase(_text(arguments[name]), pattern)
+            name in arguments and self._fits(arguments[name], pattern, name == shell)
             for name, pattern in self.arguments
         )
+
+    def _fits(self, value: object, pattern: str, is_shell: bool) -> bool:
+        if not is_shell or not isinstance(value, str):
+            return any(fnmatch.fnmatchcase(text, pattern) for text in _texts(value))
+        if self.action == "allow":
+            return pattern == "*" or allowed(pattern, value)
+        return mentions(pattern, value)
 
     def __str__(self) -> str:
         inner = ", ".join(f"{name}={pattern}" for name, pattern in self.arguments)
         return f"{self.action} {self.tool}" + (f"({inner})" if inner else "")
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _texts(value: object) -> tuple[str, ...]:
+    """How a value can be written in a rule: 5 and 5.0 are one number."""
+    if isinstance(value, str):
+        return (value,)
+    text = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float) and value.is_integer():
+        return text, str(int(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return text, f"{text}.0"
+    return (text,)
 
 
 def parse_rule(action: Action, text: str) -> Rule:
@@ -130,6 +153,6 @@ class Rules:
         rule = self.rule(tool, arguments)
         return rule.action if rule else None
 
-    def rule(self, tool: str, arguments: Mapping[str, object]) -> Rule | None:
-        """The rule that decides about a call."""
-        return next((rule for rule in self._rules if rule.matches(tool, arguments)), None)
+    def rule(self, tool: str, arguments: Mapping[str, object], shell: str = "") -> Rule | None:
+        """The rule that decides about a call; see `Rule.matches`."""
+        return next((rule for rule in self._rules if rule.matches(tool, arguments, shell)), None)

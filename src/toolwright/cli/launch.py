@@ -37,7 +37,7 @@ from toolwright.context import CancelToken
 from toolwright.errors import SetupError
 from toolwright.messages import AssistantMessage, ToolMessage
 from toolwright.model import Model
-from toolwright.providers.connect import connect
+from toolwright.providers.connect import AUTO, chosen, connect
 from toolwright.record import record
 
 MODEL_VARIABLE = "TOOLWRIGHT_MODEL"
@@ -55,6 +55,11 @@ class Approve(StrEnum):
     DENY = "deny"
 
 
+def _settled(name: str) -> str:
+    """`name`, or what ``auto`` stands for: a run that is resumed keeps its model."""
+    return chosen() if name == AUTO else name
+
+
 # — options, declared once —
 
 Targets = Annotated[
@@ -67,8 +72,9 @@ ModelName = Annotated[
         "--model",
         "-m",
         metavar="MODEL",
-        help="vendor:model, offline, or file.py:name of a model of your own.",
+        help="vendor:model, auto, offline, or file.py:name of a model of your own.",
         envvar=MODEL_VARIABLE,
+        callback=_settled,
     ),
 ]
 Instructions = Annotated[

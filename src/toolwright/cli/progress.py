@@ -23,6 +23,7 @@ from toolwright.events import (
     Event,
     Progress,
     Replied,
+    Retrying,
     RunFinished,
     Streamed,
     ToolFinished,
@@ -174,6 +175,8 @@ class PlainView(Still):
                 self._calls[id] = signature(call)
                 self._told[id] = monotonic()
                 note(f"call    {self._calls[id]}")
+            case Retrying():
+                note(again(event))
             case Progress(call_id=id) if monotonic() - self._told.get(id, 0.0) >= EVERY:
                 self._told[id] = monotonic()
                 note(f"...     {self._calls.get(id, '')}  {far(event)}")
@@ -207,6 +210,11 @@ def _reason(message: ToolMessage) -> str:
 
 def _waits(event: ToolSuspended) -> str:
     return f"for approval: {one_line(event.ticket.reason)}"
+
+
+def again(event: Retrying) -> str:
+    """Why and when the model is asked again, on one line."""
+    return f"asking again in {duration(event.wait)}: {fit(one_line(event.error), REASON)}"
 
 
 def far(event: Progress) -> str:
@@ -271,16 +279,17 @@ class LiveView:
         self._rows: dict[str, _Row] = {}
         self._asked: float | None = None
         self._said = ""
+        self._again = ""
 
     def __call__(self, event: Event) -> None:
         """Take note of what happened; the screen follows by itself."""
         match event:
             case TurnStarted():
                 self.close()
-                self._asked, self._said = monotonic(), ""
+                self._asked, self._said, self._again = monotonic(), "", ""
                 self._show()
-            case Streamed(delta=TextDelta(text)):
-                self._said = (self._said + text)[-_TAIL:]
+            case Streamed() | Retrying():
+                self._hear(event)
             case Replied(message=message):
                 self._asked = None
                 if message.tool_calls and message.text.strip():
@@ -298,6 +307,12 @@ class LiveView:
                 self.close()
             case _:
                 pass
+
+    def _hear(self, event: Streamed | Retrying) -> None:
+        if isinstance(event, Retrying):
+            self._again = again(event)
+        elif isinstance(event.delta, TextDelta):
+            self._said = (self._said + event.delta.text)[-_TAIL:]
 
     def close(self) -> None:
         """Leave the lines of ended calls on the screen, and nothing else."""
@@ -331,6 +346,6 @@ class LiveView:
         width = self._console.width
         lines = [line for row in list(self._rows.values()) for line in row.lines(width)]
         if self._asked is not None:
-            rest = f"  {_since(self._asked)}  {one_line(self._said)}"
+            rest = f"  {_since(self._asked)}  {one_line(self._said) or self._again}"
             lines.append(_line((_spin(), "cyan"), self._model, rest, width))
         return Group(*lines)

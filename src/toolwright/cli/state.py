@@ -7,19 +7,17 @@ leaves a mark for each ticket decided, which counts for copies of the file as we
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import re
 import stat
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from time import time
 from typing import Any
 
+from toolwright.agent.decided import is_id, note_decided
 from toolwright.agent.saved import RunState
-from toolwright.approval import LIFETIME, Decision, Ticket
+from toolwright.approval import Decision, Ticket
 from toolwright.cli.exits import UsageProblem
 from toolwright.errors import SetupError
 from toolwright.record import record
@@ -27,8 +25,6 @@ from toolwright.record import record
 USED = ".used"
 SHORTEST = 4
 """Fewest characters of a ticket's id that name it."""
-
-_ID = re.compile("[0-9a-f]{32}")  # ids become names of files
 
 
 @record
@@ -159,7 +155,7 @@ def _decisions(decided: Iterable[Any], state: RunState) -> dict[str, Decision]:
         found = [Decision.from_dict(item) for item in decided]
     except ValueError as error:
         raise SetupError(f"this saved run holds a decision that is none: {error}") from None
-    if not all(_ID.fullmatch(id) for id in waiting) or any(d.ticket not in waiting for d in found):
+    if not all(map(is_id, waiting)) or any(d.ticket not in waiting for d in found):
         raise SetupError("this saved run holds decisions for tickets that are not in it")
     return {decision.ticket: decision for decision in found}
 
@@ -199,27 +195,8 @@ def claim(path: Path, saved: Saved) -> None:
         raise SetupError(f"{path} was used already: a saved run goes on once") from None
     except OSError as error:
         raise SetupError(f"{path} cannot be marked as used, so it is not: {error}") from None
-    _spend(saved.decisions)
+    note_decided(home() / "decided", saved.decisions)
 
 
 def _used(path: Path) -> Path:
     return path.with_name(path.name + USED)
-
-
-def _spend(tickets: Iterable[str]) -> None:
-    """Leave a mark for each ticket; a mark that is there means that it served already."""
-    folder = home() / "decided"
-    try:
-        folder.mkdir(0o700, parents=True, exist_ok=True)
-        for mark in folder.iterdir():
-            with contextlib.suppress(OSError):  # another process may do the same
-                if mark.stat().st_mtime < time() - 2 * LIFETIME:
-                    mark.unlink()
-        for ticket in tickets:
-            os.close(os.open(folder / ticket, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        raise SetupError(
-            "a decision in this saved run has served already: it is a copy of one that was used"
-        ) from None
-    except OSError as error:
-        raise SetupError(f"what was decided cannot be noted, so it is not used: {error}") from None

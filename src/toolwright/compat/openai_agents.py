@@ -8,6 +8,9 @@ is said in ``docs/coming-from-openai-agents.md``.
 
 from __future__ import annotations
 
+from toolwright.builtin.file_search import FileSearchTool
+from toolwright.builtin.image_generation import ImageGenerationTool
+from toolwright.builtin.web_search import UserLocation, WebSearchTool, WebSearchToolFilters
 from toolwright.compat.agents_agent import (
     Agent,
     AgentOutputSchema,
@@ -30,20 +33,36 @@ from toolwright.compat.agents_guardrails import (
 )
 from toolwright.compat.agents_hosted import (
     Computer,
-    FileSearchTool,
     Filters,
+    RankingOptions,
+)
+from toolwright.compat.agents_mcp import (
     HostedMCPTool,
     Mcp,
     McpApprovalRequest,
     MCPToolApprovalFunctionResult,
     MCPToolApprovalRequest,
-    RankingOptions,
 )
 from toolwright.compat.agents_run import (
     FunctionToolResult,
     Runner,
     ToolCallOutputItem,
     execute_tool,
+)
+from toolwright.compat.agents_shell import (
+    ApplyPatchEditor,
+    ApplyPatchOperation,
+    ApplyPatchResult,
+    ApplyPatchTool,
+    LocalShellCommandRequest,
+    LocalShellTool,
+    ShellActionRequest,
+    ShellCallData,
+    ShellCallOutcome,
+    ShellCommandOutput,
+    ShellCommandRequest,
+    ShellResult,
+    ShellTool,
 )
 from toolwright.compat.agents_tools import FunctionTool, default_tool_error_function, function_tool
 from toolwright.compat.agents_verdicts import (
@@ -67,6 +86,10 @@ __all__ = [
     "AgentOutputSchema",
     "AgentsException",
     "AllowBehavior",
+    "ApplyPatchEditor",
+    "ApplyPatchOperation",
+    "ApplyPatchResult",
+    "ApplyPatchTool",
     "AsyncComputer",
     "Computer",
     "ComputerTool",
@@ -76,6 +99,9 @@ __all__ = [
     "FunctionTool",
     "FunctionToolResult",
     "HostedMCPTool",
+    "ImageGenerationTool",
+    "LocalShellCommandRequest",
+    "LocalShellTool",
     "MCPToolApprovalFunctionResult",
     "MCPToolApprovalRequest",
     "MaxTurnsExceeded",
@@ -88,6 +114,13 @@ __all__ = [
     "RunItem",
     "RunResult",
     "Runner",
+    "ShellActionRequest",
+    "ShellCallData",
+    "ShellCallOutcome",
+    "ShellCommandOutput",
+    "ShellCommandRequest",
+    "ShellResult",
+    "ShellTool",
     "Tool",
     "ToolCallOutputItem",
     "ToolContext",
@@ -101,6 +134,9 @@ __all__ = [
     "ToolOutputGuardrailResult",
     "ToolOutputGuardrailTripwireTriggered",
     "Usage",
+    "UserLocation",
+    "WebSearchTool",
+    "WebSearchToolFilters",
     "default_tool_error_function",
     "execute_tool",
     "function_tool",

@@ -16,8 +16,8 @@ from typing import Any
 from pydantic import TypeAdapter
 from typing_extensions import TypeForm
 
+from toolwright.define.maker import SchemaMaker
 from toolwright.define.schema import Arguments, Values, closed_arguments, from_parameters
-from toolwright.define.secret import SchemaMaker
 from toolwright.define.signature import MISSING, Parameter
 from toolwright.define.subschemas import resolve
 from toolwright.define.tool import AnyTool, Tool

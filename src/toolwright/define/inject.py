@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import Parameter
 from typing import Annotated, Any, Protocol, Union, get_args, get_origin, runtime_checkable
 
 from toolwright.context import CancelToken, Run, ToolContext
@@ -112,6 +114,26 @@ class OrDefault(InjectedToolArg):
             return self.marker.resolve(context, name)
         except KeyError:
             return self.default()
+
+
+def or_default(
+    marker: InjectedToolArg, annotation: object, default: object
+) -> tuple[InjectedToolArg, bool]:
+    """The marker with the default that a `Field` says; and whether the function has one itself.
+
+    Args:
+        marker: Of the parameter.
+        annotation: Of the parameter; a `Field` may stand in it.
+        default: The function's; or a `Field`, which is none: the function would get just that.
+    """
+    from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
+
+    metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    own = default is not Parameter.empty and not isinstance(default, FieldInfo)
+    for info in (default, *reversed(metadata)):
+        if not own and isinstance(info, FieldInfo) and not info.is_required():
+            return OrDefault(marker, partial(info.get_default, call_default_factory=True)), False
+    return marker, own
 
 
 @record

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_json
 
 from toolwright.define.subschemas import all_subschemas, resolve
@@ -30,20 +29,6 @@ class Secret:
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
         return {**handler(core_schema), "writeOnly": True}
-
-
-class SchemaMaker(GenerateJsonSchema):
-    """pydantic's schemas, with a word for its `Secret`, and without titles made up from names."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-    def json_or_python_schema(self, schema: Any) -> dict[str, Any]:
-        made = super().json_or_python_schema(schema)
-        writes = schema.get("serialization", {}).get("function")
-        if getattr(writes, "__name__", "") == "_serialize_secret":
-            return {**made, "writeOnly": True}
-        return made
 
 
 def mask_of(schema: Mapping[str, object]) -> Mask | None:

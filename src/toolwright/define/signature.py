@@ -10,11 +10,11 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import FrameType
-from typing import Any, Literal, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
 import typing_extensions
 
-from toolwright.define.inject import Bound, Injected, marker_of
+from toolwright.define.inject import Bound, Injected, marker_of, or_default
 from toolwright.errors import DefinitionError
 from toolwright.record import record
 
@@ -25,7 +25,19 @@ POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
 VAR_POSITIONAL = inspect.Parameter.VAR_POSITIONAL
 VAR_KEYWORD = inspect.Parameter.VAR_KEYWORD
 MISSING = inspect.Parameter.empty
+ABSENT: Final = object()
+"""The default of a key that may be left out, and then is not there."""
 UNPACK = (typing.Unpack, typing_extensions.Unpack)
+
+
+QUALIFIERS: Final[Mapping[Any, Callable[[bool], bool]]] = {
+    typing.Required: lambda _: True,
+    typing_extensions.Required: lambda _: True,
+    typing.NotRequired: lambda _: False,
+    typing_extensions.NotRequired: lambda _: False,
+    typing_extensions.ReadOnly: bool,
+}
+"""What the qualifiers of a `TypedDict`'s key make of whether it is required."""
 
 
 @record
@@ -35,7 +47,7 @@ class Parameter:
     Args:
         name: As in the function.
         annotation: Resolved, with its `Annotated` metadata; `Any` if there was none.
-        default: The function's default, or `MISSING`.
+        default: The function's default, `MISSING`, or `ABSENT`.
         kind: Of `inspect.Parameter`.
     """
 
@@ -86,25 +98,23 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
             f"{title}: its signature cannot be read ({error}); wrap it in a function of your own"
         ) from None
     hints = _hints(function, title, caller)
-    _refuse_unpacked(title, hints)
     bound = _bound_by_partial(function)
     parameters, injected, positional = [], [], []
     if any(p.kind is VAR_KEYWORD for p in raw.parameters.values()):
-        injected += [Injected(name, Bound(), optional=True) for name in bound]
-    takes_rest = any(p.kind is VAR_POSITIONAL for p in raw.parameters.values())
-    for index, parameter in enumerate(raw.parameters.values()):
-        if parameter.name in bound or (index == 0 and _is_unbound_self(function, parameter)):
+        taken = [*bound, *_receiver(function)]
+        injected += [Injected(name, Bound(), optional=True) for name in taken]
+    by_place = any(p.kind is VAR_POSITIONAL for p in raw.parameters.values())
+    by_place = by_place or hasattr(function, "dispatch")  # functools.singledispatch
+    for item in _parameters(function, title, raw, hints, caller):
+        if item.name in bound:
             continue
-        annotation = hints.get(parameter.name, _own_annotation(parameter))
-        item = Parameter(parameter.name, annotation, parameter.default, parameter.kind)
-        if parameter.kind is POSITIONAL_ONLY or (takes_rest and parameter.kind <= VAR_POSITIONAL):
+        if item.kind is POSITIONAL_ONLY or (by_place and item.kind <= VAR_POSITIONAL):
             positional.append(item)
-        marker = marker_of(annotation)
+        marker = marker_of(item.annotation)
         if marker is None:
             parameters.append(item)
         else:
-            optional = parameter.default is not MISSING
-            injected.append(Injected(parameter.name, marker, optional))
+            injected.append(Injected(item.name, *or_default(marker, item.annotation, item.default)))
     return Signature(
         title,
         tuple(parameters),
@@ -115,13 +125,69 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     )
 
 
-def _refuse_unpacked(title: str, hints: Mapping[str, object]) -> None:
-    for name, annotation in hints.items():
-        if get_origin(annotation) in UNPACK:
+def _parameters(
+    function: Function,
+    title: str,
+    raw: inspect.Signature,
+    hints: Mapping[str, Any],
+    caller: FrameType | None,
+) -> Iterator[Parameter]:
+    """Its parameters with their types, without ``self``; the keys of an unpacked dictionary too."""
+    for index, parameter in enumerate(raw.parameters.values()):
+        if index == 0 and _is_unbound_self(function, parameter):
+            continue
+        annotation = hints.get(parameter.name, _own_annotation(parameter))
+        if get_origin(annotation) not in UNPACK:
+            made = type(parameter.default).__name__ == "_HAS_DEFAULT_FACTORY_CLASS"  # dataclasses
+            default = ABSENT if made else parameter.default
+            yield Parameter(parameter.name, annotation, default, parameter.kind)
+            continue
+        [inner] = get_args(annotation)
+        if parameter.kind is not VAR_KEYWORD or not typing_extensions.is_typeddict(inner):
             raise DefinitionError(
-                f"{title}: parameter {name!r} is annotated with Unpack, which cannot be told to a "
-                "model; write its keys as keyword-only parameters"
+                f"{title}: parameter {parameter.name!r} is annotated with Unpack of what is no "
+                "TypedDict, which cannot be told to a model; write its keys as keyword-only "
+                "parameters"
             )
+        for item in _keys(inner, title, caller):
+            if item.name in raw.parameters:
+                raise DefinitionError(
+                    f"{title}: {inner.__name__} has a key {item.name!r}, and so is a parameter "
+                    "called; rename one of them"
+                )
+            yield item
+
+
+def _keys(inner: Any, title: str, caller: FrameType | None) -> Iterator[Parameter]:
+    """The keys of a `TypedDict` as keyword-only parameters."""
+    for name, hint in _hints_of(inner, title, caller).items():
+        required, annotation = name in inner.__required_keys__, hint
+        while (origin := get_origin(annotation)) in QUALIFIERS:
+            # what a postponed annotation says is not among the class's own required keys
+            required = QUALIFIERS[origin](required)
+            [annotation] = get_args(annotation)
+        default = MISSING if required else ABSENT
+        yield Parameter(name, annotation, default, inspect.Parameter.KEYWORD_ONLY)
+
+
+def _receiver(function: Function) -> list[str]:
+    """What a method calls its instance: no other value can go by that name."""
+    inner: Any = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    if inspect.ismethod(inner):
+        plain: Any = inner.__func__
+    elif isinstance(inner, type):
+        plain = inspect.getattr_static(inner, "__init__")
+    elif inspect.isroutine(inner):
+        return ["self", "cls"] if is_method(inner) else []
+    else:
+        plain = inspect.getattr_static(type(inner), "__call__")
+    if not inspect.isfunction(plain):  # a static method, or one that is not written in Python
+        return []
+    first = next(iter(inspect.signature(plain).parameters.values()), None)
+    given = first is not None and first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return [first.name] if first is not None and given else []
 
 
 def function_name(function: Function) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 _V1, _V2 = Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")
@@ -18,6 +19,17 @@ _left: list[Path] = []
 def needed() -> bool:
     """Whether the kernel holds this process to no number of others."""
     return os.geteuid() == 0
+
+
+def tasks_of_user() -> int:
+    """How many processes and threads our user has: what `RLIMIT_NPROC` counts, all of them."""
+    number, user = 0, os.getuid()
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self/task") else ():
+        if name.isdigit():
+            with suppress(OSError):
+                if os.stat(f"/proc/{name}").st_uid == user:
+                    number += len(os.listdir(f"/proc/{name}/task"))
+    return number
 
 
 def possible() -> bool:

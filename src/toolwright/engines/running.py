@@ -152,13 +152,12 @@ class Running:
             await self.process.wait()
 
 
-async def start(command: Command, *, merged: bool = False, talks: bool = False) -> Running:
+async def start(command: Command, *, merged: bool = False) -> Running:
     """Start a command with pipes for its streams.
 
     Args:
         command: What to start; it must be kept open until the process has ended.
         merged: Whether its standard error goes where its standard output does.
-        talks: Whether it may be written to; otherwise its input ends when `finish` says.
 
     Raises:
         OSError: if it cannot be started.

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -25,15 +24,20 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from toolwright.engines import bubblewrap, cgroup, landlock, supervise
+from toolwright.engines import bubblewrap, cgroup, landlock
 from toolwright.engines.places import Places, environment, places, resolved
 from toolwright.engines.running import Command, Finished, Sink, finish, start
 from toolwright.engines.seccomp import MACHINES
 from toolwright.errors import SetupError
 from toolwright.record import record
 
+if sys.platform != "win32":
+    import resource
+
 Mode = Literal["read-only", "workspace", "off"]
 Backend = Literal["bubblewrap", "landlock", "none"]
+SUPERVISOR = Path(__file__).with_name("supervise.py")
+"""The program above a command that bubblewrap does not stand above."""
 
 
 @record
@@ -66,7 +70,9 @@ class Limits:
             "RLIMIT_NOFILE": self.open_files,
             "RLIMIT_CORE": 0,
         }
-        found = {}
+        found: dict[str, int] = {}
+        if sys.platform == "win32":
+            return found
         for name, value in wanted.items():
             if value is not None and hasattr(resource, name):
                 hard = resource.getrlimit(getattr(resource, name))[1]
@@ -106,6 +112,8 @@ class Sandbox:
     ) -> None:
         if mode not in ("read-only", "workspace", "off"):
             raise SetupError(f"a sandbox's mode is read-only, workspace or off, not {mode!r}")
+        if sys.platform == "win32":
+            raise SetupError("commands cannot be run on Windows; they can in WSL")
         self.mode: Mode = mode
         self.roots = resolved(roots, "root")
         self.readable = resolved(readable, "readable place")
@@ -186,7 +194,9 @@ class Sandbox:
 
     def _supervised(self, argv: list[str], cwd: str, terminal: bool) -> Command:
         order: dict[str, object] = {"argv": argv, "cwd": cwd, "session": not terminal}
-        order["limits"] = self.limits.values()
+        order["limits"] = limits = self.limits.values()
+        if "RLIMIT_NPROC" in limits:  # without a namespace all processes of the user count
+            limits["RLIMIT_NPROC"] += cgroup.tasks_of_user()
         home = ""
         if self.backend == "landlock":
             home = tempfile.mkdtemp(prefix="toolwright-")
@@ -199,7 +209,7 @@ class Sandbox:
             order |= {"env": {**os.environ, **self.env}, "landlock": None, "seccomp": ""}
         given = _memory_file(json.dumps(order).encode())
         ends, lifeline = os.pipe()
-        words = [sys.executable, "-I", "-S", supervise.__file__, str(given), str(ends)]
+        words = [sys.executable, "-I", "-S", str(SUPERVISOR), str(given), str(ends)]
         env = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
         return Command(words, env, (given, ends), lifeline, home, self._group())
 

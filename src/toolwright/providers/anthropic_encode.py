@@ -276,4 +276,4 @@ def _spoken(block: Json) -> str:
 
 
 def _is_hidden(entry: object) -> bool:
-    return as_dict(entry).get("type") in _HIDDEN
+    return as_text(as_dict(entry).get("type")) in _HIDDEN

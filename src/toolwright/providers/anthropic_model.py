@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import partial
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from toolwright.agent.assemble import assemble
-from toolwright.errors import MissingExtraError, ModelError, SetupError
-from toolwright.messages import AssistantMessage
+from toolwright.errors import (
+    MissingExtraError,
+    ModelError,
+    ModelUnavailable,
+    SetupError,
+    model_error,
+)
 from toolwright.model import Delta, ModelRequest, OutputFormat
 from toolwright.providers.anthropic_body import BodyCache
 from toolwright.providers.anthropic_encode import AnthropicOptions
 from toolwright.providers.anthropic_stream import StreamDecoder
 from toolwright.providers.held import claude_holds, is_held
-from toolwright.providers.http import PerLoop, check_options, hosts_at, retry_after
+from toolwright.providers.http import (
+    CommonOptions,
+    PerLoop,
+    check_options,
+    hosts_at,
+    media_of,
+    retry_advice,
+    retry_after,
+)
+from toolwright.providers.retry import Reply, Retries
 from toolwright.providers.sse import parsed
 from toolwright.providers.wire import Json
 
@@ -42,45 +56,41 @@ _MAX_PAUSES = 8
 """How often a reply may pause before it is given as it is."""
 
 
-class AnthropicModelOptions(TypedDict, total=False):
-    """How `AnthropicMessages` deals with its server.
+class AnthropicModelOptions(CommonOptions, total=False):
+    """How `AnthropicMessages` deals with its server, beside `CommonOptions`.
 
     Attributes:
-        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: the
-            SDK's ten minutes.
-        max_retries: How often a failed request is sent again; 2 if nothing is said.
         prompt_cache: Whether to mark what the next request will repeat for the server's cache,
             which makes it far cheaper; True if nothing is said.
         unsigned_thinking: Whether the server takes thinking without a signature back; some that
             imitate Anthropic's do, which never sign.
-        native_output: Whether the server holds replies to a schema; nothing: what is known of
-            Anthropic's own models.
         hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
             is Anthropic's.
+        native_output: Whether the server holds replies to a schema; nothing: what is known of
+            Anthropic's own models.
     """
 
-    timeout: float | None
-    max_retries: int
     prompt_cache: bool
     unsigned_thinking: bool
-    native_output: bool
     hosts_tools: bool
+    native_output: bool
 
 
 class AnthropicMessages:
     """A model that answers over Anthropic's Messages API, or a server's that imitates it.
 
-    Retries (connection errors, 408, 409, 429, 5xx; exponential with jitter, honouring
-    ``Retry-After``) are the SDK's, and so are its environment variables: ``ANTHROPIC_API_KEY``,
-    ``ANTHROPIC_AUTH_TOKEN``, ``ANTHROPIC_BASE_URL``, ``ANTHROPIC_PROFILE`` and its kin. A reply
-    that pauses in a long turn of the server's own tools is asked to go on.
+    The SDK's environment variables stay in force: ``ANTHROPIC_API_KEY``,
+    ``ANTHROPIC_AUTH_TOKEN``, ``ANTHROPIC_BASE_URL``, ``ANTHROPIC_PROFILE`` and its kin. Failed
+    requests are sent again as ``retry.py`` says. A reply that pauses in a long turn of the
+    server's own tools is asked to go on.
 
     Args:
         model: The model's name on the server.
         base_url: Where the server is; None: Anthropic's.
         api_key: None: from the environment; a server given by `base_url` may need none.
         client: An `anthropic.AsyncAnthropic` (or Bedrock's, Vertex's) of your own, which then
-            knows address, key, timeout and retries by itself.
+            knows address, key and timeout by itself, and how often to send again if
+            `max_retries` does not say.
         stream: Whether to ask for the answer as a stream.
         options: See `AnthropicModelOptions`.
 
@@ -105,13 +115,14 @@ class AnthropicMessages:
         given: dict[str, Any] = {
             "base_url": base_url,
             "api_key": api_key,
-            "max_retries": options.get("max_retries", anthropic.DEFAULT_MAX_RETRIES),
             "timeout": anthropic.NOT_GIVEN if timeout is None else timeout,
         }
         new: Callable[[], Client] = partial(_new_client, model, given)
         self._clients = PerLoop(new, _checked(client))
         self._native = options.get("native_output")
-        self._own = _hosts(base_url, client)
+        self._own = self._clients.first.base_url.host.endswith("anthropic.com")
+        limit = options.get("max_retries")
+        self._retries = Retries(model, client.max_retries if client and limit is None else limit)
         self._bodies = BodyCache(
             AnthropicOptions(
                 model,
@@ -119,18 +130,26 @@ class AnthropicMessages:
                 options.get("prompt_cache", True),
                 options.get("unsigned_thinking", False),
                 options.get("hosts_tools", _hosts(base_url, client)),
-            )
+            ),
+            media_of(options),
         )
 
     def __repr__(self) -> str:
         return f"AnthropicMessages({self.name!r})"
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+    def stream(self, request: ModelRequest) -> Reply:
         """Ask for a reply; see `toolwright.model.Model`.
 
         Raises:
             ModelError: with the HTTP status and the seconds to wait, if the server said so.
         """
+        return self._retries.of(partial(self._attempt, request))
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop; a client of your own stays open."""
+        await self._clients.close()
+
+    async def _attempt(self, request: ModelRequest) -> Reply:
         with _model_errors(self.name):
             async with aclosing(self._deltas(request)) as deltas:
                 if not self._stream:
@@ -143,10 +162,6 @@ class AnthropicMessages:
         """Whether replies can be held to a form; see `toolwright.model.HoldsOutput`."""
         known = self._own and claude_holds(self.name) if self._native is None else self._native
         return known and is_held(output, "anthropic-strict")
-
-    async def close(self) -> None:
-        """Close the connections of the running event loop; a client of your own stays open."""
-        await self._clients.close()
 
     async def _deltas(self, request: ModelRequest) -> AsyncGenerator[Delta]:
         prepared = self._bodies.prepared(request)
@@ -177,7 +192,7 @@ class AnthropicMessages:
         stream = await client.post(
             _PATH,
             cast_to=object,
-            options={"headers": headers},
+            options={"headers": headers, "max_retries": 0},
             stream=True,
             stream_cls=anthropic.AsyncStream[object],
             **sent,
@@ -232,18 +247,22 @@ def _model_errors(model: str) -> Iterator[None]:
     try:
         yield
     except anthropic.APIStatusError as error:
-        after = retry_after(error.response.headers)
-        said = error.api_message or error.message
-        raise ModelError(f"{model}: {said}", status=error.status_code, retry_after=after) from error
+        headers = error.response.headers
+        raise model_error(
+            f"{model}: {error.api_message or error.message}",
+            status=error.status_code,
+            retry_after=retry_after(headers),
+            retryable=retry_advice(headers),
+        ) from error
     except anthropic.APIConnectionError as error:
         url = f"{error.request.url.scheme}://{error.request.url.netloc.decode()}"
         why = f" ({error.__cause__})" if str(error.__cause__ or "") else ""
-        raise ModelError(f"{model} at {url}: {error.message}{why}") from error
+        raise ModelUnavailable(f"{model} at {url}: {error.message}{why}") from error
     except httpx2.HTTPError as error:
-        raise ModelError(f"{model}: the answer broke off ({error})") from error
+        raise ModelUnavailable(f"{model}: the answer broke off ({error})") from error
     except anthropic.AnthropicError as error:
         raise ModelError(f"{model}: {error}") from error
     except ModelError as error:  # sent inside a stream
-        raise ModelError(f"{model}: {error}", status=error.status) from error
+        raise error.about(model) from error
     except json.JSONDecodeError as error:
         raise ModelError(f"{model}: the server sent something that is not JSON") from error

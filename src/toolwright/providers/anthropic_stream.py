@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from toolwright.errors import ModelError
+from toolwright.errors import model_error
 from toolwright.messages import FinishReason, Usage
 from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolwright.providers.anthropic_block import Block, grow, usage_of
@@ -22,15 +22,17 @@ from toolwright.providers.wire import (
     Json,
     TextPieces,
     as_dict,
+    as_key,
     as_list,
     as_text,
+    clean_text,
     dumps,
+    extra_under,
     input_text,
     parsed_input,
     plain,
 )
 from toolwright.providers.wiretools import WireTools
-from toolwright.record import NOTHING
 
 WIRE = "anthropic"
 PAUSE = "pause_turn"
@@ -180,7 +182,7 @@ class StreamDecoder:
             extra["container"] = self._container
         if self._reason == PAUSE or self._reason not in {"", *REASONS}:
             extra["stop_reason"] = self._reason
-        return {WIRE: extra} if extra else NOTHING
+        return extra_under(WIRE, extra)
 
     # — events —
 
@@ -200,7 +202,7 @@ class StreamDecoder:
     def _open(self, data: Json) -> list[Delta]:
         block = Block(dict(as_dict(data.get("content_block"))), self._calls)
         self._blocks.append(block)
-        self._by_index[data.get("index")] = block
+        self._by_index[as_key(data.get("index"))] = block
         wire = block.wire
         match wire.get("type"):
             case "text":
@@ -214,13 +216,13 @@ class StreamDecoder:
                 kept = {key: wire[key] for key in wire.keys() - _CALL_KEYS if wire[key] is not None}
                 if block.name in self._tools.natives:
                     kept["name"] = as_text(wire.get("name"))
-                extra = {WIRE: kept} if kept else NOTHING
+                extra = extra_under(WIRE, kept)
                 return [CallDelta(block.number, as_text(wire.get("id")), block.name, "", extra)]
         return []
 
     def _piece(self, data: Json) -> list[Delta]:
         delta = as_dict(data.get("delta"))
-        block = self._by_index.get(data.get("index"))
+        block = self._by_index.get(as_key(data.get("index")))
         deltas: list[Delta] = []
         if block is None:  # its start never came
             started = {"text_delta": "text", "thinking_delta": "thinking"}
@@ -228,7 +230,7 @@ class StreamDecoder:
             if kind is None:
                 return []
             deltas += self._open({"index": data.get("index"), "content_block": {"type": kind}})
-            block = self._by_index[data.get("index")]
+            block = self._by_index[as_key(data.get("index"))]
         match delta.get("type"):
             case "text_delta":
                 return deltas + self._say(block, as_text(delta.get("text")))
@@ -246,7 +248,7 @@ class StreamDecoder:
         return deltas
 
     def _stop(self, data: Json) -> list[Delta]:
-        block = self._by_index.get(data.get("index"))
+        block = self._by_index.get(as_key(data.get("index")))
         return self._close(block) if block is not None else []
 
     def _end_delta(self, data: Json) -> list[Delta]:
@@ -267,7 +269,7 @@ class StreamDecoder:
         error = as_dict(data.get("error"))
         kind = as_text(error.get("type"))
         message = as_text(error.get("message")) or kind or "the server sent an error"
-        raise ModelError(message, status=STATUS.get(kind))
+        raise model_error(message, status=STATUS.get(kind))
 
     def _note(self, holder: Json) -> None:
         """Take usage, which is cumulative and may be null in parts, and the container."""
@@ -289,6 +291,7 @@ class StreamDecoder:
         return [ReasoningDelta(thought)] if thought else []
 
     def _sign(self, block: Block, signature: str) -> list[Delta]:
+        signature = clean_text(signature)
         if not signature:
             return []
         block.wire["signature"] = signature

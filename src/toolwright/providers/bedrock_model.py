@@ -7,14 +7,22 @@ import contextvars
 import json
 import os
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
-from typing import Any, Protocol, TypedDict, Unpack
+from functools import partial
+from typing import Any, Protocol, Unpack
 
 from toolwright.agent.assemble import assemble
-from toolwright.errors import MissingExtraError, ModelError, SetupError
-from toolwright.messages import AssistantMessage, Message
-from toolwright.model import Delta, ModelRequest, OutputFormat
+from toolwright.errors import (
+    MissingExtraError,
+    ModelError,
+    ModelUnavailable,
+    RequestRejected,
+    SetupError,
+    model_error,
+)
+from toolwright.messages import Message
+from toolwright.model import ModelRequest, OutputFormat
 from toolwright.providers.bedrock_encode import (
     BedrockBlocks,
     BedrockOptions,
@@ -24,9 +32,10 @@ from toolwright.providers.bedrock_encode import (
     tool_config,
 )
 from toolwright.providers.bedrock_stream import STATUS, StreamDecoder
-from toolwright.providers.growing import Constant, Transcripts
+from toolwright.providers.growing import Constant, Media, Transcripts
 from toolwright.providers.held import claude_holds, is_held
-from toolwright.providers.http import check_options, retry_after
+from toolwright.providers.http import CommonOptions, check_options, media_of, retry_after
+from toolwright.providers.retry import Reply, Retries
 from toolwright.providers.turns import TurnEncoder
 from toolwright.providers.wire import Json, as_dict
 from toolwright.providers.wiretools import WireTools, wire_tools
@@ -52,20 +61,15 @@ class Client(Protocol):
     def converse_stream(self, **body: Any) -> dict[str, Any]: ...
 
 
-class BedrockModelOptions(TypedDict, total=False):
-    """How `BedrockConverse` deals with the service.
+class BedrockModelOptions(CommonOptions, total=False):
+    """How `BedrockConverse` deals with the service, beside `CommonOptions`.
 
     Attributes:
-        timeout: Seconds to wait for the answer, or for its next event; ten minutes if nothing
-            is said.
-        max_retries: How often a failed request is sent again; 2 if nothing is said.
         prompt_cache: Whether to mark what the next request will repeat for the cache, if the
             model takes such marks; True if nothing is said.
         native_output: Whether the model holds replies to a schema; nothing: Claude since 4.5.
     """
 
-    timeout: float | None
-    max_retries: int
     prompt_cache: bool
     native_output: bool
 
@@ -73,10 +77,10 @@ class BedrockModelOptions(TypedDict, total=False):
 class BedrockConverse:
     """A model on Amazon Bedrock, asked through the Converse API.
 
-    Credentials, region and retries (throttling, 5xx, connection errors; exponential with jitter)
-    are boto3's, with its environment variables and files: ``AWS_DEFAULT_REGION`` (or
-    ``AWS_REGION``), ``AWS_PROFILE``, ``AWS_ACCESS_KEY_ID``, ``AWS_BEARER_TOKEN_BEDROCK``,
-    ``AWS_ENDPOINT_URL_BEDROCK_RUNTIME`` and so on. boto3 waits in threads, one for each request.
+    Credentials and region are boto3's, with its environment variables and files:
+    ``AWS_DEFAULT_REGION`` (or ``AWS_REGION``), ``AWS_PROFILE``, ``AWS_ACCESS_KEY_ID``,
+    ``AWS_BEARER_TOKEN_BEDROCK``, ``AWS_ENDPOINT_URL_BEDROCK_RUNTIME`` and so on. Failed requests
+    are sent again as ``retry.py`` says. boto3 waits in threads, one for each request.
 
     Args:
         model: The model's id, such as ``us.anthropic.claude-sonnet-4-5-20250929-v1:0``, or the
@@ -84,7 +88,7 @@ class BedrockConverse:
         base_url: Where the service is; None: where the region's is.
         region: None: from boto3's environment and files.
         client: A ``bedrock-runtime`` client of your own, which then knows address, region,
-            timeout and retries by itself.
+            timeout and retries by itself; it is asked once unless `max_retries` says more.
         stream: Whether to ask for the answer as a stream.
         options: See `BedrockModelOptions`.
 
@@ -111,11 +115,13 @@ class BedrockConverse:
         config = Config(
             read_timeout=timeout,
             connect_timeout=min(timeout, 10.0),
-            retries={"mode": "standard", "total_max_attempts": 1 + options.get("max_retries", 2)},
+            retries={"mode": "standard", "total_max_attempts": 1},
             max_pool_connections=64,
         )
+        limit = options.get("max_retries")
+        self._retries = Retries(model, 0 if client is not None and limit is None else limit)
         self._client = _checked(client) or _new_client(model, base_url, region, config)
-        self._requests = _Requests(self._options)
+        self._requests = _Requests(self._options, media_of(options))
 
     def __repr__(self) -> str:
         return f"BedrockConverse({self.name!r})"
@@ -125,13 +131,15 @@ class BedrockConverse:
         known = claude_holds(self.name) if self._native is None else self._native
         return known and is_held(output, "anthropic-strict")
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+    def stream(self, request: ModelRequest) -> Reply:
         """Ask for a reply; see `toolwright.model.Model`.
 
         Raises:
             ModelError: with the HTTP status and the seconds to wait, if the service said so.
         """
-        body, tools = self._requests.body(request)
+        return self._retries.of(partial(self._attempt, *self._requests.body(request)))
+
+    async def _attempt(self, body: Json, tools: WireTools) -> Reply:
         decoder = StreamDecoder(tools, self.name)
         with _model_errors(self.name):
             if not self._stream:
@@ -171,10 +179,10 @@ class _Messages:
 class _Requests:
     """Requests that grow with their transcript (see ``growing.py``); safe to use from threads."""
 
-    def __init__(self, options: BedrockOptions) -> None:
+    def __init__(self, options: BedrockOptions, media: Media) -> None:
         self._options = options
         self._lock = threading.Lock()
-        self._transcripts: Transcripts[_Messages] = Transcripts()
+        self._transcripts: Transcripts[_Messages] = Transcripts(media)
         self._prepared = Constant(self._prepare)
 
     def body(self, request: ModelRequest) -> tuple[Json, WireTools]:
@@ -311,12 +319,14 @@ def _model_errors(model: str) -> Iterator[None]:
         said = answer.get("Error", {}).get("Message") or code
         status = STATUS.get(code[:1].lower() + code[1:]) or meta.get("HTTPStatusCode")
         after = retry_after(meta.get("HTTPHeaders", {}))
-        raise ModelError(f"{model}: {said}", status=status, retry_after=after) from error
+        raise model_error(f"{model}: {said}", status=status, retry_after=after) from error
     except botocore.exceptions.NoCredentialsError as error:
         raise SetupError(f"BedrockConverse({model!r}): {error}; see boto3's guide") from error
+    except botocore.exceptions.ParamValidationError as error:
+        raise RequestRejected(f"{model}: {error}") from error
     except (botocore.exceptions.BotoCoreError, urllib3.exceptions.HTTPError) as error:
-        raise ModelError(f"{model}: {error}") from error
+        raise ModelUnavailable(f"{model}: {error}") from error
     except (ParserError, ResponseParserError, json.JSONDecodeError) as error:
         raise ModelError(f"{model}: the server's answer cannot be read ({error})") from error
     except ModelError as error:  # sent inside a stream
-        raise ModelError(f"{model}: {error}", status=error.status) from error
+        raise error.about(model) from error

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from toolwright.errors import ModelError
+from toolwright.errors import ModelError, model_error
 from toolwright.messages import FinishReason, Usage
 from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolwright.providers.bedrock_block import Block, joined
@@ -21,13 +21,15 @@ from toolwright.providers.wire import (
     TextPieces,
     as_count,
     as_dict,
+    as_key,
     as_list,
     as_text,
+    clean_text,
+    extra_under,
     input_text,
     plain,
 )
 from toolwright.providers.wiretools import WireTools
-from toolwright.record import NOTHING
 
 WIRE = "bedrock"
 
@@ -157,24 +159,24 @@ class StreamDecoder:
             extra["content"] = layout
         if REASONS.get(self._reason, "error") in ("refusal", "error"):
             extra["stopReason"] = self._reason
-        return {WIRE: extra} if extra else NOTHING
+        return extra_under(WIRE, extra)
 
     # — events —
 
     def _start(self, data: Json) -> list[Delta]:
         start = as_dict(data.get("start"))
         for key, body in start.items():
-            return self._open(data.get("contentBlockIndex"), key, dict(as_dict(body)))
+            return self._open(as_key(data.get("contentBlockIndex")), key, dict(as_dict(body)))
         return []
 
     def _piece(self, data: Json) -> list[Delta]:
         deltas: list[Delta] = []
         for key, piece in as_dict(data.get("delta")).items():
-            deltas += self._grow(data.get("contentBlockIndex"), key, piece)
+            deltas += self._grow(as_key(data.get("contentBlockIndex")), key, piece)
         return deltas
 
     def _end(self, data: Json) -> list[Delta]:
-        block = self._by_index.get(data.get("contentBlockIndex"))
+        block = self._by_index.get(as_key(data.get("contentBlockIndex")))
         return self._close(block) if block is not None else []
 
     def _stop(self, data: Json) -> list[Delta]:
@@ -225,7 +227,7 @@ class StreamDecoder:
         self._calls += 1
         block.name = self._tools.own(as_text(body.get("name")))
         kept = {key: body[key] for key in body.keys() - _CALL_KEYS if body[key] is not None}
-        extra = {WIRE: kept} if kept else NOTHING
+        extra = extra_under(WIRE, kept)
         return [CallDelta(block.number, as_text(body.get("toolUseId")), block.name, "", extra)]
 
     def _grow(self, index: object, key: str, piece: object) -> list[Delta]:
@@ -259,7 +261,8 @@ class StreamDecoder:
         return [TextDelta(said)] if said else []
 
     def _think(self, block: Block, piece: Json) -> list[Delta]:
-        signature, redacted = as_text(piece.get("signature")), piece.get("redactedContent")
+        redacted = piece.get("redactedContent")
+        signature = clean_text(as_text(piece.get("signature")))
         thought = self._thought.feed(as_text(piece.get("text")))
         block.pieces.append(thought)
         deltas: list[Delta] = [ReasoningDelta(thought)] if thought else []
@@ -321,7 +324,7 @@ def raise_error(name: str, body: Json) -> None:
     """
     status = as_count(body.get("originalStatusCode")) or STATUS.get(name)
     said = as_text(body.get("originalMessage")) or as_text(body.get("message")) or name
-    raise ModelError(said, status=status)
+    raise model_error(said, status=status)
 
 
 def usage_of(usage: Json) -> Usage:

@@ -25,7 +25,15 @@ import re
 from collections.abc import Mapping
 
 from toolwright.model import CallDelta
-from toolwright.providers.wire import Json, TextPieces, arguments_text, as_dict, as_text, dumps
+from toolwright.providers.wire import (
+    Json,
+    TextPieces,
+    arguments_text,
+    as_dict,
+    as_text,
+    clean,
+    dumps,
+)
 from toolwright.record import NOTHING
 
 _TOKEN = re.compile(r'\\(?:.|$)|["{}\[\]]', re.DOTALL)
@@ -316,4 +324,4 @@ def extra_of(entry: Json) -> Mapping[str, object]:
     extra = {key: entry[key] for key in entry if key not in _KNOWN_KEYS and entry[key] is not None}
     if entry.get("type") not in (None, "", "function"):
         extra["type"] = entry["type"]
-    return extra or NOTHING
+    return as_dict(clean(extra)) or NOTHING

@@ -26,6 +26,7 @@ class ChatProfile:
         stream_usage: Whether ``stream_options`` may ask for the usage of a stream.
         reasoning: Whether reasoning goes back with the calls it led to: ``kept`` if it came
             from this model, ``always`` even if empty, ``never``.
+        bridge: Whether the model must say something between results and a person (Mistral).
         tools_with_calls: Whether ``tools`` must be there, though empty, once there were calls.
         json_schema: Whether replies are held to a schema (``response_format``), beside tools too.
     """
@@ -38,6 +39,7 @@ class ChatProfile:
     short_ids: bool = False
     stream_usage: bool = True
     reasoning: Literal["kept", "always", "never"] = "kept"
+    bridge: bool = False
     tools_with_calls: bool = False
     json_schema: bool = False
 
@@ -65,6 +67,7 @@ class Preset:
 
 
 _REASONER = ChatProfile(reasoning="always")
+_DEEPSEEK = ChatProfile(media=False, reasoning="always")
 _QWEN = Preset("https://dashscope.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",))
 _MOONSHOT = Preset("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",))
 _GLM = Preset("https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZAI_API_KEY"))
@@ -79,7 +82,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "sglang": Preset("http://127.0.0.1:30000/v1"),
         "litellm": Preset("http://127.0.0.1:4000/v1", profile=ChatProfile(tools_with_calls=True)),
         # services
-        "deepseek": Preset("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), _REASONER),
+        "deepseek": Preset("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), _DEEPSEEK),
         "qwen": _QWEN,
         "dashscope": _QWEN,
         "moonshot": _MOONSHOT,
@@ -102,6 +105,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 target="mistral",
                 result_name=True,
                 short_ids=True,
+                bridge=True,
                 stream_usage=False,
                 reasoning="never",
             ),
@@ -115,3 +119,27 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     }
 )
 """Servers by the name that ``connect("name:model")`` knows them by."""
+
+
+def base_url_of(vendor: str, environment: Mapping[str, str]) -> str:
+    """Where a known server is: where ``<VENDOR>_BASE_URL`` says, else its usual place.
+
+    Ollama's own variable ``OLLAMA_HOST`` counts too, as far as it names a place to ask.
+
+    >>> base_url_of("ollama", {"OLLAMA_HOST": "0.0.0.0:8090"})
+    'http://127.0.0.1:8090/v1'
+    """
+    given = environment.get(f"{vendor.upper()}_BASE_URL")
+    if given:
+        return given
+    if vendor == "ollama" and environment.get("OLLAMA_HOST"):
+        return _ollama_host(environment["OLLAMA_HOST"].strip())
+    return PRESETS[vendor].base_url
+
+
+def _ollama_host(host: str) -> str:
+    scheme, _, place = host.rpartition("://")
+    place = place.strip("/").replace("0.0.0.0", "127.0.0.1")
+    if ":" not in place.rpartition("]")[2]:  # no port, IPv6 or not
+        place += {"http": ":80", "https": ":443"}.get(scheme, ":11434")
+    return f"{scheme or 'http'}://{place}/v1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from toolwright.errors import ModelError
+from toolwright.errors import model_error
 from toolwright.messages import FinishReason, Usage
 from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolwright.providers.chat_calls import CallTracker, extra_of, text_of_arguments
@@ -16,6 +16,7 @@ from toolwright.providers.wire import (
     as_dict,
     as_list,
     as_text,
+    clean,
     plain,
 )
 
@@ -202,7 +203,7 @@ class StreamDecoder:
             extra["reasoning_details"] = self._details
         if self._reason not in REASONS:
             extra["finish_reason"] = self._reason
-        return extra
+        return as_dict(clean(extra))
 
 
 def _call_entries(message: Json) -> list[Json]:
@@ -256,17 +257,50 @@ def raise_error(data: Json) -> None:
     """Raise the error that `data` is, if it is one and no answer.
 
     Raises:
-        ModelError: with the server's own words, and its status if ``code`` is one.
+        ModelError: with the server's own words, and the status that its code or type stands for.
     """
     error = data.get("error")
     if not error and data.get("object") != "error":
         return
     body = as_dict(error) or (data if not error else {})
     message = as_text(body.get("message")) or as_text(error) or "the server sent an error"
-    raise ModelError(message, status=_status(body.get("code")))
+    raise model_error(message, status=status_of(body))
 
 
-def _status(code: object) -> int | None:
-    """An HTTP status among the error codes that servers send."""
-    number = int(code) if isinstance(code, str) and code.isdecimal() else code
-    return number if isinstance(number, int) and 400 <= number < 600 else None
+STATUS: Mapping[str, int] = MappingProxyType(
+    {
+        "authentication_error": 401,
+        "invalid_api_key": 401,
+        "insufficient_quota": 402,
+        "permission_error": 403,
+        "model_not_found": 404,
+        "not_found_error": 404,
+        "invalid_request_error": 400,
+        "context_length_exceeded": 400,
+        "rate_limit_error": 429,
+        "rate_limit_exceeded": 429,
+        "api_error": 500,
+        "internal_error": 500,
+        "internal_server_error": 500,
+        "server_error": 500,
+        "service_unavailable": 503,
+        "overloaded_error": 529,
+    }
+)
+"""The HTTP status of an error that is sent in place of a chunk, by its code or type."""
+
+
+def status_of(error: Mapping[str, object]) -> int | None:
+    """The HTTP status that an error's ``code``, ``status`` or ``type`` is or stands for.
+
+    >>> status_of({"code": "429"}), status_of({"type": "server_error", "code": None})
+    (429, 500)
+    """
+    for key in ("code", "status", "status_code", "type"):
+        code = error.get(key)
+        number = int(code) if isinstance(code, str) and code.isdecimal() else code
+        if isinstance(number, int) and 400 <= number < 600:
+            return number
+        if isinstance(code, str) and code.lower() in STATUS:
+            return STATUS[code.lower()]
+    return None

@@ -10,14 +10,14 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from toolwright.agent.agent import lend_connect
 from toolwright.errors import SetupError
 from toolwright.model import Model
-from toolwright.providers.chat_profile import PRESETS, Preset
+from toolwright.providers.chat_profile import PRESETS, Preset, base_url_of
 
 _CHAT = "toolwright.providers.openai_model:OpenAIChat"
 _GEMINI = "toolwright.providers.gemini_model:Gemini"
@@ -35,6 +35,9 @@ VENDORS: Mapping[str, str] = MappingProxyType(
 )
 """``module:Class`` of each vendor's model, which takes the model's name and options."""
 
+AUTO = "auto"
+"""Stands for the model that `toolwright.providers.auto` chooses."""
+_CHOOSER = "toolwright.providers.auto"
 _NAMELESS = frozenset({"offline"})
 """Vendors of a single model, which needs no name."""
 
@@ -44,7 +47,8 @@ def connect(model: str | Model, **options: Any) -> Model:
 
     Args:
         model: ``"vendor:model"``, such as ``openai:gpt-5`` or ``ollama:qwen3:8b``; ``offline``;
-            or a `Model`, which is returned as it is.
+            ``auto``, which chooses one (see `toolwright.providers.auto`) and says which on
+            stderr; or a `Model`, which is returned as it is.
         options: What the vendor's class takes, such as `base_url`, `api_key` and `timeout`. A
             known server's place can also be given as ``<VENDOR>_BASE_URL`` in the environment.
 
@@ -63,6 +67,8 @@ def connect(model: str | Model, **options: Any) -> Model:
         return model
     vendor, _, name = model.partition(":")
     vendor = vendor.strip().lower()
+    if model == AUTO:
+        return connect(chosen(), **options)
     if vendor not in VENDORS and vendor not in PRESETS:
         raise SetupError(_unknown(model, vendor, name))
     if vendor in _NAMELESS:
@@ -76,6 +82,16 @@ def connect(model: str | Model, **options: Any) -> Model:
     return _load(VENDORS[vendor])(name, **options)
 
 
+def chosen() -> str:
+    """The name of the model that ``auto`` stands for; it is told on stderr."""
+    choice = importlib.import_module(_CHOOSER).choose()
+    for clause in choice.passed:
+        print(f"auto: {clause}", file=sys.stderr)
+    print(f"auto: {choice}", file=sys.stderr, flush=True)
+    name: str = choice.model
+    return name
+
+
 def _load(target: str) -> Callable[..., Model]:
     module, _, name = target.partition(":")
     made: Callable[..., Model] = getattr(importlib.import_module(module), name)
@@ -86,8 +102,7 @@ def _preset_options(vendor: str, preset: Preset, given: Mapping[str, Any]) -> di
     """The preset's options under those given; a client of the caller's knows its own."""
     options: dict[str, Any] = {"profile": preset.profile}
     if "client" not in given:
-        place = f"{vendor.upper()}_BASE_URL"
-        options["base_url"] = os.environ.get(place) or preset.base_url
+        options["base_url"] = base_url_of(vendor, os.environ)
         options["api_key"] = given.get("api_key") or _key(vendor, preset)
     return {**options, **{key: value for key, value in given.items() if value is not None}}
 
@@ -104,13 +119,10 @@ def _key(vendor: str, preset: Preset) -> str:
 
 
 def _unknown(model: str, vendor: str, name: str) -> str:
-    known = sorted({*VENDORS, *PRESETS})
+    known = sorted({*VENDORS, *PRESETS, AUTO})
     near = difflib.get_close_matches(vendor, known, n=1)
     if near:
         meant = f"{near[0]}:{name}" if name else near[0]
         return f"no vendor {vendor!r}; did you mean {meant!r}?"
     hint = "" if ":" in model else f"write vendor:model, such as openai:{model}; "
     return f"no vendor {vendor!r}; {hint}there are {', '.join(known)}"
-
-
-lend_connect(connect)

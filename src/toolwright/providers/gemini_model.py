@@ -8,19 +8,26 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import aclosing, contextmanager
 from functools import partial
 from threading import Lock
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from toolwright.agent.assemble import assemble
-from toolwright.errors import MissingExtraError, ModelError, SetupError
-from toolwright.messages import AssistantMessage, Message
+from toolwright.errors import (
+    MissingExtraError,
+    ModelError,
+    ModelUnavailable,
+    SetupError,
+    model_error,
+)
+from toolwright.messages import Message
 from toolwright.model import Delta, ModelRequest, OutputFormat
 from toolwright.providers.gemini import turn_encoder
 from toolwright.providers.gemini_encode import GeminiOptions, encode_options, head_of
 from toolwright.providers.gemini_part import retry_delay
 from toolwright.providers.gemini_stream import StreamDecoder
-from toolwright.providers.growing import Constant, Transcripts
+from toolwright.providers.growing import Constant, Media, Transcripts
 from toolwright.providers.held import gemini_holds, is_held
-from toolwright.providers.http import PerLoop, check_options, retry_after
+from toolwright.providers.http import CommonOptions, PerLoop, check_options, media_of, retry_after
+from toolwright.providers.retry import Reply, Retries
 from toolwright.providers.wire import Json, as_dict, dumps
 from toolwright.providers.wiretools import WireTools, wire_tools
 
@@ -33,46 +40,38 @@ except ImportError as error:
 
 T = TypeVar("T")
 
-_EMPTY_ANSWERS = 2
-"""How often the model is asked again whose answer had nothing in it (provider quirk Q49)."""
 
-
-class GeminiModelOptions(TypedDict, total=False):
-    """How `Gemini` deals with its server.
+class GeminiModelOptions(CommonOptions, total=False):
+    """How `Gemini` deals with its server, beside `CommonOptions`.
 
     Attributes:
-        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: as long
-            as the SDK does.
-        max_retries: How often a failed request is sent again; 2 if nothing is said.
         api_version: Of the server's interface, such as ``v1beta``; nothing: the SDK's.
         vertexai: Whether to ask Vertex AI; nothing: what the environment says.
-        native_output: Whether the model holds replies to a schema; nothing: what is known of it.
         hosts_tools: Whether the server has tools of its own, such as Google's search; True if
             nothing is said.
+        native_output: Whether the model holds replies to a schema; nothing: what is known of it.
     """
 
-    timeout: float | None
-    max_retries: int
     api_version: str
     vertexai: bool
-    native_output: bool
     hosts_tools: bool
+    native_output: bool
 
 
 class Gemini:
     """A Gemini model, at Google's own service or on Vertex AI.
 
-    Retries (408, 429, 5xx; exponential with jitter, at most a minute apart) are the SDK's, and so
-    are its environment variables: ``GOOGLE_API_KEY``, ``GEMINI_API_KEY``,
+    The SDK's environment variables stay in force: ``GOOGLE_API_KEY``, ``GEMINI_API_KEY``,
     ``GOOGLE_GENAI_USE_VERTEXAI``, ``GOOGLE_CLOUD_PROJECT``, ``GOOGLE_CLOUD_LOCATION``,
-    ``GOOGLE_GEMINI_BASE_URL`` and their kin. An answer with nothing in it is asked for again.
+    ``GOOGLE_GEMINI_BASE_URL`` and their kin. Failed requests are sent again as ``retry.py`` says,
+    and so are those whose answer has nothing in it (provider quirk Q49).
 
     Args:
         model: The model's name.
         base_url: Where the server is; None: Google's.
         api_key: None: from the environment.
-        client: A `google.genai.Client` of your own, which then knows address, key, timeout and
-            retries by itself.
+        client: A `google.genai.Client` of your own, which then knows address, key and timeout by
+            itself.
         stream: Whether to ask for the answer as a stream.
         options: See `GeminiModelOptions`.
 
@@ -98,24 +97,32 @@ class Gemini:
             base_url=base_url,
             api_version=options.get("api_version"),
             timeout=None if timeout is None else max(1, round(timeout * 1000)),
-            retry_options=types.HttpRetryOptions(attempts=options.get("max_retries", 2) + 1),
         )
         given = {"api_key": api_key, "http_options": http, "vertexai": options.get("vertexai")}
         new: Callable[[], _Client] = partial(_new_client, model, given)
         self._clients: PerLoop[_Client] = PerLoop(new, _checked(client))
         self._native = options.get("native_output")
+        self._retries = Retries(model, options.get("max_retries"))
         vertex = bool(self._clients.first.sdk.vertexai)
-        self._bodies = _BodyCache(GeminiOptions(model, vertex, options.get("hosts_tools", True)))
+        hosts = options.get("hosts_tools", True)
+        self._bodies = _BodyCache(GeminiOptions(model, vertex, hosts), media_of(options))
 
     def __repr__(self) -> str:
         return f"Gemini({self.name!r})"
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+    def stream(self, request: ModelRequest) -> Reply:
         """Ask for a reply; see `toolwright.model.Model`.
 
         Raises:
             ModelError: with the HTTP status and the seconds to wait, if the server said so.
         """
+        return self._retries.of(partial(self._attempt, request))
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop; a client of your own stays open."""
+        await self._clients.close()
+
+    async def _attempt(self, request: ModelRequest) -> Reply:
         with _model_errors(self.name):
             async with aclosing(self._deltas(request)) as deltas:
                 if not self._stream:
@@ -129,22 +136,15 @@ class Gemini:
         known = gemini_holds(self.name, tools=tools) if self._native is None else self._native
         return known and is_held(output, "gemini")
 
-    async def close(self) -> None:
-        """Close the connections of the running event loop; a client of your own stays open."""
-        await self._clients.close()
-
     async def _deltas(self, request: ModelRequest) -> AsyncGenerator[Delta]:
         tools, contents, rest = self._bodies.body(request)
-        for _ in range(_EMPTY_ANSWERS + 1):
-            decoder = StreamDecoder(tools)
-            async with aclosing(self._chunks(contents, rest)) as chunks:
-                async for chunk in chunks:
-                    for delta in decoder.feed(chunk):
-                        yield delta
-            if not decoder.empty:
-                break
-        else:
-            raise ModelError(f"the answer was empty, {_EMPTY_ANSWERS + 1} times")
+        decoder = StreamDecoder(tools)
+        async with aclosing(self._chunks(contents, rest)) as chunks:
+            async for chunk in chunks:
+                for delta in decoder.feed(chunk):
+                    yield delta
+        if decoder.empty:
+            raise ModelUnavailable("the answer was empty")
         for delta in decoder.finish():
             yield delta
 
@@ -154,7 +154,9 @@ class Gemini:
         """The answer's chunks; a whole answer is one chunk."""
         models = self._clients.get().sdk.aio.models
         config = types.GenerateContentConfig(
-            http_options=types.HttpOptions(extra_body=rest),
+            http_options=types.HttpOptions(
+                extra_body=rest, retry_options=types.HttpRetryOptions(attempts=1)
+            ),
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )
         asked: list[Any] = [*contents]
@@ -237,10 +239,10 @@ class _Contents:
 class _BodyCache:
     """Bodies that grow with their transcripts; safe to use from several threads."""
 
-    def __init__(self, options: GeminiOptions) -> None:
+    def __init__(self, options: GeminiOptions, media: Media) -> None:
         self._options = options
         self._lock = Lock()
-        self._transcripts: Transcripts[_Contents] = Transcripts()
+        self._transcripts: Transcripts[_Contents] = Transcripts(media)
         self._prepared = Constant(self._prepare)
 
     def body(self, request: ModelRequest) -> tuple[WireTools, list[types.Content], Json]:
@@ -289,12 +291,10 @@ def _model_errors(model: str) -> Iterator[None]:
             after = retry_after(getattr(error.response, "headers", None) or {})
         status = error.code if 400 <= (error.code or 0) < 600 else None
         said = error.message or error.status or "the server sent an error"
-        raise ModelError(f"{model}: {said}", status=status, retry_after=after) from error
+        raise model_error(f"{model}: {said}", status=status, retry_after=after) from error
     except (httpx2.HTTPError, OSError) as error:
-        raise ModelError(f"{model}: {str(error) or type(error).__name__}") from error
+        raise ModelUnavailable(f"{model}: {str(error) or type(error).__name__}") from error
     except (errors.UnknownApiResponseError, json.JSONDecodeError) as error:
         raise ModelError(f"{model}: the server sent something that is not JSON") from error
     except ModelError as error:
-        raise ModelError(
-            f"{model}: {error}", status=error.status, retry_after=error.retry_after
-        ) from error
+        raise error.about(model) from error

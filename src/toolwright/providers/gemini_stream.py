@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from toolwright.errors import ModelError
+from toolwright.errors import ModelError, model_error
 from toolwright.messages import FinishReason
 from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolwright.providers.gemini_part import (
@@ -22,9 +22,17 @@ from toolwright.providers.gemini_part import (
     wire_form,
 )
 from toolwright.providers.layout import layout_of
-from toolwright.providers.wire import Json, TextPieces, as_dict, as_list, as_text, dumps, input_text
+from toolwright.providers.wire import (
+    Json,
+    TextPieces,
+    as_dict,
+    as_list,
+    as_text,
+    dumps,
+    extra_under,
+    input_text,
+)
 from toolwright.providers.wiretools import WireTools
-from toolwright.record import NOTHING
 
 REASONS: Mapping[str, FinishReason] = MappingProxyType(
     {
@@ -155,7 +163,7 @@ class StreamDecoder:
             extra["finish_reason"] = self._reason
             if self._message:
                 extra["finish_message"] = self._message
-        return {WIRE: extra} if extra else NOTHING
+        return extra_under(WIRE, extra)
 
     # — parts —
 
@@ -213,7 +221,7 @@ class StreamDecoder:
             arguments = dumps(self._tools.translated(name, given, alias))
             kept |= {"name": alias, "args": given}
         number, self._calls = self._calls, self._calls + 1
-        return CallDelta(number, id, name, arguments, {WIRE: kept} if kept else NOTHING)
+        return CallDelta(number, id, name, arguments, extra_under(WIRE, kept))
 
 
 def raise_error(error: Json) -> None:
@@ -225,6 +233,6 @@ def raise_error(error: Json) -> None:
     code = error.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else None
     message = as_text(error.get("message")) or as_text(error.get("status"))
-    raise ModelError(
+    raise model_error(
         message or "the server sent an error", status=status, retry_after=retry_delay(error)
     )

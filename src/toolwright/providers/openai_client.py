@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import Any
 
-from toolwright.errors import MissingExtraError, ModelError, SetupError
-from toolwright.providers.http import retry_after
+from toolwright.errors import (
+    MissingExtraError,
+    ModelError,
+    ModelUnavailable,
+    SetupError,
+    model_error,
+)
+from toolwright.providers.chat_stream import status_of
+from toolwright.providers.http import retry_advice, retry_after
+from toolwright.providers.retry import Retries
+from toolwright.providers.sse import parsed
 
 try:
+    import httpx2
     import openai
 except ImportError as error:
     raise MissingExtraError("OpenAI's models", "openai") from error
@@ -25,8 +35,15 @@ def is_own_host(host: str) -> bool:
     return any(host == end or host.endswith(end) for end in _OWN_HOSTS)
 
 
+ONCE: Any = {"max_retries": 0}
+"""A request's options: the SDK sends it once, and ``retry.py`` sends it again."""
+
+NO_MONEY = "insufficient_quota"
+"""The code of a 429 that does not pass by itself."""
+
+
 def client_options(
-    base_url: str | None, api_key: str | None, timeout: float | None, max_retries: int | None
+    base_url: str | None, api_key: str | None, timeout: float | None
 ) -> dict[str, Any]:
     """What the SDK's client takes; a server that is not OpenAI's may need no key."""
     base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
@@ -35,7 +52,6 @@ def client_options(
     return {
         "base_url": base_url,
         "api_key": api_key,
-        "max_retries": openai.DEFAULT_MAX_RETRIES if max_retries is None else max_retries,
         "timeout": openai.NOT_GIVEN if timeout is None else timeout,
     }
 
@@ -69,27 +85,58 @@ def checked_client(owner: str, client: object) -> openai.AsyncOpenAI | None:
 
 @contextmanager
 def model_errors(model: str) -> Iterator[None]:
-    """Turn the SDK's exceptions into `ModelError`, by status and headers, never by text."""
+    """Turn the SDK's exceptions into ours, by status, code and headers, never by text."""
     try:
         yield
     except openai.APIStatusError as error:
-        after = retry_after(error.response.headers)
-        raise ModelError(
-            f"{model}: {error.message}", status=error.status_code, retry_after=after
+        headers = error.response.headers
+        raise model_error(
+            f"{model}: {error.message}",
+            status=error.status_code,
+            retry_after=retry_after(headers),
+            retryable=False if error.code == NO_MONEY else retry_advice(headers),
         ) from error
     except openai.APIConnectionError as error:
-        url = f"{error.request.url.scheme}://{error.request.url.netloc.decode()}"
         why = f" ({error.__cause__})" if str(error.__cause__ or "") else ""
-        raise ModelError(f"{model} at {url}: {error.message}{why}") from error
-    except openai.APIError as error:
-        raise ModelError(f"{model}: {error.message}", status=_code(error)) from error
+        raise ModelUnavailable(f"{model} at {_host(error)}: {error.message}{why}") from error
+    except httpx2.HTTPError as error:
+        raise ModelUnavailable(
+            f"{model} at {_host(error)}: the answer broke off ({error})"
+        ) from error
+    except openai.APIError as error:  # sent inside a stream
+        status = status_of({"code": error.code, "type": error.type})
+        retryable = False if error.code == NO_MONEY else None
+        raise model_error(
+            f"{model}: {error.message}", status=status, retryable=retryable
+        ) from error
     except openai.OpenAIError as error:
         raise ModelError(f"{model}: {error}") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{model}: the server sent something that is not JSON") from error
+    except ModelError as error:
+        raise error.about(model) from error
 
 
-def _code(error: openai.APIError) -> int | None:
-    """The status that an error sent inside a stream carries as its code."""
-    code = error.code or ""
-    return int(code) if code.isdecimal() and 400 <= int(code) < 600 else None
+def _host(error: openai.APIConnectionError | httpx2.HTTPError) -> str:
+    return f"{error.request.url.scheme}://{error.request.url.netloc.decode()}"
+
+
+def retries(model: str, given: openai.AsyncOpenAI | None, limit: int | None) -> Retries:
+    """How often failed requests are sent again: as a client of the program's own would."""
+    return Retries(model, given.max_retries if given is not None and limit is None else limit)
+
+
+async def sent_events(stream: openai.AsyncStream[object]) -> AsyncGenerator[object]:
+    """What a streamed answer says, event by event; an answer that is no stream is one event.
+
+    Events are read here rather than by the SDK, which loses the first one behind a byte order
+    mark.
+    """
+    async with stream:
+        kind = stream.response.headers.get("content-type", "")
+        if kind.partition(";")[0].strip() == "application/json":
+            yield await stream.response.aread()
+            return
+        async with aclosing(parsed(stream.response.aiter_bytes())) as events:
+            async for event in events:
+                yield event

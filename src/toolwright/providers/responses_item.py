@@ -13,6 +13,7 @@ from toolwright.providers.wire import (
     as_dict,
     as_list,
     as_text,
+    extra_under,
     input_text,
 )
 
@@ -79,6 +80,12 @@ class Item:
         return _BREAK if begins else ""
 
 
+def place_of(event: Json) -> int:
+    """Which item of the answer an event is about."""
+    index = event.get("output_index")
+    return index if isinstance(index, int) else 0
+
+
 def spoken(item: Json) -> str:
     """The text of a message item, a refusal's too; nothing of any other item."""
     if item.get("type") != "message":
@@ -103,8 +110,8 @@ def call_extra(item: Json) -> Json:
     keys = item.keys() - _SAID - _NOT_SENT
     extra = {key: item[key] for key in sorted(keys) if item[key] is not None}
     if item.get("type") == "custom_tool_call":
-        return {WIRE: {**extra, "type": "custom_tool_call"}, "type": "custom"}
-    return {WIRE: extra} if extra else {}
+        return {**extra_under(WIRE, {**extra, "type": "custom_tool_call"}), "type": "custom"}
+    return dict(extra_under(WIRE, extra))
 
 
 def usage_of(usage: Json) -> Usage:

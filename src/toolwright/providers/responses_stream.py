@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from toolwright.agent.assemble import assemble
-from toolwright.errors import ModelError
+from toolwright.errors import model_error
 from toolwright.messages import AssistantMessage, FinishReason
 from toolwright.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolwright.providers.layout import CALL
@@ -26,6 +26,7 @@ from toolwright.providers.responses_item import (
     WIRE,
     Item,
     call_extra,
+    place_of,
     refuses,
     usage_of,
 )
@@ -37,6 +38,7 @@ from toolwright.providers.wire import (
     as_list,
     as_text,
     clean_text,
+    extra_under,
     plain,
 )
 from toolwright.providers.wiretools import WireTools
@@ -64,6 +66,8 @@ STATUS: Mapping[str, int] = MappingProxyType(
 )
 """The HTTP status of an error that is sent inside an answer; of ``invalid_…`` it is 400."""
 
+NO_MONEY = "insufficient_quota"
+"""The code of a 429 that does not pass by itself."""
 
 _ENDS = frozenset({"failed", "incomplete", "cancelled"})
 _TOLD_FIRST = ("call_id", "name", "namespace", NATIVE)
@@ -190,7 +194,7 @@ class StreamDecoder:
             extra["status"] = self._status
         if self._reason not in ("", "max_output_tokens"):
             extra["reason"] = self._reason
-        return {WIRE: extra} if extra else NOTHING
+        return extra_under(WIRE, extra)
 
     def _ordered(self) -> list[Item]:
         return [self._items[index] for index in sorted(self._items)]
@@ -212,11 +216,11 @@ class StreamDecoder:
 
     def _start_item(self, data: Json) -> list[Delta]:
         wire = as_function_call(as_dict(data.get("item")), self._tools, whole=False)
-        return self._open(_place(data), wire) if wire else []
+        return self._open(place_of(data), wire) if wire else []
 
     def _end_item(self, data: Json) -> list[Delta]:
         wire = as_function_call(as_dict(data.get("item")), self._tools, whole=True)
-        return self._last_form(_place(data), wire)
+        return self._last_form(place_of(data), wire)
 
     def _say(self, data: Json) -> list[Delta]:
         item, deltas = self._item(data, "message")
@@ -263,7 +267,7 @@ class StreamDecoder:
         found = self._items.get(index) if isinstance(index, int) else self._by_id(data)
         if found is not None:
             return found, []
-        place = _place(data) if isinstance(index, int) else len(self._items)
+        place = place_of(data) if isinstance(index, int) else len(self._items)
         deltas = self._open(place, {"type": kind, "id": data.get("item_id")})
         return self._items[place], deltas
 
@@ -326,7 +330,7 @@ class StreamDecoder:
             if item.type == "function_call":
                 text = self._tools.inward(self._name(item), text) if text.strip() else "{}"
             deltas.append(CallDelta(item.number, arguments=text))
-        secret = as_text(item.wire.get("encrypted_content"))
+        secret = clean_text(as_text(item.wire.get("encrypted_content")))
         if item.type == "reasoning" and secret:
             deltas.append(ReasoningDelta("", secret))
         return deltas
@@ -368,12 +372,7 @@ def raise_error(error: Json) -> None:
     status = STATUS.get(code, 400 if code.startswith("invalid_") else None)
     if code.isdecimal() and 400 <= int(code) < 600:
         status = int(code)
-    raise ModelError(message, status=status)
-
-
-def _place(data: Json) -> int:
-    index = data.get("output_index")
-    return index if isinstance(index, int) else 0
+    raise model_error(message, status=status, retryable=False if code == NO_MONEY else None)
 
 
 _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = MappingProxyType(

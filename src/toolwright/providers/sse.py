@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable
 
 _LINE = re.compile(r"\r\n|\n|\r")
 _BOM = "\ufeff"
@@ -77,7 +77,7 @@ class SSEParser:
             self._data.append(value.removeprefix(" "))
 
 
-async def parsed(pieces: AsyncIterable[bytes]) -> AsyncIterator[str]:
+async def parsed(pieces: AsyncIterable[bytes]) -> AsyncGenerator[str]:
     """The data of every event in a body that arrives in pieces."""
     parser = SSEParser()
     async for piece in pieces:

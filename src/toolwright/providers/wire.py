@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from toolwright.errors import ModelError
+from toolwright.record import NOTHING
 
 Json: TypeAlias = dict[str, object]
 
@@ -63,6 +64,11 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def as_key(value: object) -> object:
+    """`value` if it can be looked up, else its text: servers send odd indexes."""
+    return value if isinstance(value, int | str | None) else str(value)
+
+
 def as_count(value: object) -> int:
     """`value` if it is a count, else 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
@@ -83,6 +89,26 @@ def clean_text(text: str) -> str:
     except UnicodeEncodeError:
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
     return text.replace("\0", "")
+
+
+def clean(value: object) -> object:
+    """`value` as a request can hold it: clean texts, and no numbers that are not JSON.
+
+    >>> clean({"a": ["half \\ud83d", float("inf")]})
+    {'a': ['half ', None]}
+    """
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(str(key)): clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def extra_under(wire: str, kept: Json) -> Mapping[str, object]:
+    """The ``extra`` of a message or call in which `wire` keeps what it wants back."""
+    return {wire: clean(kept)} if kept else NOTHING
 
 
 class TextPieces:
