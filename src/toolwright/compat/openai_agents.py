@@ -29,18 +29,35 @@ from toolwright.compat.agents_guardrails import (
 from toolwright.compat.agents_hosted import (
     Computer,
     Filters,
+    RankingOptions,
+)
+from toolwright.compat.agents_mcp import (
     HostedMCPTool,
     Mcp,
     McpApprovalRequest,
     MCPToolApprovalFunctionResult,
     MCPToolApprovalRequest,
-    RankingOptions,
 )
 from toolwright.compat.agents_run import (
     FunctionToolResult,
     Runner,
     ToolCallOutputItem,
     execute_tool,
+)
+from toolwright.compat.agents_shell import (
+    ApplyPatchEditor,
+    ApplyPatchOperation,
+    ApplyPatchResult,
+    ApplyPatchTool,
+    LocalShellCommandRequest,
+    LocalShellTool,
+    ShellActionRequest,
+    ShellCallData,
+    ShellCallOutcome,
+    ShellCommandOutput,
+    ShellCommandRequest,
+    ShellResult,
+    ShellTool,
 )
 from toolwright.compat.agents_tools import FunctionTool, default_tool_error_function, function_tool
 from toolwright.compat.agents_verdicts import (
@@ -64,6 +81,10 @@ __all__ = [
     "AgentOutputSchema",
     "AgentsException",
     "AllowBehavior",
+    "ApplyPatchEditor",
+    "ApplyPatchOperation",
+    "ApplyPatchResult",
+    "ApplyPatchTool",
     "Computer",
     "FileSearchTool",
     "Filters",
@@ -71,6 +92,8 @@ __all__ = [
     "FunctionToolResult",
     "HostedMCPTool",
     "ImageGenerationTool",
+    "LocalShellCommandRequest",
+    "LocalShellTool",
     "MCPToolApprovalFunctionResult",
     "MCPToolApprovalRequest",
     "MaxTurnsExceeded",
@@ -83,6 +106,13 @@ __all__ = [
     "RunItem",
     "RunResult",
     "Runner",
+    "ShellActionRequest",
+    "ShellCallData",
+    "ShellCallOutcome",
+    "ShellCommandOutput",
+    "ShellCommandRequest",
+    "ShellResult",
+    "ShellTool",
     "Tool",
     "ToolCallOutputItem",
     "ToolContext",
