@@ -24,7 +24,7 @@ def test_all_builtins_fit_in_one_toolset() -> None:
 def test_every_builtin_tells_its_effects_and_describes_each_parameter() -> None:
     for name in BUILTINS:
         for made in load(name, **OPTIONS.get(name, {})):
-            assert made.effects.read_only or name in ("image_generation", "workspace")
+            assert made.effects.read_only or name in BY_NAME
             properties = made.parameters["properties"]
             assert isinstance(properties, dict)
             assert all(schema.get("description") for schema in properties.values())

@@ -17,6 +17,11 @@ from toolwright.compat.agents_agent import (
     MaxTurnsExceeded,
     RunResult,
 )
+from toolwright.compat.agents_computer import (
+    AsyncComputer,
+    ComputerTool,
+    ComputerToolSafetyCheckData,
+)
 from toolwright.compat.agents_context import RunContextWrapper, RunItem, ToolContext
 from toolwright.compat.agents_guardrails import (
     ToolInputGuardrail,
@@ -85,7 +90,10 @@ __all__ = [
     "ApplyPatchOperation",
     "ApplyPatchResult",
     "ApplyPatchTool",
+    "AsyncComputer",
     "Computer",
+    "ComputerTool",
+    "ComputerToolSafetyCheckData",
     "FileSearchTool",
     "Filters",
     "FunctionTool",

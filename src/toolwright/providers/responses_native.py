@@ -21,6 +21,8 @@ from toolwright.record import record
 
 NATIVE = "native"
 """Under which key of a call's extra its item is kept."""
+WARNINGS = "pending_safety_checks"
+"""Under which key a tool's `inward` is given the safety checks that wait for a person."""
 CHECKS = "acknowledged_safety_checks"
 """Under which key of a result's details the safety checks stand that were accepted."""
 
@@ -68,7 +70,10 @@ def as_function_call(item: Json, tools: WireTools, *, whole: bool) -> Json:
     name = tools.native(native.tools, as_text(item.get("server_label")))
     if not name:
         return item
-    arguments = dumps(tools.translated(name, _arguments(item, native))) if whole else ""
+    given = _arguments(item, native)
+    if (checks := as_list(item.get(WARNINGS))) and tools.natives[name].inward is not None:
+        given[WARNINGS] = checks
+    arguments = dumps(tools.translated(name, given)) if whole else ""
     return {
         "type": "function_call",
         "id": item.get("id"),
