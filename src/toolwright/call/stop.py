@@ -185,23 +185,6 @@ def run_coroutine(
         return ended.value
     except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
         raise cancelled_itself(context.tool_name) from None
-    return (yield from watch_over(body, waiting, context, timeout))
-
-
-def watch_over(
-    body: Coroutine[Any, Any, object],
-    waiting: Any,
-    context: ToolContext[Any],
-    timeout: float | None,
-) -> Generator[Any, Any, object]:
-    """The rest of `run_coroutine`, from the first time the body waits.
-
-    Args:
-        body: What runs.
-        waiting: What it waits for.
-        context: The call.
-        timeout: Seconds it may take; None for ever.
-    """
     watch = _Watch(context, timeout)
     try:
         while True:
