@@ -261,12 +261,8 @@ class _Reporter:
 class Clock(Protocol):
     """What stops a call at its deadline."""
 
-    def pause(self) -> None:
-        """Let no time pass."""
-        ...
-
-    def resume(self) -> None:
-        """Go on."""
+    def hold(self, paused: bool) -> None:
+        """Let no time pass, or go on with what was left."""
         ...
 
 
@@ -366,19 +362,16 @@ class ToolContext(Generic[C]):
 
     @contextmanager
     def off_the_clock(self) -> Iterator[None]:
-        """Wait for a person: time in here does not count against the deadline.
-
-        Only for async bodies.
-        """
+        """Wait for a person: time in here does not count. For async bodies only."""
         self.paused += 1
         if self.paused == 1 and self.clock is not None:
-            self.clock.pause()
+            self.clock.hold(True)
         try:
             yield
         finally:
             self.paused -= 1
             if self.paused == 0 and self.clock is not None:
-                self.clock.resume()
+                self.clock.hold(False)
 
     def end(self) -> None:
         """Emit progress that was held back; drop whatever comes later."""
