@@ -22,7 +22,6 @@ FRONT_DOORS: dict[str, str] = {
     "toolwright.compat.agents_agent:Agent.__init__": "what an agent is made of, each by name",
     "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
     "toolwright.cli.resume:command": "the options of a command",
-    "toolwright.cli.mcp:call": "the options of a command",
     "toolwright.cli.run:command": "the options of a command",
     "toolwright.mcp.client:MCPServer.__init__": "where a server is and how far it is trusted",
     "toolwright.context:Run.__init__": "what a run is given, each by name",

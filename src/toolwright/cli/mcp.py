@@ -82,16 +82,12 @@ def _pins() -> Pins:
 
 def _config(text: str, file: Path | None) -> ServerConfig:
     path = _file(file)
-    if path.is_file():
-        known = read_config(path)
-        if text in known:
-            return known[text]
-    elif file is not None:
-        raise SetupError(f"there is no file {path}")
+    known = read_config(path) if path.is_file() or file is not None else {}
+    if text in known:
+        return known[text]
     is_name = not (is_url(text) or " " in text or "/" in text or ".json" in text)
     if is_name:
-        names = f"; {path} has {', '.join(known) or 'none'}" if path.is_file() else ""
-        raise UsageProblem(f"no server is called {text!r}{names}")
+        raise UsageProblem(f"no server is called {text!r}; {path} has {', '.join(known) or 'none'}")
     return find_server(text)
 
 
