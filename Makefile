@@ -27,10 +27,10 @@ help: ## say what there is
 demo: $(VENV)/run.stamp ## a two-minute tour, offline
 	@$(BIN)/toolwright demo
 
-test: $(VENV)/dev.stamp $(NODE_STAMP) ## the tests, in under five minutes
+test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests, in under five minutes
 	$(PYTEST) $(SPREAD) -m "not slow" --timeout=120
 
-test-all: $(VENV)/dev.stamp $(VENV)/peers.stamp $(NODE_STAMP) ## the tests, slow ones too
+test-all: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests, slow ones too
 	$(PYTEST) $(SPREAD) --timeout=900
 
 check: $(VENV)/dev.stamp ## lint, format, types, gates
@@ -40,8 +40,8 @@ check: $(VENV)/dev.stamp ## lint, format, types, gates
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(PYTEST) tests/gates -m "not slow" --timeout=120
 
-bench: $(VENV)/dev.stamp ## the speed of a call, in ratios to the practical limit
-	$(BIN)/python -m benchmarks
+bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/performance.md (half an hour)
+	.venv-bench/bin/python -m benchmarks --out docs
 
 lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest versions allowed
 	$(PIP) install 'uv>=0.9'
@@ -49,9 +49,10 @@ lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest ver
 	$(COMPILE) --extra all pyproject.toml requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) pyproject.toml requirements/core.in -o requirements/core.txt
 	$(COMPILE) --extra langchain --extra openai-agents --extra pydantic-ai pyproject.toml requirements/peers.in -o requirements/peers.txt
+	$(COMPILE) pyproject.toml requirements/bench.in -o requirements/bench.txt
 
 clean: ## remove everything that make and the tools made
-	rm -rf $(VENV) tests/node/node_modules dist build
+	rm -rf $(VENV) .venv-bench tests/node/node_modules dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -74,6 +75,20 @@ $(VENV)/run.stamp $(VENV)/dev.stamp: $(VENV)/%.stamp: requirements/%.txt pyproje
 $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
 	@echo "installing $< ..."
 	@$(PIP) install --require-hashes -r $<
+	@touch $@
+
+# The peers to be measured beside, in an environment of their own: they shall not hold ours back.
+.venv-bench/bench.stamp: requirements/bench.txt pyproject.toml
+	@$(PYTHON) -m venv --clear .venv-bench
+	@echo "installing $< ..."
+	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
+	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Programs of the system (bubblewrap, ripgrep, chromium): only what is missing is installed, by apt-get
+# as root or with sudo. Elsewhere the tests that need them say so and do not run; in CI that fails.
+$(VENV)/system.stamp: scripts/system_packages.py $(VENV)/venv.stamp
+	@$(BIN)/python scripts/system_packages.py
 	@touch $@
 
 # Without the npm registry the tests that need these packages say so and do not run; in CI that fails.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
-import secrets
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from time import time
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -60,8 +58,7 @@ class Ticket:
     @property
     def seal(self) -> str:
         """SHA-256 of the whole ticket: of all a person sees, and of how long it is good for."""
-        text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return _sha256(self.to_dict())
 
     def approve(self) -> Decision:
         """Let the call run as it is."""
@@ -165,10 +162,17 @@ def digest_of(tool: str, definition: Mapping[str, object], arguments: Mapping[st
     >>> a == digest_of("rm", {}, {"force": True, "path": "b"})
     False
     """
-    text = json.dumps([tool, definition, arguments], sort_keys=True, ensure_ascii=False)
+    return _sha256([tool, definition, arguments])
+
+
+def _sha256(data: object) -> str:
+    import hashlib  # late: most programs never ask anybody
+    import json
+
+    text = json.dumps(data, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def new_id() -> str:
     """An id nobody can guess: 128 random bits, in hex."""
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()

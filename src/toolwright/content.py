@@ -6,12 +6,8 @@ the ``annotations`` of the Model Context Protocol (for whom it is, how important
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from collections.abc import Mapping
 from typing import TypeAlias
-from urllib.parse import unquote_to_bytes
 
 from toolwright.record import NOTHING, record
 
@@ -89,8 +85,6 @@ class Data:
 Block: TypeAlias = Text | Image | Audio | File | Data
 Content: TypeAlias = str | tuple[Block, ...]
 
-_TEXT_TYPES = re.compile(r"text/.*|application/(json|xml|yaml|.*\+json|.*\+xml)")
-_DATA_URL = re.compile(r"data:([^;,]*)((?:;[^;,]*)*),(.*)", re.DOTALL)
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -119,15 +113,6 @@ def sniff(data: bytes) -> str:
             data[8:12], "application/octet-stream"
         )
     return "application/octet-stream"
-
-
-def is_text_type(media_type: str) -> bool:
-    """Whether files of this media type are text.
-
-    >>> is_text_type("application/geo+json"), is_text_type("application/pdf")
-    (True, False)
-    """
-    return _TEXT_TYPES.fullmatch(media_type) is not None
 
 
 def block_of(data: bytes, name: str = "file") -> Block:
@@ -171,39 +156,6 @@ def data_url(block: Image | Audio | File) -> str:
     url = getattr(block, "url", "")
     if url:
         return str(url)
+    import base64  # late: few tools give files
+
     return f"data:{block.media_type};base64,{base64.b64encode(block.data).decode()}"
-
-
-def inline(block: Image | Audio | File) -> Image | Audio | File:
-    """`block` with its bytes in it and the media type that they have.
-
-    A ``data:`` URL (RFC 2397) is read; a picture named wrongly gets its right type, since
-    providers compare. A block by another address is returned as it is.
-
-    >>> inline(Image(url="data:image/gif;base64,R0lGODlh")).data
-    b'GIF89a'
-    """
-    url = getattr(block, "url", "")
-    if url:
-        return _from_data_url(block, url)
-    if isinstance(block, Image):
-        media_type = sniff(block.data)
-        if media_type.startswith("image/") and media_type != block.media_type:
-            return Image(block.data, media_type, "", block.extra)
-    return block
-
-
-def _from_data_url(block: Image | Audio | File, url: str) -> Image | Audio | File:
-    match = _DATA_URL.fullmatch(url)
-    if match is None:
-        return block
-    media_type, parameters, text = match.groups()
-    try:
-        encoded = unquote_to_bytes(text)
-        data = base64.b64decode(encoded) if ";base64" in parameters else encoded
-    except (ValueError, binascii.Error):
-        return block
-    if isinstance(block, Image):
-        return inline(Image(data, media_type or block.media_type, "", block.extra))
-    name = block.name if isinstance(block, File) else "file"
-    return File(data, name, media_type or block.media_type, "", block.extra)

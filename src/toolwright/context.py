@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import secrets
+import os
 import threading
-from asyncio.events import _get_running_loop
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import perf_counter, time
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from toolwright.approval import Approver, Decision, Ticket
 from toolwright.errors import Cancelled
@@ -19,12 +16,20 @@ from toolwright.events import Event, Progress
 from toolwright.messages import ToolCall, Usage
 from toolwright.record import NOTHING
 
+if TYPE_CHECKING:
+    import asyncio
+    import logging
+
 C = TypeVar("C")
 T = TypeVar("T")
 Listener = Callable[[Event], None]
 
-log = logging.getLogger("toolwright")
-log.addHandler(logging.NullHandler())  # silent until the program configures logging
+
+def _log() -> logging.Logger:
+    """The library's logger; to define a tool logging need not be loaded."""
+    import logging
+
+    return logging.getLogger("toolwright")
 
 
 class CancelToken:
@@ -74,7 +79,7 @@ class CancelToken:
             try:
                 callback()
             except Exception:
-                log.exception("a watcher of a cancel token failed; the others are called")
+                _log().exception("a watcher of a cancel token failed; the others are called")
 
     def check(self) -> None:
         """Raise `Cancelled` if the wish was given: for long loops in sync bodies."""
@@ -150,7 +155,7 @@ class Run(Generic[C]):
         cancel: CancelToken | None = None,
         approver: Approver | None = None,
     ) -> None:
-        self.id = secrets.token_hex(8)
+        self.id = os.urandom(8).hex()
         self.context = context
         self.state = {} if state is None else state
         self.store = store
@@ -181,19 +186,26 @@ class Run(Generic[C]):
             try:
                 event = self.mask.event(event)
             except Exception:
-                log.exception("%s cannot be masked, so nobody is told", event.type)
+                _log().exception("%s cannot be masked, so nobody is told", event.type)
                 return
         for listener in self.listeners:
             try:
                 listener(event)
             except Exception:
-                log.exception("a listener failed on %s; the run goes on", event.type)
+                _log().exception("a listener failed on %s; the run goes on", event.type)
 
 
 PROGRESS_INTERVAL = 0.05
 """Seconds between two progress events of one call; snapshots in between replace each other."""
 
 _Snapshot = tuple[str, float | None, float | None]
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs in this thread; to define a tool asyncio need not be loaded."""
+    import asyncio
+
+    return asyncio._get_running_loop()
 
 
 class _Reporter:
@@ -217,7 +229,7 @@ class _Reporter:
 
     def say(self, message: str, done: float | None, total: float | None) -> None:
         self._said = (message, done, total)
-        if self._loop is None or self._loop is _get_running_loop():
+        if self._loop is None or self._loop is _running_loop():
             self._show()
         elif not self._called:
             self._called = True
@@ -298,7 +310,7 @@ class ToolContext(Generic[C]):
         self.clock: Clock | None = None
         self.paused = 0
         # Asked for only if somebody listens: it costs a system call in Python 3.11.
-        self._loop = _get_running_loop() if run.listeners else None
+        self._loop = _running_loop() if run.listeners else None
         self._reporter: _Reporter | None = None
 
     @property

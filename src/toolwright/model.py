@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from toolwright.errors import SetupError
 from toolwright.messages import AssistantMessage, FinishReason, Message, Usage
 from toolwright.record import NOTHING, record
 
@@ -173,3 +174,22 @@ class HoldsOutput(Protocol):
             tools: Whether the model has tools to call, too; some servers take one or the other.
         """
         ...
+
+
+_connect: list[Callable[[str], Model]] = []
+
+
+def lend_connect(connect: Callable[[str], Model]) -> None:
+    """Let agents take a model by name: lent by the chapter `providers`, which knows the names."""
+    _connect[:] = [connect]
+
+
+def connected(name: str) -> Model:
+    """The model of that name.
+
+    Raises:
+        SetupError: if nobody knows it.
+    """
+    if not _connect:
+        raise SetupError("import toolwright before naming a model")
+    return _connect[0](name)

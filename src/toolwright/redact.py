@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import logging
 
 MASK = "***"
 """Stands where a secret was."""
@@ -109,6 +110,8 @@ def _has(container: Any, key: Any, item: object) -> bool:
 
 def _forms(secret: str) -> tuple[str, ...]:
     """How a text can be written: as it is, as JSON with and without escapes, as Python writes it."""
+    import json  # late, as below: to define a tool neither is needed
+
     written = (
         secret,
         json.dumps(secret)[1:-1],
@@ -121,10 +124,12 @@ def _forms(secret: str) -> tuple[str, ...]:
 # — logs —
 
 
-class _Filter(logging.Filter):
+class _Filter:
     """Redacts what is logged, traces of exceptions included."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        import logging
+
         record.msg, record.args = _recent.text(record.getMessage()), ()
         if record.exc_info:
             trace = logging.Formatter().formatException(record.exc_info)

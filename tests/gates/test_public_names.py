@@ -28,7 +28,9 @@ def test_the_list_of_names_is_what_the_package_binds() -> None:
         and not isinstance(value, types.ModuleType)
         and getattr(value, "__module__", "") != "__future__"
     }
-    assert {name for name in names if not name.startswith("_")} == bound
+    assert set(names) == bound | set(toolwright._LATER)
+    for name in toolwright._LATER:
+        assert getattr(toolwright, name).__name__ == name
 
 
 def test_every_name_of_the_package_and_every_method_of_its_classes_is_explained() -> None:

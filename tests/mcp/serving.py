@@ -65,12 +65,15 @@ def text(result: types.CallToolResult) -> str:
     return block.text
 
 
-def answering(**content: Any) -> dict[str, Any]:
-    """Options of a client whose person accepts every form and fills in this."""
+def person(**answer: Any) -> dict[str, Any]:
+    """Options of a client with a person who answers this."""
 
     async def elicit(context: Any, params: Any) -> types.ElicitResult:
-        asked.append(params)
-        return types.ElicitResult(action="accept", content=content)
+        return types.ElicitResult.model_validate(answer)
 
-    asked: list[Any] = []
     return {"elicitation_callback": elicit}
+
+
+def answering(**content: Any) -> dict[str, Any]:
+    """The same with a person who accepts every form and fills in this."""
+    return person(action="accept", content=content)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import dataclasses
-from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 import mcp_types as types
@@ -14,7 +11,6 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from tests.mcp.serving import answering, both_eras, call, talk, text
-from tests.waiting import until
 from toolwright import (
     Audio,
     Effects,
@@ -22,19 +18,14 @@ from toolwright import (
     Image,
     InjectedToolArg,
     Rules,
-    Run,
     Secret,
     Text,
     Tool,
-    ToolContext,
     ToolError,
-    ToolOutput,
     Toolset,
     tool,
 )
-from toolwright.define.output import Output
 from toolwright.errors import DuplicateToolError, Refused, SetupError
-from toolwright.events import Event
 from toolwright.mcp.server import ToolServer, resource
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -91,96 +82,7 @@ def test_a_name_the_protocol_cannot_say_gets_an_alias_and_stays_the_title() -> N
     assert text(talk(ToolServer([weather]), test)) == "北京: 晴"
 
 
-def test_a_tool_that_is_switched_off_is_neither_listed_nor_called() -> None:
-    server = ToolServer([echo, dataclasses.replace(find, enabled=False)])
-
-    async def test(peer: Peer) -> list[str]:
-        return [each.name for each in (await peer.list_tools()).tools]
-
-    assert talk(server, test) == ["echo"]
-    with pytest.raises(MCPError, match="Unknown tool"):
-        call(server, "find", {"name": "x"})
-
-
-@both_eras
-def test_every_page_of_a_long_list_is_reached_once_and_in_order(era: str) -> None:
-    many = [dataclasses.replace(echo, name=f"t{n}") for n in range(7)]
-
-    async def test(peer: Peer) -> list[str]:
-        names: list[str] = []
-        cursor: str | None = None
-        while True:
-            listed = await peer.list_tools(cursor=cursor)
-            assert len(listed.tools) <= 3
-            names += [each.name for each in listed.tools]
-            cursor = listed.next_cursor
-            if cursor is None:
-                return names
-
-    assert talk(ToolServer(many, page_size=3), test, era) == [f"t{n}" for n in range(7)]
-
-
-def test_a_cursor_of_another_list_or_of_nobody_is_refused() -> None:
-    many = [dataclasses.replace(echo, name=f"t{n}") for n in range(5)]
-    server = ToolServer(many, page_size=2)
-
-    async def test(peer: Peer) -> None:
-        cursor = (await peer.list_tools()).next_cursor
-        await server.update(Toolset([find, echo, *many]))
-        for wrong in (cursor, "", "x", "MTI=", "é"):
-            with pytest.raises(MCPError) as caught:
-                await peer.list_tools(cursor=wrong, cache_mode="bypass")
-            assert caught.value.error.code == types.INVALID_PARAMS
-
-    talk(server, test)
-
-
 # — results —
-
-
-@both_eras
-def test_a_promised_structure_stands_beside_the_same_as_text(era: str) -> None:
-    result = call(ToolServer([find]), "find", {"name": "北京", "people": 3}, era)
-    assert result.structured_content == {"name": "北京", "people": 3}
-    assert text(result) == '{"name":"北京","people":3}'
-    assert not result.is_error
-
-
-def test_a_structure_is_whole_even_if_the_text_for_the_model_was_cut() -> None:
-    short = dataclasses.replace(find, max_output=10)
-    result = call(ToolServer([short]), "find", {"name": "x" * 100})
-    assert result.structured_content == {"name": "x" * 100, "people": 1}
-    assert "left out" in text(result)
-
-
-def test_a_tool_may_say_text_and_structure_apart() -> None:
-    def told(name: str) -> City:
-        """Find a city."""
-        return ToolOutput(f"It is {name}.", artifact={"name": name, "people": 1})  # type: ignore[return-value]
-
-    result = call(ToolServer([told]), "told", {"name": "Bonn"})
-    assert (text(result), result.structured_content) == (
-        "It is Bonn.",
-        {"name": "Bonn", "people": 1},
-    )
-
-
-def test_a_result_that_breaks_its_promise_after_the_guards_is_not_released() -> None:
-    async def spoil(prepared: Any, context: Any, proceed: Any) -> object:
-        await proceed(prepared)
-        return {"name": "secret"}
-
-    result = call(ToolServer(Toolset([find], steps=[spoil])), "find", {"name": "x"})
-    assert result.is_error and result.structured_content is None
-    assert "does not fit" in text(result) and "secret" not in text(result)
-
-
-def test_a_structure_of_any_kind_follows_the_schema_it_promises() -> None:
-    listed = dataclasses.replace(
-        tool("many", description="Many.")(lambda: [1, 2]),
-        output=Output({"type": "array", "items": {"type": "integer"}}, lambda value: value),
-    )
-    assert call(ToolServer([listed]), "many").structured_content == [1, 2]
 
 
 @both_eras
@@ -204,13 +106,6 @@ def test_pictures_sounds_files_and_links_arrive_as_what_they_are(era: str) -> No
 
 
 # — failures —
-
-
-@both_eras
-def test_an_unknown_tool_is_a_fault_of_the_protocol_and_names_the_nearest(era: str) -> None:
-    with pytest.raises(MCPError, match="Did you mean 'find'") as caught:
-        call(ToolServer([find]), "fnid", era=era)
-    assert caught.value.error.code == types.INVALID_PARAMS
 
 
 @both_eras
@@ -245,40 +140,7 @@ def test_a_guard_refuses_over_the_protocol_as_anywhere() -> None:
     assert result.is_error and text(result) == "not on Sundays"
 
 
-def test_a_mistake_of_the_program_fails_the_call_and_not_the_server(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    @tool
-    def needs(user: Annotated[str, InjectedToolArg]) -> str:
-        """Need somebody."""
-        return user
-
-    server = ToolServer([needs, echo])
-
-    async def test(peer: Peer) -> None:
-        assert (await peer.call_tool("needs", {})).is_error
-        assert text(await peer.call_tool("echo", {"text": "a"})) == "a"
-
-    talk(server, test)
-    assert "user" in caplog.text
-
-
 # — what a call sees —
-
-
-def test_each_call_has_the_run_that_was_made_for_its_request() -> None:
-    events: list[Event] = []
-
-    @tool
-    def whoami(user: Annotated[str, InjectedToolArg], context: ToolContext[str]) -> str:
-        """Say who calls."""
-        return f"{user} of {context.context}"
-
-    def make(request: Any) -> Run[Any]:
-        return Run(request.protocol_version, inject={"user": "李"}, listeners=(events.append,))
-
-    assert text(call(ToolServer([whoami], run=make), "whoami")) == "李 of 2026-07-28"
-    assert [event.type for event in events] == ["tool_call", "tool_result"]
 
 
 def test_nothing_a_client_sends_fills_what_is_injected() -> None:
@@ -305,116 +167,7 @@ def test_secrets_stay_out_of_failures() -> None:
 # — progress and cancellation —
 
 
-@both_eras
-def test_progress_rises_keeps_the_order_and_ends_before_the_result(era: str) -> None:
-    @tool
-    async def work(context: ToolContext) -> str:
-        """Work."""
-        for done in (1, 3, 2, 5):
-            context.progress(f"at {done}", done, 5)
-            await asyncio.sleep(0.06)
-        context.progress("last", 6, 6)
-        return "done"
-
-    seen: list[tuple[float, float | None, str | None]] = []
-
-    async def note(progress: float, total: float | None, message: str | None) -> None:
-        seen.append((progress, total, message))
-
-    async def test(peer: Peer) -> int:
-        await peer.call_tool("work", {}, progress_callback=note)
-        return len(seen)
-
-    at_result = talk(ToolServer([work]), test, era)
-    values = [each[0] for each in seen]
-    assert values == sorted(set(values)) and values[-1] == 6 and 2 not in values
-    assert at_result == len(seen) and seen[-1] == (6, 6, "last")
-
-
-@both_eras
-def test_a_call_that_its_client_gives_up_is_stopped(era: str) -> None:
-    stopped: list[str] = []
-
-    @tool(timeout=None)
-    async def wait() -> str:
-        """Wait."""
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            stopped.append("async")
-            raise
-        return "never"
-
-    @tool(timeout=None)
-    def wait_in_thread(context: ToolContext) -> str:
-        """Wait."""
-        import time
-
-        for _ in range(6000):
-            if context.cancel.cancelled:
-                stopped.append("thread")
-                break
-            time.sleep(0.01)
-        return "never"
-
-    async def test(peer: Peer) -> None:
-        for name in ("wait", "wait_in_thread"):
-            with pytest.raises(MCPError):
-                await peer.call_tool(name, {}, read_timeout_seconds=0.3)
-        await until(lambda: len(stopped) == 2)
-
-    talk(ToolServer([wait, wait_in_thread]), test, era)
-    assert stopped == ["async", "thread"]
-
-
 # — approval —
-
-
-def ask_first(approve: bool | None = None) -> ToolServer:
-    @tool(approval=True)
-    def delete(path: str) -> str:
-        """Delete a file."""
-        return f"deleted {path}"
-
-    return ToolServer([delete])
-
-
-@both_eras
-def test_a_call_that_needs_approval_is_put_to_the_clients_person(era: str) -> None:
-    asked: list[Any] = []
-
-    async def elicit(context: Any, params: Any) -> types.ElicitResult:
-        asked.append(params)
-        return types.ElicitResult(action="accept", content={"approve": True})
-
-    result = call(ask_first(), "delete", {"path": "甲\u202e"}, era, elicitation_callback=elicit)
-    assert text(result) == "deleted 甲\u202e"
-    [params] = asked
-    assert "delete" in params.message and "甲\\u202e" in params.message
-
-
-@both_eras
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        ({"action": "accept", "content": {"approve": False, "reason": "not mine"}}, "not mine"),
-        ({"action": "accept", "content": {}}, "does not fit"),
-        ({"action": "decline"}, "said no"),
-        ({"action": "cancel"}, "did not decide"),
-    ],
-)
-def test_anything_but_a_clear_yes_means_no(answer: dict[str, Any], told: str, era: str) -> None:
-    async def elicit(context: Any, params: Any) -> types.ElicitResult:
-        return types.ElicitResult.model_validate(answer)
-
-    result = call(ask_first(), "delete", {"path": "a"}, era, elicitation_callback=elicit)
-    assert result.is_error and told in text(result)
-
-
-@both_eras
-def test_a_client_without_a_person_gets_a_refusal(era: str) -> None:
-    result = call(ask_first(), "delete", {"path": "a"}, era)
-    assert result.is_error and "cannot ask a person" in text(result)
 
 
 def test_rules_hold_for_clients_as_for_models() -> None:
@@ -426,40 +179,6 @@ def test_rules_hold_for_clients_as_for_models() -> None:
 
 
 # — changes —
-
-
-@pytest.mark.parametrize("what", ["tools", "resources"])
-def test_clients_of_both_eras_are_told_of_changes(what: str) -> None:
-    server = ToolServer([echo], resources=[])
-
-    @resource("app://a")
-    def a() -> str:
-        """A."""
-        return "a"
-
-    change: Callable[[], Awaitable[None]] = (
-        (lambda: server.update(Toolset([find])))
-        if what == "tools"
-        else (lambda: server.update(resources=[a]))
-    )
-    heard: list[str] = []
-
-    async def note(message: Any) -> None:
-        heard.append(getattr(message, "method", ""))
-
-    async def legacy(peer: Peer) -> None:
-        await peer.list_tools()
-        await change()
-        await until(lambda: f"notifications/{what}/list_changed" in heard)
-
-    async def modern(peer: Peer) -> str:
-        wanted: dict[str, Any] = {f"{what}_list_changed": True}
-        async with peer.listen(**wanted) as subscription:
-            await change()
-            return type(await anext(aiter(subscription))).__name__
-
-    talk(server, legacy, "legacy", message_handler=note)
-    assert talk(server, modern).lower().startswith(what)
 
 
 def test_new_tools_are_listed_and_old_ones_are_gone() -> None:

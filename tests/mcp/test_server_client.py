@@ -11,12 +11,11 @@ from mcp.client.client import Client as Peer
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
-from tests.mcp.serving import both_eras, call, deprecations, talk, text
+from tests.mcp.serving import both_eras, call, deprecations, person, talk, text
 from tests.waiting import until
 from toolwright import AssistantMessage, Image, ToolContext, UserMessage, tool
 from toolwright.errors import CallError
 from toolwright.mcp.server import CannotAsk, Client, ToolServer
-from toolwright.mcp.server_rounds import Rounds
 
 pytestmark = deprecations
 MODERN = "2026-07-28"
@@ -37,15 +36,6 @@ async def greet(client: Client) -> str:
 
 
 runs: list[str] = []
-
-
-def person(**answer: Any) -> dict[str, Any]:
-    """Options of a client with a person who answers this."""
-
-    async def elicit(context: Any, params: Any) -> types.ElicitResult:
-        return types.ElicitResult.model_validate(answer)
-
-    return {"elicitation_callback": elicit}
 
 
 @both_eras
@@ -251,97 +241,3 @@ def test_a_log_is_told_from_the_wanted_level_on(era: str) -> None:
 
 
 # — rounds —
-
-
-def raw(peer: Peer, **fields: Any) -> Any:
-    """One round of a call, without the client's own answering."""
-    return peer.session.call_tool("greet", {}, allow_input_required=True, **fields)
-
-
-def test_a_round_that_answers_nothing_is_asked_again_under_a_new_state() -> None:
-    async def test(peer: Peer) -> None:
-        first = await raw(peer)
-        assert isinstance(first, types.InputRequiredResult) and list(first.input_requests) == [
-            "who"
-        ]
-        again = await raw(peer, request_state=first.request_state, input_responses={})
-        assert isinstance(again, types.InputRequiredResult)
-        assert list(again.input_requests) == ["who"]
-        assert again.request_state != first.request_state
-        with pytest.raises(MCPError, match="requestState"):  # it served once
-            await raw(peer, request_state=first.request_state)
-        said = types.ElicitResult(action="accept", content={"name": "a"})
-        last = await raw(
-            peer, request_state=again.request_state, input_responses={"who": said, "other": said}
-        )
-        assert text(last) == "accept: a"
-
-    runs.clear()
-    talk(ToolServer([greet]), test, **person(action="cancel"))
-    assert runs == ["greet"]
-
-
-def test_a_state_is_good_for_its_own_call_alone() -> None:
-    other = tool("other", description="Other.")(greet.function)
-
-    async def test(peer: Peer) -> None:
-        first = await raw(peer)
-        for state in ("x", first.request_state + "x"):
-            with pytest.raises(MCPError, match="requestState"):
-                await raw(peer, request_state=state)
-        with pytest.raises(MCPError, match="requestState"):
-            await peer.session.call_tool(
-                "other", {}, allow_input_required=True, request_state=first.request_state
-            )
-
-    talk(ToolServer([greet, other]), test, **person(action="cancel"))
-
-
-def test_calls_that_wait_are_bounded_in_number_and_time() -> None:
-    server = ToolServer([greet])
-
-    async def test(peer: Peer) -> None:
-        server._rounds = Rounds(limit=1)
-        first = await raw(peer)
-        second = await raw(peer)
-        with pytest.raises(MCPError):
-            await raw(peer, request_state=first.request_state)
-        assert isinstance(
-            await raw(peer, request_state=second.request_state), types.InputRequiredResult
-        )
-        server._rounds = Rounds(lifetime=0.01)
-        third = await raw(peer)
-        await until(lambda: not server._rounds._waiting)
-        with pytest.raises(MCPError):
-            await raw(peer, request_state=third.request_state)
-
-    talk(server, test, **person(action="cancel"))
-
-
-def test_a_client_that_gives_up_in_a_later_round_stops_the_body() -> None:
-    stopped: list[str] = []
-
-    @tool("greet", timeout=None)
-    async def slow(client: Client) -> str:
-        """Ask, then work."""
-        await client.elicit("Who?", Name, key="who")
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            stopped.append("yes")
-            raise
-        return "never"
-
-    async def test(peer: Peer) -> None:
-        first = await raw(peer)
-        said = types.ElicitResult(action="accept", content={"name": "a"})
-        with pytest.raises(MCPError):
-            await raw(
-                peer,
-                request_state=first.request_state,
-                input_responses={"who": said},
-                read_timeout_seconds=0.2,
-            )
-        await until(lambda: stopped)
-
-    talk(ToolServer([slow]), test, **person(action="cancel"))

@@ -30,7 +30,7 @@ from toolwright.define.tool import AnyTool, Step, ToolOptions
 from toolwright.errors import SetupError, describe
 from toolwright.events import EndReason, RunFinished, RunStarted
 from toolwright.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from toolwright.model import Model, Settings
+from toolwright.model import Model, Settings, connected
 
 C = TypeVar("C")
 T = TypeVar("T", default=str)
@@ -55,14 +55,6 @@ class RunOptions(TypedDict, Generic[C], total=False):
     cancel: CancelToken
     approver: Approver
     decisions: Sequence[Decision]
-
-
-_connect: list[Callable[[str], Model]] = []
-
-
-def lend_connect(connect: Callable[[str], Model]) -> None:
-    """Let agents take a model by name: lent by `providers`, which knows the names."""
-    _connect[:] = [connect]
 
 
 class Agent(Generic[T]):
@@ -107,9 +99,7 @@ class Agent(Generic[T]):
         output_retries: int = RETRIES,
     ) -> None:
         if isinstance(model, str):
-            if not _connect:
-                raise SetupError("import toolwright before naming a model")
-            model = _connect[0](model)
+            model = connected(model)
         self.name = name
         self.instructions = instructions
         self._decided = Path(decided) if decided else None

@@ -17,6 +17,7 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
         "weather": "toolwright.builtin.weather:tools",
         "files": "toolwright.builtin.files:tools",
         "clock": "toolwright.builtin.clock:tools",
+        "workspace": "toolwright.builtin.workspace:tools",
     }
 )
 """Name of each builtin, and the function that makes its tools."""
@@ -47,6 +48,11 @@ def load_from(kind: str, text: str, **options: object) -> Any:
             raise
         raise MissingExtraError("an MCP server", "mcp") from None
     return make(text, **options)
+
+
+ALONE = frozenset({"workspace"})
+"""Builtins that are had by their own name alone: what they do, or their tools' names, does not go
+with the others."""
 
 
 def load(name: str, **options: object) -> tuple[AnyTool, ...]:

@@ -11,7 +11,8 @@
     package.module:name
     calculator               a builtin
     files:root=docs          a builtin with an option
-    builtin                  all builtins
+    workspace:root=.         a folder to work in: files and commands, in a sandbox
+    builtin                  all builtins but workspace
     demo                     the same, with weather made up by a server on this machine
     mcp.json                 all MCP servers of a file; mcp.json:files one of them
     https://host/mcp         an MCP server on the network
@@ -26,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from toolwright.builtin.catalog import BUILTINS, load, load_from
+from toolwright.builtin.catalog import ALONE, BUILTINS, load, load_from
 from toolwright.builtin.collect import (
     Part,
     collect,
@@ -153,7 +154,7 @@ def _split(text: str) -> tuple[str, str]:
 
 def _builtin(base: str, name: str) -> Iterator[AnyTool]:
     if base in (ALL, DEMO):
-        names = [name] if name else list(BUILTINS)
+        names = [name] if name else [each for each in BUILTINS if each not in ALONE]
         for each in names:
             made_up = base == DEMO and each == "weather"
             yield from load(each, **({"base_url": _fixture_url()} if made_up else {}))

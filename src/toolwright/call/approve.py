@@ -161,7 +161,8 @@ async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | N
         Denied: a rule refuses it.
     """
     tool = prepared.tool.name
-    rule = rules.rule(tool, effective(prepared)) if rules else None
+    shell = str(prepared.tool.metadata.get("shell", ""))
+    rule = rules.rule(tool, effective(prepared), shell) if rules else None
     if rule is not None:
         if rule.action == "deny":
             raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")

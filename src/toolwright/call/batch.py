@@ -134,6 +134,8 @@ class Batch:
             task.add_done_callback(self._ended)
 
     def _is_sequential(self, call: ToolCall) -> bool:
+        if not self._tools.has_barriers:
+            return False
         try:
             return self._tools.find(call.name).tool.sequential
         except Exception:  # its own call will tell

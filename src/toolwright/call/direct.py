@@ -11,7 +11,7 @@ from toolwright.call.failure import failed
 from toolwright.call.toolset import Toolset, check_bound, handler_of
 from toolwright.call.validate import prepare
 from toolwright.context import Run, ToolContext
-from toolwright.define.tool import AnyTool, lend
+from toolwright.define.tool import AnyTool
 from toolwright.errors import CallError, InvalidArguments, RunStopped, ToolError
 from toolwright.messages import ToolCall
 
@@ -88,4 +88,5 @@ def _arguments(tool: AnyTool, value: object) -> str | Mapping[str, object]:
     )
 
 
-lend(Direct())
+DIRECT = Direct()
+"""The one there is: it keeps nothing."""

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from toolwright.call.failure import crashed, failed
-from toolwright.call.render import render
+from toolwright.call.render import plain_text, render
 from toolwright.call.validate import revalidate
 from toolwright.context import ToolContext
 from toolwright.define.tool import Prepared, Proceed
@@ -113,7 +113,7 @@ class InputGuard:
         """
         tool = prepared.tool.name
         failure = f"The call of {tool!r} was refused, because a check of it failed."
-        verdict = await _verdict(self.name, lambda: self.check(prepared, context), failure)
+        verdict = await _verdict(self.name, self.check, (prepared, context), failure)
         changed = _modified(
             verdict, self.name, f"The call of {tool!r} was refused, and the run was ended."
         )
@@ -145,7 +145,9 @@ class OutputGuard:
     ) -> object:
         try:
             value = await proceed(prepared)
-            outcome = Outcome(value, render(prepared, value, 0.0).text)
+            plain = plain_text(prepared, value)
+            text = render(prepared, value, 0.0).text if plain is None else plain
+            outcome = Outcome(value, text)
         except RunStopped:
             raise
         except Exception as error:
@@ -158,7 +160,8 @@ class OutputGuard:
         ran = f"The tool {name!r} was run, but its result is withheld"
         verdict = await _verdict(
             self.name,
-            lambda: self.check(prepared, outcome, context),
+            self.check,
+            (prepared, outcome, context),
             f"{ran}, because a check of it failed.",
         )
         changed = _modified(verdict, self.name, f"{ran}, and the run was ended.")
@@ -203,11 +206,23 @@ def _name_of(check: object) -> str:
 
 
 async def _verdict(
-    name: str, ask: Callable[[], Verdict | Awaitable[Verdict]], failure: str
+    name: str,
+    ask: Callable[..., Verdict | Awaitable[Verdict]],
+    about: tuple[Any, ...],
+    failure: str,
 ) -> Verdict:
-    """Ask a guard; one that fails, or says nothing clear, has refused."""
+    """Ask a guard; one that fails, or says nothing clear, has refused.
+
+    Args:
+        name: The guard's.
+        ask: Its check.
+        about: What it is asked about.
+        failure: For the model, if the guard fails.
+    """
     try:
-        answer = ask()
+        answer: Any = ask(*about)
+        if type(answer) is Allow:  # most answers: asking whether they can be awaited costs more
+            return answer
         verdict = await answer if inspect.isawaitable(answer) else answer
         if not isinstance(verdict, Allow | Reject | Stop):
             kind = type(verdict).__name__
@@ -230,13 +245,12 @@ def _modified(verdict: Verdict, name: str, ending: str) -> object:
         Refused: it said no.
         RunStopped: it said that all shall end.
     """
-    match verdict:
-        case Reject(text):
-            raise Refused(text, {"guard": name})
-        case Stop(error):
-            raise RunStopped(ending, error, {"guard": name, "error": str(error)})
-        case Allow(modified):
-            return modified
+    if isinstance(verdict, Reject):
+        raise Refused(verdict.text, {"guard": name})
+    if isinstance(verdict, Stop):
+        error = verdict.error
+        raise RunStopped(ending, error, {"guard": name, "error": str(error)})
+    return verdict.modified
 
 
 def _pass_on(prepared: Prepared, outcome: Outcome, changed: object) -> object:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import types
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, closing
 from typing import Any
 
-from toolwright.call.stop import Stop, cancelled_itself, not_started, run_coroutine
+from toolwright.call.stop import (
+    Stop,
+    cancelled_itself,
+    not_started,
+    run_coroutine,
+)
 from toolwright.call.threads import ThreadPool, shared_pool
 from toolwright.context import ToolContext
 from toolwright.define.inject import inject
@@ -26,6 +32,9 @@ from toolwright.errors import (
     describe,
 )
 from toolwright.messages import ToolMessage, ToolOutput
+
+_TOLD = (ToolError, TimedOut, Cancelled, LimitReached, SetupError)
+"""What a body may raise, or its stopping; all else is a crash."""
 
 
 async def invoke(
@@ -59,13 +68,45 @@ async def invoke(
             value = await _run_other(
                 tool, functools.partial(tool.function, *args, **values), context, pool
             )
-    except (ToolError, TimedOut, Cancelled, LimitReached, SetupError):
+    except _TOLD:
         raise
     except Exception as error:
         raise Crashed(describe(error)) from error
     if tool.output is not None:
         _check_output(tool, value)
     return value
+
+
+def is_bare(tool: AnyTool) -> bool:
+    """Whether `invoke_bare` can run it."""
+    if tool.injected or tool.positional or tool.output:
+        return False
+    return tool.body == "async" or (tool.body == "sync" and tool.inline)
+
+
+@types.coroutine
+def invoke_bare(prepared: Prepared, context: ToolContext[Any]) -> Generator[Any, Any, object]:
+    """`invoke` for most tools: a function that runs here, takes what the model sent, and no more.
+
+    The same, less what such a tool has no need of: what remains would cost more than a small body.
+    """
+    tool, run = prepared.tool, context.run
+    if run.cancel.cancelled:
+        raise not_started(tool.name, run.cancel.reason)
+    try:
+        try:
+            body: Any = tool.function(**prepared.arguments)
+        except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
+            raise cancelled_itself(tool.name) from None
+        if tool.body == "sync":
+            if type(body) is str or not inspect.isawaitable(body):
+                return body
+            body = _await(body)
+        return (yield from run_coroutine(body, context, tool.timeout))
+    except _TOLD:
+        raise
+    except Exception as error:
+        raise Crashed(describe(error)) from error
 
 
 def arrange(

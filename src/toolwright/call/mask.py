@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from toolwright.call.parse import parse_arguments
 from toolwright.call.step import Handler
 from toolwright.call.validate import as_json
-from toolwright.context import Run, ToolContext, log
+from toolwright.context import Run, ToolContext
 from toolwright.define.secret import Mask
 from toolwright.define.tool import AnyTool, Prepared
 from toolwright.errors import MalformedArguments
@@ -24,6 +25,8 @@ from toolwright.messages import AssistantMessage, ToolCall
 from toolwright.model import CallDelta
 from toolwright.record import NOTHING
 from toolwright.redact import MASK, Redactor, keep_out_of_logs
+
+log = logging.getLogger("toolwright")
 
 E = TypeVar("E", bound=Event)
 T = TypeVar("T")

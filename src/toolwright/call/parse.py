@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import NoReturn
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from toolwright.call.shortcut import needs_strict_check, overflows
 from toolwright.errors import MalformedArguments
@@ -83,6 +84,8 @@ def parse_arguments(raw: str, limits: ParseLimits = DEFAULT) -> Parsed:
         )
     if not raw or raw.isspace():
         return Parsed({})
+    if limits is DEFAULT and (quick := _quick(raw)) is not None:
+        return Parsed(quick)
     try:
         value = _strict(raw, limits)
     except json.JSONDecodeError as error:
@@ -92,6 +95,17 @@ def parse_arguments(raw: str, limits: ParseLimits = DEFAULT) -> Parsed:
     if type(value) is dict:
         return Parsed(value)
     return _repair(raw, limits) or _not_an_object(value)
+
+
+def _quick(raw: str) -> dict[str, object] | None:
+    """The object, where pydantic-core surely reads the same in a fifth of the time; else None."""
+    if len(raw) > DEFAULT.digits or raw.count("[") + raw.count("{") > DEFAULT.depth:
+        return None
+    with suppress(ValueError, TypeError):  # of half a surrogate pair it says the latter
+        value = from_json(raw)
+        if type(value) is dict and not (needs_strict_check(raw, value) or overflows(raw)):
+            return value
+    return None
 
 
 def parse_json(text: str, limits: ParseLimits = DEFAULT) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Protocol
@@ -11,12 +12,16 @@ from toolwright.call.limit import note, repeats
 from toolwright.call.render import render
 from toolwright.call.step import Handler
 from toolwright.call.validate import prepare
-from toolwright.context import Run, ToolContext, log
+from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool
 from toolwright.errors import RunStopped, SetupError, Suspend
 from toolwright.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
 from toolwright.messages import ToolCall, ToolMessage
-from toolwright.record import record
+from toolwright.record import maker, record
+
+log = logging.getLogger("toolwright")
+
+_started, _finished = maker(ToolStarted), maker(ToolFinished)
 
 
 @record
@@ -37,6 +42,8 @@ class Finds(Protocol):
 
     @property
     def find(self) -> Callable[[str], Entry]: ...
+    @property
+    def has_barriers(self) -> bool: ...
 
 
 async def run_call(
@@ -52,7 +59,7 @@ async def run_call(
     """
     started = perf_counter()
     if run.listeners:
-        run.emit(ToolStarted(*run.next(), call.id, call))
+        run.emit(_started(*run.next(), call.id, call))
     tool: AnyTool | None = None
     context: ToolContext[Any] | None = None
     fatal: BaseException | None = None
@@ -79,7 +86,7 @@ async def run_call(
     if message.kind is not None or run.failures:
         note(run, call, message)
     if run.listeners:
-        run.emit(ToolFinished(*run.next(), call.id, message))
+        run.emit(_finished(*run.next(), call.id, message))
     return message, fatal
 
 

@@ -11,9 +11,10 @@ from toolwright.content import Audio, Block, Content, Data, File, Image, Text, b
 from toolwright.define.tool import AnyTool, Prepared
 from toolwright.errors import InvalidOutput, Kind
 from toolwright.messages import Status, ToolMessage, ToolOutput
-from toolwright.record import NOTHING
+from toolwright.record import NOTHING, maker
 
 BLOCKS = (Text, Image, Audio, File, Data)
+_message = maker(ToolMessage)
 
 
 def render(prepared: Prepared, value: object, duration: float) -> ToolMessage:
@@ -29,14 +30,9 @@ def render(prepared: Prepared, value: object, duration: float) -> ToolMessage:
     """
     tool, call = prepared.tool, prepared.call
     limit = tool.max_output
-    if (
-        type(value) is str
-        and not prepared.changes
-        and tool.response_format == "content"
-        and (limit is None or len(value) <= limit)
-    ):
-        shown: Content = clean(value)
-        return ToolMessage(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
+    shown: Content | None = plain_text(prepared, value) if type(value) is str else None
+    if shown is not None and not prepared.changes:
+        return _message(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
     artifact, details, whole = None, NOTHING, value
     status: Status = "success"
     kind: Kind | None = None
@@ -54,6 +50,16 @@ def render(prepared: Prepared, value: object, duration: float) -> ToolMessage:
     if prepared.changes:
         details = {**details, "coerced": prepared.changes}
     return ToolMessage(shown, call.id, tool.name, status, kind, artifact, details, duration)
+
+
+def plain_text(prepared: Prepared, value: object) -> str | None:
+    """What a model reads of a text that is shown as it is; None for any other value."""
+    tool = prepared.tool
+    if type(value) is not str or tool.response_format != "content":
+        return None
+    if tool.max_output is not None and len(value) > tool.max_output:
+        return None
+    return value if value.isascii() else clean(value)
 
 
 def clean(text: str) -> str:

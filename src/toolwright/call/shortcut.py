@@ -10,14 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from typing import Any
 
-from pydantic import BaseModel
-
-_OVERFLOW = re.compile(r"[eE]\+?\d{3}|\d{200}")
+# Two searches: each begins with one class of characters, which is found ten times as fast as
+# the first of two alternatives.
+_EXPONENT = re.compile(r"[eE]\+?\d{3}")
+_DIGITS = re.compile(r"\d{200}")
+_DIGIT = re.compile(r"\d")
 
 
 def needs_strict_check(
-    text: str, validated: Mapping[str, object], given: Collection[str] | None = None
+    text: str,
+    validated: Mapping[str, object],
+    given: Collection[str] | None = None,
+    nested: Collection[str] | None = None,
 ) -> bool:
     """Whether pydantic-core, given this text, may have hidden a repeated key, NaN or Infinity.
 
@@ -30,6 +36,7 @@ def needs_strict_check(
         text: The argument text.
         validated: What validation made of it. Models count by `model_fields_set`.
         given: Names of `validated` that came from the text, if it also holds defaults.
+        nested: Names of `validated` that can hold objects, if that is known.
 
     >>> needs_strict_check('{"a": 1, "b": 2}', {"a": 1, "b": 2})
     False
@@ -38,10 +45,14 @@ def needs_strict_check(
     """
     if "NaN" in text or "Infinity" in text:
         return True
-    colons = text.count(":")
-    if colons == len(validated if given is None else given):
+    names = validated if given is None else given
+    colons, known = text.count(":"), len(names)
+    if colons == known:
         return False
-    return (colons, text.count("{")) != _count_keys(validated, given)
+    if nested is not None:
+        names = [name for name in nested if name in names]
+    keys, objects = _count_keys([validated[name] for name in names])
+    return colons != known + keys or text.count("{") != 1 + objects
 
 
 def overflows(text: str) -> bool:
@@ -50,18 +61,21 @@ def overflows(text: str) -> bool:
     >>> overflows('{"x": 1e400}'), overflows('{"x": 1.5e10}')
     (True, False)
     """
-    return _OVERFLOW.search(text) is not None
+    if _EXPONENT.search(text) is not None:
+        return True
+    # So many digits in a row cannot pass between two looks.
+    return _DIGIT.search(text[199::200]) is not None and _DIGITS.search(text) is not None
 
 
-def _count_keys(validated: Mapping[str, object], given: Collection[str] | None) -> tuple[int, int]:
-    """Keys and objects of the tree that surely came from the text; too few errs on the safe side.
+def _count_keys(values: list[Any]) -> tuple[int, int]:
+    """Keys and objects within values that surely came from the text; too few errs on the safe side.
 
     Records of other kinds count nothing: they do not tell their defaults from what was given.
     """
-    keys, objects = len(validated if given is None else given), 1
-    values = [validated[name] for name in (validated if given is None else given)]
+    keys = objects = 0
     for value in values:  # which grows while it is walked
-        if type(value) in _LEAVES:
+        kind = type(value)
+        if kind in _LEAVES:
             continue
         if isinstance(value, dict):
             objects += 1
@@ -69,15 +83,18 @@ def _count_keys(validated: Mapping[str, object], given: Collection[str] | None) 
             values += value.values()
         elif isinstance(value, (list, tuple)):
             values += value
-        elif isinstance(value, BaseModel):
-            given_here = value.__pydantic_fields_set__
-            if not value.__pydantic_root_model__:
+        elif (is_root := getattr(kind, "__pydantic_root_model__", None)) is not None:  # a model
+            given = value.__pydantic_fields_set__
+            if not is_root:
                 objects += 1
-                keys += len(given_here)
+                keys += len(given)
             known = value.__dict__
             if extra := value.__pydantic_extra__:
                 known = {**known, **extra}
-            values += [known[name] for name in given_here if name in known]
+            if given == known.keys():
+                values += known.values()
+            else:
+                values += [known[name] for name in given if name in known]
     return keys, objects
 
 

@@ -14,6 +14,9 @@ from typing import Any, TypeAlias
 from toolwright.context import ToolContext
 from toolwright.define.tool import Prepared, Proceed, Step
 from toolwright.errors import Disabled, Refused
+from toolwright.record import maker
+
+_prepared = maker(Prepared)
 
 Handler: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[object]]
 Revalidate: TypeAlias = Callable[[Prepared], Prepared]
@@ -100,8 +103,8 @@ def _shown(prepared: Prepared) -> Prepared:
     """The same call with arguments that cannot be changed in place."""
     if type(prepared.arguments) is MappingProxyType:
         return prepared
-    arguments = MappingProxyType(dict(prepared.arguments))
-    return Prepared(prepared.call, prepared.tool, arguments, prepared.changes)
+    arguments = MappingProxyType(prepared.arguments)  # a view: nobody else holds what is viewed
+    return _prepared(prepared.call, prepared.tool, arguments, prepared.changes)
 
 
 async def check_enabled(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:

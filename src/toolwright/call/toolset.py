@@ -12,10 +12,10 @@ from typing import Any, cast, get_args
 from toolwright.call.approve import Approval, unchangeable
 from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
-from toolwright.call.invoke import invoke
+from toolwright.call.invoke import invoke, invoke_bare, is_bare
 from toolwright.call.lock import check_resources, locking
 from toolwright.call.mask import cover, learning
-from toolwright.call.pipeline import Entry
+from toolwright.call.pipeline import Entry, run_call
 from toolwright.call.rules import Rules
 from toolwright.call.step import Handler, check_enabled, compose, rechecks
 from toolwright.call.stop import watched
@@ -26,7 +26,13 @@ from toolwright.context import Run
 from toolwright.define.base import HoldsTool, as_tool
 from toolwright.define.names import wire_names
 from toolwright.define.tool import AnyTool, Place, Step
-from toolwright.errors import DefinitionError, DuplicateToolError, SetupError, UnknownTool
+from toolwright.errors import (
+    DefinitionError,
+    DuplicateToolError,
+    SetupError,
+    Suspend,
+    UnknownTool,
+)
 from toolwright.messages import ToolCall, ToolMessage
 
 Toolish = AnyTool | HoldsTool | Callable[..., Any]
@@ -51,6 +57,7 @@ class Toolset:
 
     Attributes:
         has_answers: Whether some tool answers the person itself (`return_direct`).
+        has_barriers: Whether some tool lets no other call of its turn run beside it.
 
     Raises:
         DuplicateToolError: two tools have the same name.
@@ -87,7 +94,7 @@ class Toolset:
         self._invoke: Handler = invoke
         if threads is not None:
             self._invoke = functools.partial(invoke, pool=ThreadPool(threads))
-        self.has_answers = False
+        self.has_answers = self.has_barriers = False
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
         self._secrets = False
@@ -106,6 +113,7 @@ class Toolset:
         self._secrets = self._secrets or made.arguments.mask is not None
         handle = handler_of(made, self.steps, self.rules, self._invoke)
         self.has_answers = self.has_answers or made.return_direct
+        self.has_barriers = self.has_barriers or made.sequential
         self._entries[made.name] = Entry(made, handle)
 
     # — as a collection —
@@ -236,9 +244,18 @@ class Toolset:
         Raises:
             SetupError: the program is wired up wrongly, such as a value to inject that is missing.
         """
-        batch = self.batch(calls, run or Run())
-        await batch.run()
-        return batch.results
+        run = run or Run()
+        if len(calls) != 1 or self._secrets or run.cancel.cancelled:
+            batch = self.batch(calls, run)
+            await batch.run()
+            return batch.results
+        # A call alone is most of all turns, and needs nothing of what a batch keeps.
+        message, fatal = await run_call(calls[0], self, run)
+        if fatal is None:
+            return [message]
+        if isinstance(fatal, Suspend):
+            return []
+        raise fatal
 
     def run_sync(self, calls: Sequence[ToolCall], run: Run[Any] | None = None) -> list[ToolMessage]:
         """`run` for sync code; works with and without a running event loop."""
@@ -293,6 +310,8 @@ def handler_of(
         last: Runs the body.
     """
     outer, inner = _parted((*steps, *made.steps), made)
+    if is_bare(made):
+        last = invoke_bare
     if made.arguments.mask is not None:
         last = learning(made.arguments.mask, last)
     if any(getattr(step, "place", "") == "retry" for step in inner):

@@ -12,7 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from toolwright.call.coerce import coerce
-from toolwright.call.parse import needs_strict_check, normalise, overflows, parse_arguments
+from toolwright.call.parse import (
+    Parsed,
+    needs_strict_check,
+    normalise,
+    overflows,
+    parse_arguments,
+)
 from toolwright.call.partial import PartialArguments, PartialValue
 from toolwright.call.step import Handler
 from toolwright.context import ToolContext
@@ -23,7 +29,10 @@ from toolwright.define.subschemas import accepts
 from toolwright.define.tool import AnyTool, Prepared
 from toolwright.errors import CallError, InvalidArguments, MalformedArguments, TruncatedCall
 from toolwright.messages import ToolCall
+from toolwright.record import maker
 from toolwright.redact import MASK
+
+_prepared = maker(Prepared)
 
 
 def prepare(call: ToolCall, tool: AnyTool) -> Prepared:
@@ -43,13 +52,14 @@ def prepare(call: ToolCall, tool: AnyTool) -> Prepared:
     arguments = tool.arguments
     try:
         values = arguments.validate(text)
-    except ValueError:
-        return _mend(call, tool, text)
-    if needs_strict_check(text, values) or (arguments.loose and overflows(text)):
+    except ValueError as error:
+        return _mend(call, tool, text, error)
+    doubtful = needs_strict_check(text, values, None, arguments.nested)
+    if doubtful or (arguments.loose and overflows(text)):
         return _mend(call, tool, text)
     if arguments.fill is not None:
         arguments.fill(values)
-    return Prepared(call, tool, values)
+    return _prepared(call, tool, values)
 
 
 def _text(call: ToolCall, tool: AnyTool) -> str:
@@ -67,16 +77,19 @@ def _text(call: ToolCall, tool: AnyTool) -> str:
     return normalise(arguments)
 
 
-def _mend(call: ToolCall, tool: AnyTool, text: str) -> Prepared:
+def _mend(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = None) -> Prepared:
+    """The patient way; `error` is what the fast one said, if it said no."""
     mask = tool.arguments.mask
     try:
         parsed = parse_arguments(text)
         mended = coerce(parsed.value, tool.parameters, extra=tool.extra)
+        if error is not None:
+            _raise_again(tool, error, parsed, mended.value)
         values = tool.arguments.check(mended.value)
-    except (MalformedArguments, InvalidArguments) as error:
+    except (MalformedArguments, InvalidArguments) as told:
         if mask is None:
             raise
-        raise _masked(error, mask, tool.name) from None
+        raise _masked(told, mask, tool.name) from None
     if tool.arguments.fill is not None:
         tool.arguments.fill(values)
     changes = mended.changes
@@ -86,6 +99,19 @@ def _mend(call: ToolCall, tool: AnyTool, text: str) -> Prepared:
             for change in changes
         )
     return Prepared(call, tool, values, (*parsed.repairs, *map(str, changes)))
+
+
+def _raise_again(tool: AnyTool, error: ValueError, parsed: Parsed, mended: object) -> None:
+    """Say what was wrong if nothing was mended: the same values would only fail in the same way.
+
+    Raises:
+        InvalidArguments: with every field.
+    """
+    explain = tool.arguments.explain
+    if mended is not parsed.value or not mended or parsed.repairs or explain is None:
+        return
+    if (told := explain(error)) is not None:
+        raise told from None
 
 
 def _masked(error: CallError, mask: Mask, name: str) -> CallError:

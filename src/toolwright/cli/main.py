@@ -25,6 +25,10 @@ COMMANDS = {
     "call": ("toolwright.cli.call", "Call one tool as a model would, without a model."),
     "mcp": ("toolwright.cli.mcp", "MCP servers: add, list, tools, call, pin, diff, remove."),
     "serve": ("toolwright.cli.serve", "Serve tools over the Model Context Protocol (MCP)."),
+    "sandbox": (
+        "toolwright.cli.sandbox",
+        "Run a command in the sandbox that agents' commands use.",
+    ),
 }
 """Where each command is, and what it is for."""
 

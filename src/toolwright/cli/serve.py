@@ -33,8 +33,26 @@ except ImportError as error:
 TOKEN_VARIABLE = "TOOLWRIGHT_TOKEN"
 
 
+Target = Annotated[str, typer.Argument(metavar="TARGET", help="Where the tools are.")]
+RulesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--rules", metavar="FILE.toml", help="Which calls are refused, asked about, let through."
+    ),
+]
+Token = Annotated[
+    str,
+    typer.Option(metavar="TEXT", envvar=TOKEN_VARIABLE, help="HTTP: ask for this bearer token."),
+]
+Hosts = Annotated[
+    list[str] | None,
+    typer.Option(metavar="HOST", help="HTTP: answer to this name, too; may be repeated."),
+]
+
+
 def command(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Where the tools are.")],
+    target: Target,
+    *,
     stdio: Annotated[
         bool, typer.Option("--stdio", help="Speak on stdin and stdout, as by default.")
     ] = False,
@@ -45,22 +63,9 @@ def command(
     instructions: Annotated[
         str, typer.Option(metavar="TEXT", help="How a model should use the tools.")
     ] = "",
-    rules: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.toml", help="Which calls are refused, asked about, let through."
-        ),
-    ] = None,
-    token: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", envvar=TOKEN_VARIABLE, help="HTTP: ask for this bearer token."
-        ),
-    ] = "",
-    allowed_host: Annotated[
-        list[str] | None,
-        typer.Option(metavar="HOST", help="HTTP: answer to this name, too; may be repeated."),
-    ] = None,
+    rules: RulesFile = None,
+    token: Token = "",
+    allowed_host: Hosts = None,
 ) -> None:
     """Serve tools over the Model Context Protocol.
 
@@ -163,7 +168,7 @@ def _until_stopped(serve: Callable[[], Awaitable[None]]) -> None:
         try:
             await task
         except asyncio.CancelledError:
-            sys.stderr.flush()
-            os._exit(0)  # a thread still waits for the next line of stdin
+            if not task.cancelled():
+                raise
 
     asyncio.run(run())

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Protocol, cast, get_origin
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from toolwright.context import Run
@@ -64,6 +63,8 @@ class BaseTool:
             )
 
     def __init__(self, **fields: Any) -> None:
+        from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
+
         known = dict(_fields(type(self)))
         for name, value in fields.items():
             if name not in (*known, *ToolOptions.__annotations__, "args_schema"):

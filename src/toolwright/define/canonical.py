@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, BaseModel
-from pydantic.fields import FieldInfo
 from pydantic_core import from_json, to_json
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 
 def canonical(values: Mapping[str, object], keys: Mapping[str, str]) -> dict[str, object]:

@@ -7,17 +7,15 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel
 from typing_extensions import TypeIs
 
 from toolwright.define.docstring import Docstring, parse_docstring
 from toolwright.define.fields import input_model_fields, whole_check
-from toolwright.define.foreign import arguments_of_schema
 from toolwright.define.inject import Injected, OrDefault, marker_of
 from toolwright.define.names import check_name
-from toolwright.define.old_model import OldModel, arguments_of_old_model, is_old_model
 from toolwright.define.output import Output, output_of
 from toolwright.define.schema import (
     Arguments,
@@ -39,8 +37,11 @@ from toolwright.define.signature import (
 from toolwright.errors import DefinitionError
 from toolwright.record import record
 
+if TYPE_CHECKING:
+    from toolwright.define.old_model import OldModel
+
 REST = (VAR_POSITIONAL, VAR_KEYWORD)
-ArgsSchema = type[BaseModel] | type[OldModel] | Mapping[str, object]
+ArgsSchema: TypeAlias = "type[BaseModel] | type[OldModel] | Mapping[str, object]"
 
 
 @record
@@ -102,17 +103,8 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
     elif _is_model(request.args_schema):
         arguments, more = _from_model(name, request.args_schema, signature, request.extra)
         injected = (*injected, *more)
-    elif is_old_model(request.args_schema):
-        fields = list(request.args_schema.__fields__)
-        _check_fit(name, f"args_schema {request.args_schema.__name__}", fields, signature, fields)
-        arguments = arguments_of_old_model(name, request.args_schema, request.extra)
-    elif isinstance(request.args_schema, Mapping):
-        arguments = _from_schema(name, request.args_schema, signature, request.extra)
     else:
-        raise DefinitionError(
-            f"{name}: args_schema is {request.args_schema!r}; give a pydantic model class or a "
-            "JSON Schema as a dict"
-        )
+        arguments = _from_elsewhere(name, request.args_schema, signature, request.extra)
     description = docs.description if request.description is None else request.description
     return Blueprint(
         name,
@@ -162,22 +154,34 @@ def _from_model(
     return made, more
 
 
-def _from_schema(
-    name: str, schema: Mapping[str, object], signature: Signature, extra: Extra
-) -> Arguments:
-    """Arguments of a JSON Schema."""
-    properties, required = schema.get("properties"), schema.get("required")
-    fields = list(properties) if isinstance(properties, Mapping) else []
+def _from_elsewhere(name: str, described: object, signature: Signature, extra: Extra) -> Arguments:
+    """Arguments of a JSON Schema, or of a model of pydantic's first version.
+
+    What reads those is loaded late: few programs need it, and it is a third of this chapter.
+
+    Raises:
+        DefinitionError: it is neither.
+    """
+    from toolwright.define.foreign import arguments_of_schema
+    from toolwright.define.old_model import arguments_of_old_model, is_old_model
+
+    if is_old_model(described):
+        fields = list(described.__fields__)
+        _check_fit(name, f"args_schema {described.__name__}", fields, signature, fields)
+        return arguments_of_old_model(name, described, extra)
+    if not isinstance(described, Mapping):
+        raise DefinitionError(
+            f"{name}: args_schema is {described!r}; give a pydantic model class or a JSON Schema as "
+            "a dict"
+        )
+    properties, required = described.get("properties"), described.get("required")
+    known = properties if isinstance(properties, Mapping) else {}
     always = [str(item) for item in required] if isinstance(required, Sequence) else []
     always += [
-        field
-        for field in fields
-        if isinstance(properties, Mapping)
-        and isinstance(properties[field], Mapping)
-        and "default" in properties[field]
+        field for field, each in known.items() if isinstance(each, Mapping) and "default" in each
     ]
-    arguments = arguments_of_schema(name, schema, extra)
-    _check_fit(name, "args_schema", fields, signature, always)
+    arguments = arguments_of_schema(name, described, extra)
+    _check_fit(name, "args_schema", list(known), signature, always)
     return arguments
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from functools import cache
 from inspect import cleandoc
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
@@ -65,7 +66,7 @@ def parse_docstring(text: str | None, style: Style = "auto") -> Docstring:
     if style == "auto":
         # Two characters every marker has one of; most one-line docstrings end here.
         style = _likeliest(text) if ":" in text or "：" in text or "---" in text else "auto"
-    if style == "auto" or not _MARKERS[style].search(text):
+    if style == "auto" or not _markers()[style].search(text):
         return Docstring(text)
     problems: list[str] = []
     description, clean = _CLEANERS[style](text, problems)
@@ -95,18 +96,23 @@ def _any_of(words: Iterable[str]) -> str:
 
 _TITLES = (*_PARAMS, *_RETURNS, *_DROPPED)
 _FIELD = r"param|parameter|arg|argument|keyword|key|type|returns?|rtype|yields?|raises?|except|exception|var|ivar|cvar|vartype"
-_MARKERS = {
-    "google": re.compile(rf"^({_any_of(_TITLES)})[ \t]*[:：][ \t]*$", re.M | re.I),
-    "numpy": re.compile(
-        rf"^({_any_of((*_TITLES, *_NUMPY_DROPPED))})[ \t]*\n-{{3,}}[ \t]*$", re.M | re.I
-    ),
-    "sphinx": re.compile(rf"^[:：]({_FIELD})\b([^:：\n]*)[:：][ \t]*", re.M),
-}
+
+
+@cache
+def _markers() -> Mapping[str, re.Pattern[str]]:
+    """What a section begins with, by style; compiled for the first docstring that may have some."""
+    return {
+        "google": re.compile(rf"^({_any_of(_TITLES)})[ \t]*[:：][ \t]*$", re.M | re.I),
+        "numpy": re.compile(
+            rf"^({_any_of((*_TITLES, *_NUMPY_DROPPED))})[ \t]*\n-{{3,}}[ \t]*$", re.M | re.I
+        ),
+        "sphinx": re.compile(rf"^[:：]({_FIELD})\b([^:：\n]*)[:：][ \t]*", re.M),
+    }
 
 
 def _likeliest(text: str) -> Style:
     """The style with most markers; the plainer marker loses a tie."""
-    counts = {style: len(marker.findall(text)) for style, marker in _MARKERS.items()}
+    counts = {style: len(marker.findall(text)) for style, marker in _markers().items()}
     best: Style = "numpy"
     for style in ("sphinx", "google"):
         if counts[style] > counts[best]:
@@ -116,14 +122,14 @@ def _likeliest(text: str) -> Style:
 
 def _sections(text: str, style: str) -> Iterator[tuple[str, str]]:
     """Titles, in lower case, and bodies."""
-    titles = list(_MARKERS[style].finditer(text))
+    titles = list(_markers()[style].finditer(text))
     for title, following in zip(titles, [*titles[1:], None], strict=True):
         end = following.start() if following else len(text)
         yield title[1].lower(), text[title.end() : end].strip("\n")
 
 
 def _description(text: str, style: str) -> str:
-    first = _MARKERS[style].search(text)
+    first = _markers()[style].search(text)
     return text[: first.start()].rstrip() if first else text
 
 
@@ -224,7 +230,7 @@ def _numpy_heads(body: str) -> str:
 def _clean_sphinx(text: str, problems: list[str]) -> tuple[str, str]:
     """One field a line, so that no line of a text can look like a field."""
     fields: list[str] = []
-    marker = _MARKERS["sphinx"]
+    marker = _markers()["sphinx"]
     for match, following in _pairs(list(marker.finditer(text))):
         name, subject = match[1], match[2].strip()
         if name.startswith(("raise", "except", "var", "ivar", "cvar", "rtype", "type")):

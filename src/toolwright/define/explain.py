@@ -128,7 +128,7 @@ def known_keys(schemas: Iterable[object], root: Schema) -> list[str]:
     names: dict[str, None] = {}
     for schema in alternatives(schemas, root):
         properties = schema.get("properties")
-        if isinstance(properties, Mapping):
+        if isinstance(properties, (dict, Mapping)):
             names.update(dict.fromkeys(properties))
     return list(names)
 
@@ -173,8 +173,14 @@ def pydantic_errors(
         data: What was validated, as parsed JSON. Without it, a union's tags in pydantic's
             paths are told from keys by the schema alone, which an open object cannot.
     """
-    raw = error.errors(include_url=False)
-    found = [_locate(each, schema, data) for each in raw]
+    return refused_fields(error.errors(include_url=False), schema, data)
+
+
+def refused_fields(
+    errors: Sequence[Mapping[str, Any]], schema: Schema, data: object = _UNSENT
+) -> list[FieldError]:
+    """The same, of errors in pydantic's own form."""
+    found = [_locate(each, schema, data) for each in errors]
     if len(found) > 1:
         found = _settle(found, 0, schema, data)
     fields: dict[Path, FieldError] = {}
@@ -210,7 +216,7 @@ def _locate(error: Mapping[str, Any], root: Schema, data: object) -> _Found:
 
 
 def _has(data: object, part: str | int) -> bool:
-    if isinstance(data, Mapping):
+    if isinstance(data, (dict, Mapping)):
         return part in data
     return isinstance(data, list) and isinstance(part, int) and 0 <= part < len(data)
 
@@ -227,8 +233,10 @@ def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object
     """The branch of a union that pydantic calls `tag`; all of them if none is called so."""
     for schema in alternatives(schemas, root):
         discriminator = schema.get("discriminator")
-        mapping = discriminator.get("mapping") if isinstance(discriminator, Mapping) else None
-        if isinstance(mapping, Mapping) and tag in mapping:
+        mapping = (
+            discriminator.get("mapping") if isinstance(discriminator, (dict, Mapping)) else None
+        )
+        if isinstance(mapping, (dict, Mapping)) and tag in mapping:
             return (resolve(mapping[tag], root),)
         if schema.get("title") == tag or str(schema.get("$ref", "")).endswith(f"/{tag}"):
             return (schema,)
@@ -255,9 +263,9 @@ def _children(schemas: Sequence[object], part: str | int, root: Schema) -> tuple
                 children.append(schema["items"])
             continue
         properties = schema.get("properties")
-        if isinstance(properties, Mapping) and part in properties:
+        if isinstance(properties, (dict, Mapping)) and part in properties:
             children.append(properties[part])
-        elif isinstance(schema.get("additionalProperties"), Mapping):
+        elif isinstance(schema.get("additionalProperties"), (dict, Mapping)):
             children.append(schema["additionalProperties"])
     return tuple(children)
 
@@ -334,6 +342,9 @@ def _field(found: _Found, root: Schema) -> FieldError:
         return unknown_key(found.path, known_keys(found.parents, root))
     if kind.startswith("union_tag_") and (tag := _tag_error(found, root)) is not None:
         return tag
+    if found.error["loc"][-1:] == ("[key]",):
+        wanted = _message(found.error).removeprefix("Input should be ").partition(",")[0]
+        return FieldError(found.path, f"a key that is {wanted}")
     value = found.error["input"]
     phrase = expected(found.schemas, root, value)
     if kind not in _TOLD_BY_SCHEMA and not kind.endswith(("_type", "_parsing")):

@@ -7,7 +7,6 @@ round: results and events always carry the tool's own name.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections import Counter
@@ -132,6 +131,8 @@ def hashed_name(name: str, policy: NamePolicy = COMMON, digits: int = _HASH) -> 
     >>> hashed_name("weather.get")
     'weather_get_b8affdae'
     """
+    import hashlib  # late: it serves names alone that some provider does not take
+
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
     kept = _cleaned(re.sub(r"[^\x00-\x7f]+", "_", name), policy).strip("_.:-")
     stem = kept[: policy.length - digits - 1] or policy.stem

@@ -135,15 +135,19 @@ def _number_bounds(schema: Schema) -> str:
     if _NUMBER_KEYWORDS.isdisjoint(schema):
         return ""
     low, high = schema.get("minimum"), schema.get("maximum")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    if above is True or below is True:  # draft 4: they say how the others are meant
+        above, low = (low, None) if above is True else (None, low)
+        below, high = (high, None) if below is True else (None, high)
     text = ""
     if low is not None or high is not None:
         text = (
             f" {'of' if low is None or high is None or low == high else 'from'} {_span(low, high)}"
         )
-    if "exclusiveMinimum" in schema:
-        text += f" greater than {schema['exclusiveMinimum']}"
-    if "exclusiveMaximum" in schema:
-        text += f" less than {schema['exclusiveMaximum']}"
+    if above is not None and above is not False:
+        text += f" greater than {above}"
+    if below is not None and below is not False:
+        text += f" less than {below}"
     if "multipleOf" in schema:
         text += f", a multiple of {schema['multipleOf']}"
     return text
@@ -189,12 +193,15 @@ _NOUNS = frozenset({"string", "integer", "number", "list", "object", "UUID", "UR
 
 def _object(schema: Schema, root: Schema, depth: int) -> str:
     properties = schema.get("properties")
-    if isinstance(properties, Mapping) and properties:
+    if isinstance(properties, (dict, Mapping)) and properties:
         required = schema.get("required")
         names = required if isinstance(required, list) and required else list(properties)
         return f"an object with {_keys(names, properties)}"
     values = schema.get("additionalProperties")
-    if isinstance(values, Mapping) and (phrase := _phrase(values, root, depth + 1)) != "any value":
+    if (
+        isinstance(values, (dict, Mapping))
+        and (phrase := _phrase(values, root, depth + 1)) != "any value"
+    ):
         return f"an object whose values are {_plural(phrase)}"
     return "an object"
 
@@ -205,7 +212,9 @@ def _keys(names: Sequence[object], properties: Mapping[object, object]) -> str:
     for name in names[:_KEYS]:
         value = properties.get(name)
         fixed = (
-            f": {_json(value['const'])}" if isinstance(value, Mapping) and "const" in value else ""
+            f": {_json(value['const'])}"
+            if isinstance(value, (dict, Mapping)) and "const" in value
+            else ""
         )
         shown.append(quoted(str(name)) + fixed)
     return ", ".join(shown) + (f", … ({len(names)} in all)" if len(names) > _KEYS else "")
@@ -244,7 +253,7 @@ def alternatives(schemas: Iterable[object], root: Schema) -> list[Schema]:
     seen: set[int] = set()
     while waiting and len(plain) < 100:
         schema = waiting.pop(0)
-        if not isinstance(schema, Mapping) or id(schema) in seen:
+        if not isinstance(schema, (dict, Mapping)) or id(schema) in seen:
             continue
         seen.add(id(schema))
         plain.append(schema)
@@ -281,7 +290,7 @@ def describe_value(value: object) -> str:
         return f"{value!r} (a number)"
     if isinstance(value, (list, tuple)):
         return f"a list of {len(value)} items" if len(value) != 1 else "a list of 1 item"
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return _described_keys(value)
     return f"a {cut(type(value).__name__, 40)}"
 

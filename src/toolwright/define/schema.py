@@ -8,28 +8,35 @@ turns the arguments' text into keyword arguments in one call.
 from __future__ import annotations
 
 import copy
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
-from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, from_json, to_json, to_jsonable_python
 from typing_extensions import TypedDict
 
 from toolwright.define.canonical import renamed
-from toolwright.define.explain import invalid_arguments, pydantic_errors, unknown_key
+from toolwright.define.closed import is_loose, is_open, is_plain, nests, objects, unknown_keys
+from toolwright.define.explain import (
+    invalid_arguments,
+    pydantic_errors,
+    refused_fields,
+    unknown_key,
+)
 from toolwright.define.fields import without
 from toolwright.define.maker import OnlyAPath, SchemaMaker
 from toolwright.define.modern import modern
 from toolwright.define.secret import Mask, mask_of
 from toolwright.define.signature import ABSENT, MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
-from toolwright.define.subschemas import resolve
-from toolwright.errors import DefinitionError, FieldError
+from toolwright.errors import DefinitionError, InvalidArguments
 from toolwright.record import NOTHING, record
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 Extra = Literal["forbid", "ignore", "allow"]
 Values = dict[str, object]
@@ -50,6 +57,8 @@ class Arguments:
         fill: Adds what the text left out and the function does not default itself.
         keys: What the model calls those parameters that it knows under another name.
         mask: Hides the secrets among them, if there are any.
+        nested: Properties that can hold more than scalars and lists of them; None if unknown.
+        explain: What `check` would say of a text that `validate` refused; None if it cannot tell.
         whole: Shows them and what was injected to a model's validators; gives them back.
     """
 
@@ -60,6 +69,8 @@ class Arguments:
     fill: Callable[[Values], None] | None = None
     keys: Mapping[str, Any] = NOTHING
     mask: Mask | None = None
+    nested: tuple[str, ...] | None = None
+    explain: Callable[[ValueError], InvalidArguments | None] | None = None
     whole: Callable[[Values, Values], Values] | None = None
 
 
@@ -96,7 +107,9 @@ def from_parameters(
     schema.pop("title", None)
     factories = {name: field.factory for name, field in given.items() if field.factory}
     fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
-    made = closed_arguments(title, schema, adapter.validator.validate_json, fill, extra)
+    made = closed_arguments(
+        title, schema, adapter.validator.validate_json, fill, extra, is_plain(adapter.core_schema)
+    )
     return _renaming(title, made, keys, bool(rest)) if keys else made
 
 
@@ -115,7 +128,7 @@ def _renaming(title: str, made: Arguments, keys: Mapping[str, str], open: bool) 
                 f"{title}: parameters {name!r} and {same[0]!r} are both called {key!r}; "
                 "give each an alias of its own"
             )
-    return replace(_reserved(title, made, keys) if open else made, keys=keys)
+    return replace(_reserved(title, made, keys) if open else made, keys=keys, nested=None)
 
 
 def _reserved(title: str, made: Arguments, keys: Mapping[str, str]) -> Arguments:
@@ -185,70 +198,62 @@ def from_model(
             if name not in values:
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
-    made = closed_arguments(title, schema, given, fill, "allow" if own == "allow" else extra)
+    extra = "allow" if own == "allow" else extra
+    made = closed_arguments(title, schema, given, fill, extra)
     keys = renamed({name: [info] for name, info in model.model_fields.items()})
-    return replace(made, keys=keys) if keys else made
+    return replace(made, keys=keys, nested=None) if keys else made
 
 
 def closed_arguments(
     title: str,
     schema: dict[str, Any],
-    validate_json: Callable[..., Values],
+    validate: Callable[..., Values],
     fill: Callable[[Values], None] | None,
     extra: Extra,
+    plain: bool = False,
 ) -> Arguments:
-    """Close every object that is not open on purpose, and compile both ways to validate."""
+    """Close every object that is not open on purpose, and compile both ways to validate.
+
+    Args:
+        title: The tool's name.
+        schema: What is advertised; the closed objects are marked in it.
+        validate: pydantic's own.
+        fill: See `Arguments`.
+        extra: What happens to unknown keys.
+        plain: Whether `validate` is strict and closed by itself.
+    """
     options: dict[str, Any] = {"strict": True}
-    parts = list(_objects(schema)) if extra == "forbid" else []
-    closed = [part for part in parts if not _open(part)]
+    parts = list(objects(schema)) if extra == "forbid" else []
+    closed = [part for part in parts if not is_open(part)]
     for part in closed:
         part["additionalProperties"] = False
     mixed = len(closed) < len(parts)
     if closed and not mixed:
         # pydantic's nested models ignore unknown keys by default; a tool never does.
         options["extra"] = "forbid"
+    # A frame of Python, and options to read, cost as much as validating a small object.
+    if not plain:
+        validate = functools.partial(validate, **options)
 
-    def validate(text: str | bytes) -> Values:
-        return validate_json(text, **options)
+    def explain(error: ValueError) -> InvalidArguments | None:
+        found = error.errors(include_url=False) if isinstance(error, ValidationError) else []
+        if not found or found[0]["type"] == "json_invalid":
+            return None
+        return invalid_arguments(title, refused_fields(found, schema))
 
     def check(value: Values) -> Values:
         try:
             values = validate(to_json(value))
         except ValidationError as error:
             raise invalid_arguments(title, pydantic_errors(error, schema)) from None
-        # pydantic can close all objects or none. What it drops is seen by the count of keys in the
-        # text, which leads here.
-        if mixed and (unknown := list(_unknown(value, schema, schema, ()))):
+        # pydantic closes all objects or none; what it drops, the count of keys in the text shows.
+        if mixed and (unknown := list(unknown_keys(value, schema, schema, ()))):
             raise invalid_arguments(title, unknown)
         return values
 
-    return Arguments(schema, validate, check, _is_loose(schema), fill, mask=mask_of(schema))
-
-
-def _unknown(
-    value: object, schema: Mapping[str, Any], root: Mapping[str, Any], path: tuple[str | int, ...]
-) -> Iterator[FieldError]:
-    """Keys that no closed object of the schema has; within unions nothing is looked for."""
-    while isinstance(target := resolve(schema.get("$ref"), root), Mapping):
-        schema = target
-    branches = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
-    if len(branches) == 1:
-        yield from _unknown(value, branches[0], root, path)
-    properties, rest = schema.get("properties", {}), schema.get("additionalProperties")
-    items: Iterable[tuple[str | int, object]] = ()
-    if isinstance(value, dict):
-        items = value.items()
-        yield from (
-            unknown_key((*path, key), list(properties))
-            for key in value
-            if rest is False and key not in properties
-        )
-    elif isinstance(value, list):
-        items, rest = enumerate(value), schema.get("items")
-    for key, item in items:
-        inner = properties.get(key, rest)
-        if isinstance(inner, Mapping):
-            yield from _unknown(item, inner, root, (*path, key))
+    nested = tuple(name for name, part in schema.get("properties", {}).items() if nests(part))
+    loose, mask = is_loose(schema), mask_of(schema)
+    return Arguments(schema, validate, check, loose, fill, NOTHING, mask, nested, explain)
 
 
 @record
@@ -263,6 +268,8 @@ class _Field:
 
 def _field(parameter: Parameter, docs: Mapping[str, str]) -> _Field:
     """One parameter, with its description, its default, and what makes the default."""
+    from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
+
     annotation, metadata = _split(parameter.annotation)
     default, factory = parameter.default, None
     if isinstance(default, FieldInfo):
@@ -328,12 +335,14 @@ def _typed_dict(
     make: Any = TypedDict  # the functional form with fields known only now
     if rest:
         more = {"extra_items": next(iter(rest.values()))}
-        return with_config(ConfigDict(allow_inf_nan=False))(make(title, dict(fields), **more))
+        config = ConfigDict(strict=True, allow_inf_nan=False)
+        return with_config(config)(make(title, dict(fields), **more))
     if extra == "allow":
         raise DefinitionError(
             f"{title}: extra='allow' needs a **kwargs parameter to receive unknown keys"
         )
-    return with_config(ConfigDict(extra="forbid", allow_inf_nan=False))(make(title, dict(fields)))
+    config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    return with_config(config)(make(title, dict(fields)))
 
 
 def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) -> DefinitionError:
@@ -364,35 +373,8 @@ def _advertise_default(title: str, schema: dict[str, Any], key: str, field: _Fie
             f"{title}: the default of parameter {key!r} ({field.default!r}) has no JSON form; "
             "use None or a plain value and make the object inside the function"
         ) from None
+    import json
+
     with suppress(ValueError):  # infinity stays the function's own: JSON has none
         json.dumps(default, allow_nan=False)
         schema["properties"][key]["default"] = default
-
-
-def _objects(schema: object) -> Iterator[dict[str, Any]]:
-    """Every object schema with named properties, however deep."""
-    if isinstance(schema, dict):
-        if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
-            yield schema
-        for key, value in schema.items():
-            if key not in ("default", "const", "enum", "examples"):
-                yield from _objects(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from _objects(value)
-
-
-def _open(schema: Mapping[str, Any]) -> bool:
-    return schema.get("additionalProperties", False) is not False
-
-
-def _is_loose(schema: Mapping[str, Any]) -> bool:
-    """Whether a value without a type, or a number of a nested model, can occur."""
-    if "$defs" in schema or _open(schema):
-        return True
-    return any(
-        not isinstance(part, dict)
-        or not ({"type", "anyOf", "enum", "const"} & set(part))
-        or part.get("type") in ("object", "array")
-        for part in schema.get("properties", {}).values()
-    )

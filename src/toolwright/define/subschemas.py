@@ -27,15 +27,15 @@ _NAMED = (
 def subschemas(schema: Schema) -> Iterator[tuple[Location, Schema]]:
     """The schemas one step within a schema, and where; `true` and `false` left out."""
     for keyword, held in schema.items():
-        if keyword in _ONE and isinstance(held, Mapping):
+        if keyword in _ONE and isinstance(held, (dict, Mapping)):
             yield (keyword,), held
-        elif keyword in _NAMED and isinstance(held, Mapping):
+        elif keyword in _NAMED and isinstance(held, (dict, Mapping)):
             for name, each in held.items():
-                if isinstance(each, Mapping):
+                if isinstance(each, (dict, Mapping)):
                     yield (keyword, str(name)), each
         elif keyword in _MANY and isinstance(held, list):
             for index, each in enumerate(held):
-                if isinstance(each, Mapping):
+                if isinstance(each, (dict, Mapping)):
                     yield (keyword, index), each
 
 
@@ -55,7 +55,7 @@ def resolve(reference: object, root: Schema) -> object:
     found: object = root
     for part in reference.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, Mapping) and key in found:
+        if isinstance(found, (dict, Mapping)) and key in found:
             found = found[key]
         elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
             found = found[int(key)]
@@ -94,7 +94,7 @@ def accepts(value: object, schema: object, root: Schema) -> bool:
 
 
 def _accepts(value: object, schema: object, root: Schema, within: tuple[int, ...]) -> bool:
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, (dict, Mapping)):
         return schema is not False
     if id(schema) in within:  # a branch that leads back to its union adds nothing to it
         return False

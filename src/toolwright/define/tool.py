@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import FrameType
@@ -22,6 +21,7 @@ from typing import (
 from toolwright.context import Run, ToolContext
 from toolwright.define.compile import ArgsSchema, Request, compile_function
 from toolwright.define.inject import Injected
+from toolwright.define.options import check_names, check_on_invoke, checked
 from toolwright.define.output import Output
 from toolwright.define.schema import Arguments, Extra
 from toolwright.define.signature import BodyKind, Parameter, calling_frame
@@ -156,15 +156,17 @@ class Invoker(Protocol):
     ) -> list[object]: ...
 
 
-_invoker: list[Invoker] = []
+_invoker: list[Callable[[], Invoker]] = []
 
 
-def lend(invoker: Invoker) -> None:
-    """Give tools their `invoke`: the one thing lent backwards in the order of chapters."""
-    _invoker[:] = [invoker]
+def lend(give: Callable[[], Invoker]) -> None:
+    """Give tools their `invoke`: what is lent backwards in the order of chapters."""
+    _invoker[:] = [give]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True, weakref_slot=True)
+@dataclasses.dataclass(
+    frozen=True, slots=True, eq=False, repr=False, kw_only=True, weakref_slot=True
+)
 class Tool(Generic[P, R]):
     """A function that models can call. Still callable as the plain function.
 
@@ -317,6 +319,8 @@ class Tool(Generic[P, R]):
         8
         """
 
+        check_on_invoke(name, on_invoke)
+
         def call(_tool_context: ToolContext[Any], /, **arguments: Any) -> Any:
             return on_invoke(_tool_context, arguments)
 
@@ -359,7 +363,8 @@ def compile_tool(
     """The one way from a callable to a `Tool`."""
     if isinstance(function, Tool):
         raise DefinitionError(f"{function.name}: it is a tool already")
-    given: dict[str, Any] = dict(options)
+    check_names(*names)
+    given = checked(str(names[0] or getattr(function, "__name__", "a tool")), options)
     request = Request(
         *names,
         args_schema,
@@ -369,14 +374,6 @@ def compile_tool(
         caller,
     )
     plan = compile_function(function, request)
-    for plural in ("steps", "tags"):
-        if plural in given:
-            given[plural] = tuple(given[plural])
-    unknown = sorted(set(given) - set(ToolOptions.__annotations__))
-    if unknown:
-        near = difflib.get_close_matches(unknown[0], ToolOptions.__annotations__, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise DefinitionError(f"{plan.name}: there is no option {unknown[0]!r}{hint}")
     fields = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
     return Tool(**fields, **given)
 
@@ -384,7 +381,7 @@ def compile_tool(
 def _lent() -> Invoker:
     if not _invoker:
         raise SetupError("import toolwright before running tools")
-    return _invoker[0]
+    return _invoker[0]()
 
 
 def _properties(schema: Mapping[str, object]) -> Sequence[str]:

@@ -26,8 +26,6 @@ from toolwright.content import (
     File,
     Image,
     Text,
-    inline,
-    is_text_type,
 )
 from toolwright.define.definition import definition
 from toolwright.define.foreign import compile_json_schema
@@ -35,6 +33,7 @@ from toolwright.define.output import Output
 from toolwright.define.tool import AnyTool, ToolOptions
 from toolwright.effects import UNKNOWN, Effects
 from toolwright.errors import InvalidOutput
+from toolwright.inline import inline, is_text_type
 from toolwright.messages import ToolMessage
 from toolwright.record import NOTHING
 

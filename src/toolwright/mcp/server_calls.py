@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
@@ -13,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from toolwright.approval import Decision, Ticket
 from toolwright.call.toolset import Toolset
-from toolwright.context import Run, log
+from toolwright.context import Run
 from toolwright.errors import CallError
 from toolwright.events import Event, Progress
 from toolwright.mcp.server_client import EXCHANGE, LEVEL_OF, CannotAsk, Client
@@ -22,6 +23,8 @@ from toolwright.messages import ToolCall, ToolMessage
 
 NewRun: TypeAlias = Callable[[Request], Run[Any]]
 LevelOf: TypeAlias = Callable[[Request], str]
+
+log = logging.getLogger("toolwright")
 
 _APPROVAL: Final[Mapping[str, object]] = {
     "type": "object",

@@ -6,6 +6,7 @@ what it wants to be told.
 
 from __future__ import annotations
 
+import logging
 import weakref
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,12 @@ from mcp.shared.subscriptions import (
     ToolsListChanged,
 )
 
-from toolwright.context import log
 from toolwright.mcp.server_rounds import Request
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
+
+log = logging.getLogger("toolwright")
 
 
 class Sessions:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from toolwright.agent.agent import lend_connect
 from toolwright.errors import SetupError
 from toolwright.model import Model
 from toolwright.providers.chat_profile import PRESETS, Preset, base_url_of
@@ -127,6 +126,3 @@ def _unknown(model: str, vendor: str, name: str) -> str:
         return f"no vendor {vendor!r}; did you mean {meant!r}?"
     hint = "" if ":" in model else f"write vendor:model, such as openai:{model}; "
     return f"no vendor {vendor!r}; {hint}there are {', '.join(known)}"
-
-
-lend_connect(connect)

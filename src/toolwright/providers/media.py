@@ -8,10 +8,10 @@ from toolwright.content import (
     Data,
     File,
     Text,
-    is_text_type,
     text_of,
 )
-from toolwright.content import inline as inline
+from toolwright.inline import inline as inline
+from toolwright.inline import is_text_type
 from toolwright.providers.wire import clean_text
 
 NO_OUTPUT = "(no tool output)"

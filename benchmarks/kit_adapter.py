@@ -1,0 +1,161 @@
+"""toolwright in the performance kit: copy this file to the kit as ``adapters/toolwright_.py``.
+
+Three rows: a tool as it comes; one with everything a call can have switched on; sync tools inline.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from time import perf_counter
+from typing import Any, ClassVar
+
+from adapters.base import Adapter
+
+
+class Session:
+    """A toolset and the run its calls share."""
+
+    def __init__(self, tools: Any, run: Any) -> None:
+        from toolwright import ToolCall
+
+        self._run = functools.partial(tools.run, run=run)
+        self._call = ToolCall
+
+    async def call(self, raw: tuple[str, str, str]) -> Any:
+        return (await self._run([self._call(*raw)]))[0]
+
+    async def batch(self, raws: Sequence[tuple[str, str, str]]) -> Any:
+        return await self._run([self._call(*raw) for raw in raws])
+
+
+class Toolwright(Adapter):
+    name = "toolwright"
+    dists: ClassVar = ("toolwright", "pydantic", "pydantic_core")
+    import_line = "from toolwright import tool"
+    api: ClassVar = {
+        "W2": "tool(fn); schema and validator are complete after this",
+        "W3": "openai_chat.encode_tools(toolset), as on every model request",
+        "W4": "ToolCall(id, name, json) -> Toolset.run([call], run) -> ToolMessage; 30 s deadline, cancel token",
+        "W5": "one Toolset.run with N calls; sync tools in threads, the cap lifted",
+        "W6": "Agent(model).run with a scripted Model",
+        "W7": "AssistantMessage(tool_calls=(ToolCall,)) and ToolMessage; Tool and its OpenAI schema",
+    }
+
+    def define(self, fn: Callable[..., Any]) -> Any:
+        from toolwright import tool
+
+        return tool(fn)
+
+    def schema(self, tools: Sequence[Any]) -> list[Any]:
+        from toolwright import Toolset
+        from toolwright.providers import openai_chat
+
+        if getattr(self, "_kept", None) is not tools:
+            self._kept, self._toolset = tools, Toolset(tools)
+            self._encode = openai_chat.encode_tools
+        return self._encode(self._toolset)
+
+    @asynccontextmanager
+    async def session(self, fns: Sequence[Callable[..., Any]]) -> AsyncIterator[Session]:
+        from toolwright import Run, Toolset
+
+        yield Session(Toolset([self.define(fn) for fn in fns], threads=1000), Run())
+
+    def read(self, message: Any) -> tuple[str, str, bool]:
+        return message.text, message.tool_call_id, message.failed
+
+    async def loop(self, fn: Callable[..., Any], turns: int, ticks: list[float]) -> tuple[str, int]:
+        from toolwright import Agent, AssistantMessage, ToolCall, ToolMessage
+
+        script = [
+            AssistantMessage(
+                "", (ToolCall(f"call_{i}", fn.__name__, f'{{"i": {i}}}'),), "tool_calls"
+            )
+            for i in range(turns)
+        ]
+        replies = iter([*script, AssistantMessage("done")])
+
+        class Model:
+            name = "script"
+
+            async def stream(self, request: Any) -> AsyncIterator[AssistantMessage]:
+                ticks.append(perf_counter())
+                yield next(replies)
+
+        agent = Agent(Model(), [self.define(fn)], max_turns=turns + 1)
+        result = await agent.run("go")
+        return result.output, sum(isinstance(m, ToolMessage) for m in result.messages)
+
+    def history(self, n: int) -> list[Any]:
+        from common import RESULT_TEXT
+
+        from toolwright import AssistantMessage, ToolCall, ToolMessage
+
+        out: list[Any] = []
+        for i in range(n):
+            call = ToolCall(f"call_{i}", "a_number", f'{{"i": {i}}}')
+            out.append(AssistantMessage("", (call,), "tool_calls"))
+            out.append(ToolMessage(RESULT_TEXT % i, f"call_{i}", "a_number"))
+        return out
+
+
+class ToolwrightInline(Toolwright):
+    """Sync tools run in the event loop's thread."""
+
+    name = "toolwright-inline"
+
+    def define(self, fn: Callable[..., Any]) -> Any:
+        from toolwright import tool
+
+        return tool(fn, inline=not inspect.iscoroutinefunction(fn))
+
+
+class ToolwrightFull(Toolwright):
+    """Everything on: an injected context, an input and an output guard, a deadline, a subscriber."""
+
+    name = "toolwright-full"
+    api: ClassVar = {
+        **Toolwright.api,
+        "W4": "the same with an injected context, an input and an output guard, a deadline, a "
+        "subscriber that keeps the events, durations",
+    }
+
+    def define(self, fn: Callable[..., Any]) -> Any:
+        from toolwright import tool
+        from toolwright.call.guard import Allow, input_guard, output_guard
+
+        allow = Allow()
+        guards = [
+            input_guard(lambda prepared, context: allow),
+            output_guard(lambda prepared, outcome, context: allow),
+        ]
+        return tool(_with_context(fn), steps=guards)
+
+    @asynccontextmanager
+    async def session(self, fns: Sequence[Callable[..., Any]]) -> AsyncIterator[Session]:
+        from toolwright import Run, Toolset
+
+        events: deque[Any] = deque(maxlen=4096)
+        tools = Toolset([self.define(fn) for fn in fns], threads=1000)
+        yield Session(tools, Run(listeners=(events.append,)))
+
+
+def _with_context(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`fn` as its author would write it to get the context."""
+    from toolwright import ToolContext
+
+    names = list(inspect.signature(fn).parameters)
+    head = f"({', '.join(names)}, context)"
+    start = "async def" if inspect.iscoroutinefunction(fn) else "def"
+    keep = "await fn" if inspect.iscoroutinefunction(fn) else "fn"
+    scope: dict[str, Any] = {"fn": fn}
+    exec(f"{start} inner{head}:\n    return {keep}({', '.join(names)})", scope)
+    inner = scope["inner"]
+    inner.__name__, inner.__qualname__, inner.__doc__ = fn.__name__, fn.__qualname__, fn.__doc__
+    inner.__annotations__ = {**fn.__annotations__, "context": ToolContext}
+    inner.__defaults__ = (*(fn.__defaults__ or ()), None) if fn.__defaults__ else None
+    return inner  # type: ignore[no-any-return]
