@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypedDict
 from urllib.parse import urlsplit
 
 from toolwright.builtin.catalog import load_from
 from toolwright.compat.agents_context import RunContextWrapper
-from toolwright.context import ToolContext, log
+from toolwright.context import ToolContext
 from toolwright.define.tool import AnyTool, Prepared, Proceed
 from toolwright.effects import UNKNOWN
 from toolwright.errors import Denied
 from toolwright.record import record
+
+log = logging.getLogger("toolwright")
 
 
 @record

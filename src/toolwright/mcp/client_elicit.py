@@ -8,6 +8,7 @@ the form is asked again; where nobody is there to be asked, the server is told t
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from time import time
 from typing import Any, TypeAlias
@@ -17,11 +18,13 @@ import mcp_types as types
 
 from toolwright.approval import LIFETIME, Ticket, digest_of, new_id
 from toolwright.call.approve import ask
-from toolwright.context import ToolContext, log
+from toolwright.context import ToolContext
 from toolwright.define.foreign import JsonSchemaValidator, compile_json_schema
 from toolwright.errors import DefinitionError
 from toolwright.mcp.hidden import clean
 from toolwright.record import NOTHING, record
+
+log = logging.getLogger("toolwright.mcp")
 
 ATTEMPTS = 3
 """How often a form is asked before the server is told that it was cancelled."""
