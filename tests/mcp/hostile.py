@@ -74,7 +74,7 @@ def call(id: object, text: str) -> None:
             send(answer(id, {"content": "text"}))
         case "flood":
             note = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-            for _ in range(20_000):
+            for _ in range(5_000):
                 send(note)
             send(answer(id, said(text)))
         case _:
