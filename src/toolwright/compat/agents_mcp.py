@@ -147,7 +147,9 @@ class HostedMCPTool:
             answer = self.on_approval_request(MCPToolApprovalRequest(wrapper, data))
             said = await answer if inspect.isawaitable(answer) else answer
         except Exception as error:
-            log.exception("the approval function of %s failed", self.server_name)
+            logging.getLogger("toolwright").exception(
+                "the approval function of %s failed", self.server_name
+            )
             raise Denied(
                 f"The call of {prepared.tool.name!r} was not approved: the approval function "
                 f"failed ({type(error).__name__})."

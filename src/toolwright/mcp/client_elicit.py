@@ -86,7 +86,7 @@ async def answered(
         try:
             answer = await _ask(elicitation, elicit, context, form.problem)
         except Exception:
-            log.exception(
+            logging.getLogger("toolwright").exception(
                 "whoever answers %s failed; the question is cancelled", elicitation.server
             )
             return types.ElicitResult(action="cancel")
