@@ -139,7 +139,7 @@ def test_openai_talks_to_the_server_by_itself_and_the_function_answers_what_it_a
         "allowed_tools": ["a"],
         "require_approval": "always",
     }
-    reply = openai_responses.decode(asked('{"path": "/system"}'), tools)
+    reply = openai_responses.decode(asked('{"path": "/system"}'), tools=tools)
     results = tools.run_sync(reply.tool_calls)
     assert seen == [("delete", {"path": "/system"})]
     items = openai_responses.encode(ModelRequest([reply, *results], tools), "gpt-5")["input"]
@@ -153,14 +153,14 @@ def test_openai_talks_to_the_server_by_itself_and_the_function_answers_what_it_a
 
 def test_arguments_that_cannot_be_read_are_not_approved() -> None:
     tools = given(HostedMCPTool(CONFIG, lambda request: {"approve": True}), "openai-responses")
-    reply = openai_responses.decode(asked("{broken"), tools)
+    reply = openai_responses.decode(asked("{broken"), tools=tools)
     [result] = tools.run_sync(reply.tool_calls)
     assert '"approve": false' in result.text
 
 
 def test_without_a_function_what_openai_asks_goes_to_the_approver() -> None:
     tools = given(HostedMCPTool(CONFIG), "openai-responses")
-    reply = openai_responses.decode(asked("{}"), tools)
+    reply = openai_responses.decode(asked("{}"), tools=tools)
     [denied] = tools.run_sync(reply.tool_calls)
     assert denied.kind == "denied"
     [approved] = tools.run_sync(reply.tool_calls, Run(approver=lambda ticket: True))
