@@ -57,7 +57,7 @@ except ImportError as error:
     raise MissingExtraError("an MCP server", "mcp") from None
 
 app = typer.Typer(
-    help="Servers of the Model Context Protocol: their tools, and how far they are trusted.",
+    help="MCP servers: add, list, tools, call, pin, diff, remove.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
