@@ -123,13 +123,15 @@ class AnthropicMessages:
         self._own = self._clients.first.base_url.host.endswith("anthropic.com")
         limit = options.get("max_retries")
         self._retries = Retries(model, client.max_retries if client and limit is None else limit)
+        hosts = options.get("hosts_tools", _hosts(base_url, client))
+        self.hosts = "anthropic" if hosts else ""
         self._bodies = BodyCache(
             AnthropicOptions(
                 model,
                 stream,
                 options.get("prompt_cache", True),
                 options.get("unsigned_thinking", False),
-                options.get("hosts_tools", _hosts(base_url, client)),
+                hosts,
             ),
             media_of(options),
         )
