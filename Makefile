@@ -40,8 +40,8 @@ check: $(VENV)/dev.stamp ## lint, format, types, gates
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(PYTEST) tests/gates -m "not slow" --timeout=120
 
-bench: $(VENV)/dev.stamp ## the speed of a call, in ratios to the practical limit
-	$(BIN)/python -m benchmarks
+bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/performance.md (half an hour)
+	.venv-bench/bin/python -m benchmarks --out docs
 
 lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest versions allowed
 	$(PIP) install 'uv>=0.9'
@@ -49,9 +49,10 @@ lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest ver
 	$(COMPILE) --extra all pyproject.toml requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) pyproject.toml requirements/core.in -o requirements/core.txt
 	$(COMPILE) --extra langchain --extra openai-agents --extra pydantic-ai pyproject.toml requirements/peers.in -o requirements/peers.txt
+	$(COMPILE) pyproject.toml requirements/bench.in -o requirements/bench.txt
 
 clean: ## remove everything that make and the tools made
-	rm -rf $(VENV) tests/node/node_modules dist build
+	rm -rf $(VENV) .venv-bench tests/node/node_modules dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -74,6 +75,14 @@ $(VENV)/run.stamp $(VENV)/dev.stamp: $(VENV)/%.stamp: requirements/%.txt pyproje
 $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
 	@echo "installing $< ..."
 	@$(PIP) install --require-hashes -r $<
+	@touch $@
+
+# The peers to be measured beside, in an environment of their own: they shall not hold ours back.
+.venv-bench/bench.stamp: requirements/bench.txt pyproject.toml
+	@$(PYTHON) -m venv --clear .venv-bench
+	@echo "installing $< ..."
+	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
+	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Programs of the system (bubblewrap, ripgrep, chromium): only what is missing is installed, by apt-get

@@ -1,1 +1,5 @@
-"""What toolwright costs, beside the least a Python library can do. `make bench` runs it."""
+"""What toolwright costs, beside its peers and beside the least Python can do.
+
+``make bench`` installs the peers into an environment of their own and writes ``docs/performance.md``.
+By hand: ``python -m benchmarks --help``.
+"""

@@ -1,135 +1,88 @@
-"""Measure in one run, interleaved, and print medians and ratios to the practical limit."""
+"""Measure everything side by side and write the page: ``python -m benchmarks``."""
 
 from __future__ import annotations
 
-import asyncio
-import gc
-import os
-import platform
+import argparse
+import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
-from time import perf_counter
+from pathlib import Path
+from typing import Any
 
-from benchmarks.limit import Limit
-from toolwright import Agent, Run, ToolCall, ToolContext, Toolset, tool
-from toolwright.agent.agent import RunResult
-from toolwright.testing.scripted import Scripted, call
+from benchmarks.ours_alone import ALONE
+from benchmarks.peer import PEERS
+from benchmarks.workloads import WORKLOADS
 
-ROUNDS = 9
-GOOD = '{"city": "Paris", "days": 3}'
-BAD = '{"city": 5, "dais": 3}'
-
-Measure = Callable[[], Awaitable[float]]
+ROOT = Path(__file__).parent.parent
+TIMEOUT = 600
 
 
-async def weather(city: str, days: int) -> str:
-    """Look up the weather of a city.
+def main() -> None:
+    """Measure, and write the page unless told otherwise."""
+    options = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    everything = [*WORKLOADS, *ALONE]
+    options.add_argument(
+        "-w", "--workloads", default=",".join(everything), help="default: %(default)s"
+    )
+    options.add_argument("-p", "--peers", default=",".join(PEERS), help="default: %(default)s")
+    options.add_argument("-r", "--rounds", type=int, default=3, help="default: %(default)s")
+    options.add_argument("-o", "--out", type=Path, help="the page's folder; default: print numbers")
+    given = options.parse_args()
+    measured = measure(given.workloads.split(","), given.peers.split(","), given.rounds)
+    if given.out is None:
+        print(json.dumps(measured, indent=1))
+        return
+    from benchmarks import page  # it needs what only draws
 
-    Args:
-        city: Name of the city.
-        days: Days ahead.
+    page.write(measured, given.out)
+
+
+def measure(workloads: list[str], peers: list[str], rounds: int) -> dict[str, Any]:
+    """Medians over rounds; within a round all peers take turns, so that a slow minute hits all.
+
+    Returns:
+        ``numbers[workload][peer][name]``, and ``versions[package]``.
     """
-    return city
+    numbers: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    for workload in workloads:
+        found: dict[str, list[dict[str, float]]] = {}
+        for number in range(rounds):
+            for peer in ["toolwright"] if workload in ALONE else peers:
+                answer = one(workload, peer)
+                print(
+                    workload,
+                    number + 1,
+                    peer,
+                    answer.get("missing", ""),
+                    file=sys.stderr,
+                    flush=True,
+                )
+                if "numbers" in answer:
+                    found.setdefault(peer, []).append(answer["numbers"])
+                    versions |= answer["versions"]
+        numbers[workload] = {peer: _medians(rows) for peer, rows in found.items()}
+    return {"numbers": numbers, "versions": versions}
 
 
-async def wait(city: str, days: int) -> str:
-    """Wait for 10 ms."""
-    await asyncio.sleep(0.01)
-    return city
+def _medians(rows: list[dict[str, float]]) -> dict[str, float]:
+    return {name: statistics.median(row[name] for row in rows if name in row) for name in rows[0]}
 
 
-@tool
-async def full(city: str, days: int, context: ToolContext) -> str:
-    """A tool with an injected context."""
-    return city
-
-
-def timed(body: Callable[[], Awaitable[object]], times: int) -> Measure:
-    """Microseconds of one `body`, averaged over `times` in a row."""
-
-    async def measure() -> float:
-        gc.collect()
-        started = perf_counter()
-        for _ in range(times):
-            await body()
-        return (perf_counter() - started) / times * 1e6
-
-    return measure
-
-
-def imported(line: str) -> Measure:
-    """Microseconds an import takes in a fresh interpreter, compiled code at hand."""
-    code = f"import time; t = time.perf_counter(); {line}; print(time.perf_counter() - t)"
-    settings = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-
-    async def measure() -> float:
-        done = await asyncio.to_thread(
-            subprocess.run,
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=settings,
+def one(workload: str, peer: str) -> dict[str, Any]:
+    """One workload of one peer in a fresh process."""
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.worker", workload, peer]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT, check=True
         )
-        return float(done.stdout) * 1e6
-
-    return measure
-
-
-async def loop(turns: int) -> float:
-    """Microseconds of one turn of the agent loop, one call a turn."""
-    script = [call("weather", GOOD, id=f"call_{i}") for i in range(turns)]
-    agent = Agent(Scripted([*script, "done"]), tools=[weather], max_turns=turns + 1)
-    started = perf_counter()
-    result: RunResult = await agent.run("go")
-    assert len(result.messages) == 2 * turns + 2
-    return (perf_counter() - started) / turns * 1e6
+        answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        return {"missing": f"not done in {TIMEOUT} s"}
+    except subprocess.CalledProcessError as error:
+        return {"missing": (error.stderr.strip().splitlines() or ["it failed"])[-1]}
+    return answer
 
 
-def workloads() -> dict[str, tuple[Measure, Measure]]:
-    """Name to what is measured: ours, and what it is held against."""
-    limit, tools = Limit(weather, wait), Toolset([weather, wait, full])
-    run, heard = Run(), Run(listeners=(lambda event: None,))
-    good, bad = ToolCall("1", "weather", GOOD), ToolCall("1", "weather", BAD)
-    plain = timed(lambda: limit.call("1", "weather", GOOD), 3000)
-    many = [ToolCall(str(i), "wait", GOOD) for i in range(1000)]
-    raw = [(str(i), "wait", GOOD) for i in range(1000)]
-    return {
-        "import (against pydantic's TypeAdapter)": (
-            imported("import toolwright"),
-            imported("from pydantic import TypeAdapter"),
-        ),
-        "one call, from JSON text to message": (
-            timed(lambda: tools.run([good], run), 3000),
-            plain,
-        ),
-        "... with context and a listener": (
-            timed(lambda: tools.run([ToolCall("1", "full", GOOD)], heard), 3000),
-            plain,
-        ),
-        "invalid arguments, to an error with every field": (
-            timed(lambda: tools.run([bad], Run()), 300),
-            timed(lambda: limit.call("1", "weather", BAD), 300),
-        ),
-        "1000 calls of 10 ms in one turn": (
-            timed(lambda: tools.run(many, run), 1),
-            timed(lambda: limit.batch(raw), 1),
-        ),
-        "agent loop, a turn of 1000 (against one of 100)": (lambda: loop(1000), lambda: loop(100)),
-    }
-
-
-async def main() -> None:
-    """Measure everything and print the table."""
-    print(f"Python {platform.python_version()}, {platform.machine()}, medians of {ROUNDS} rounds\n")
-    print("| workload | toolwright µs | limit µs | ratio |\n|---|---:|---:|---:|")
-    for name, (ours, least) in workloads().items():
-        pairs = [(await ours(), await least()) for _ in range(ROUNDS)]
-        own = statistics.median(pair[0] for pair in pairs)
-        base = statistics.median(pair[1] for pair in pairs)
-        print(f"| {name} | {own:,.1f} | {base:,.1f} | {own / base:.2f} |", flush=True)
-
-
-asyncio.run(main())
+main()

@@ -73,7 +73,7 @@ class Toolwright(Adapter):
 
         script = [
             AssistantMessage(
-                "", (ToolCall(f"call_{i}", fn.__name__, '{"i": %d}' % i),), "tool_calls"
+                "", (ToolCall(f"call_{i}", fn.__name__, f'{{"i": {i}}}'),), "tool_calls"
             )
             for i in range(turns)
         ]
@@ -97,7 +97,7 @@ class Toolwright(Adapter):
 
         out: list[Any] = []
         for i in range(n):
-            call = ToolCall(f"call_{i}", "a_number", '{"i": %d}' % i)
+            call = ToolCall(f"call_{i}", "a_number", f'{{"i": {i}}}')
             out.append(AssistantMessage("", (call,), "tool_calls"))
             out.append(ToolMessage(RESULT_TEXT % i, f"call_{i}", "a_number"))
         return out

@@ -202,14 +202,9 @@ def model_error(
 
 _KINDS: Mapping[int, type[ModelError]] = MappingProxyType(
     {
-        401: AccessDenied,
-        402: AccessDenied,
-        403: AccessDenied,
-        408: ModelUnavailable,
-        409: ModelUnavailable,
+        **dict.fromkeys((401, 402, 403), AccessDenied),
+        **dict.fromkeys((408, 409, 424, 425), ModelUnavailable),  # 424: Bedrock's broke down
         413: RequestTooLarge,
-        424: ModelUnavailable,  # Bedrock: the model broke down while it answered
-        425: ModelUnavailable,
         429: RateLimited,
     }
 )
@@ -331,9 +326,8 @@ class InvalidArguments(CallError):
         errors: Sequence[FieldError] = (),
         details: Mapping[str, object] = NOTHING,
     ) -> None:
+        super().__init__(text, {**(details or {}), "errors": tuple(errors)})
         self.errors = tuple(errors)
-        more = {} if details is NOTHING else details  # which takes long to unpack
-        super().__init__(text, {**more, "errors": self.errors})
 
 
 class Disabled(CallError):

@@ -202,8 +202,7 @@ def the_handler_answers(ran: Ran) -> None:
     assert ask("read_file") == {"approve": True}
     assert ask("delete_file")["approve"] is False
     assert ask("write_file", path="/system/x") == {"approve": False, "reason": "不允许访问系统目录"}
-    with pytest.raises(SetupError, match="cannot be run yet"):
-        Agent(tools=[ran["mcp_tool"]])
+    assert Agent(tools=[ran["mcp_tool"]]).tools == [ran["mcp_tool"]]
 
 
 def an_object_becomes_a_tool(ran: Ran) -> None:
@@ -258,11 +257,7 @@ CASES: Mapping[str, Case] = {
     ),
     "004.14": Case(IMPORTS, use=both_guardrails_guard, names=guardrail_names),
     "004.16": Case(RUNS, use=the_result_is_told, names=names(logger=logging.getLogger("example"))),
-    "004.18": pending(
-        "issue 6 brings MCP, and issue 7 hosted tools run here",
-        the_handler_answers,
-        names(is_admin=lambda user: False),
-    ),
+    "004.18": Case(IMPORTS, use=the_handler_answers, names=names(is_admin=lambda user: False)),
     "004.21": Case(IMPORTS, use=an_object_becomes_a_tool, names=names(query_result="one row")),
     "004.22": Case(RUNS, use=providers_are_composed, names=provider_names),
 }

@@ -23,9 +23,13 @@ FRONT_DOORS: dict[str, str] = {
     "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
     "toolwright.builtin.workspace:Workspace.grep": "what a model can narrow a search by, each by name",
     "toolwright.cli.resume:command": "the options of a command",
+    "toolwright.cli.mcp:call": "the options of a command",
     "toolwright.cli.run:command": "the options of a command",
+    "toolwright.cli.serve:command": "the options of a command",
+    "toolwright.mcp.client:MCPServer.__init__": "where a server is and how far it is trusted",
     "toolwright.engines.sandbox:Sandbox.__init__": "what a command may do, each by name",
     "toolwright.context:Run.__init__": "what a run is given, each by name",
+    "toolwright.mcp.server:ToolServer.__init__": "what a server offers and says of itself, each by name",
 }
 
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension)

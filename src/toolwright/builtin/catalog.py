@@ -6,9 +6,10 @@ import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
+from typing import Any
 
 from toolwright.define.tool import AnyTool
-from toolwright.errors import SetupError
+from toolwright.errors import MissingExtraError, SetupError
 
 BUILTINS: Mapping[str, str] = MappingProxyType(
     {
@@ -20,6 +21,34 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Name of each builtin, and the function that makes its tools."""
+
+ELSEWHERE: Mapping[str, str] = MappingProxyType(
+    {"mcp": "toolwright.mcp.target:tools", "mcp-server": "toolwright.mcp.target:server"}
+)
+"""What makes tools, or a provider of them, of a text that names something outside this process."""
+
+
+def load_from(kind: str, text: str, **options: object) -> Any:
+    """The tools of something outside this process.
+
+    Args:
+        kind: A key of `ELSEWHERE`.
+        text: Names it, such as an address.
+        options: What the function takes.
+
+    Raises:
+        SetupError: it cannot be used.
+        MissingExtraError: it needs a package that is not installed.
+    """
+    module, _, factory = ELSEWHERE[kind].partition(":")
+    try:
+        make = getattr(import_module(module), factory)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2", "anyio"):
+            raise
+        raise MissingExtraError("an MCP server", "mcp") from None
+    return make(text, **options)
+
 
 ALONE = frozenset({"workspace"})
 """Builtins that are had by their own name alone: what they do, or their tools' names, does not go

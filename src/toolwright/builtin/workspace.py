@@ -70,8 +70,6 @@ class Asks:
         root: The folder, to see where links lead; without it paths are taken as they are.
     """
 
-    insists = True
-
     def __init__(self, root: Path | None = None) -> None:
         self.root = root
 
@@ -87,6 +85,10 @@ class Asks:
             return False
         real = os.path.realpath(self.root / path)
         return bool(protected_part(os.path.relpath(real, self.root)))
+
+    def despite_rules(self, arguments: Mapping[str, object]) -> bool:
+        """Whether to ask although a rule allows the call."""
+        return self(arguments)
 
 
 class Workspace:

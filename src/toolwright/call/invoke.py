@@ -15,7 +15,6 @@ from toolwright.call.stop import (
     cancelled_itself,
     not_started,
     run_coroutine,
-    watch_over,
 )
 from toolwright.call.threads import ThreadPool, shared_pool
 from toolwright.context import ToolContext
@@ -89,8 +88,7 @@ def is_bare(tool: AnyTool) -> bool:
 def invoke_bare(prepared: Prepared, context: ToolContext[Any]) -> Generator[Any, Any, object]:
     """`invoke` for most tools: a function that runs here, takes what the model sent, and no more.
 
-    The same, less what such a tool has no need of, and with the first step of `run_coroutine`
-    within: each further frame would cost as much as the body's own.
+    The same, less what such a tool has no need of: what remains would cost more than a small body.
     """
     tool, run = prepared.tool, context.run
     if run.cancel.cancelled:
@@ -98,16 +96,13 @@ def invoke_bare(prepared: Prepared, context: ToolContext[Any]) -> Generator[Any,
     try:
         try:
             body: Any = tool.function(**prepared.arguments)
-            if tool.body == "sync":
-                if type(body) is str or not inspect.isawaitable(body):
-                    return body
-                body = _await(body)
-            waiting = body.send(None)
-        except StopIteration as ended:
-            return ended.value
-        except asyncio.CancelledError:
+        except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
             raise cancelled_itself(tool.name) from None
-        return (yield from watch_over(body, waiting, context, tool.timeout))
+        if tool.body == "sync":
+            if type(body) is str or not inspect.isawaitable(body):
+                return body
+            body = _await(body)
+        return (yield from run_coroutine(body, context, tool.timeout))
     except _TOLD:
         raise
     except Exception as error:

@@ -27,12 +27,14 @@ from toolwright.compat.agents_hosted import (
     Computer,
     FileSearchTool,
     Filters,
+    RankingOptions,
+)
+from toolwright.compat.agents_mcp import (
     HostedMCPTool,
     Mcp,
     McpApprovalRequest,
     MCPToolApprovalFunctionResult,
     MCPToolApprovalRequest,
-    RankingOptions,
 )
 from toolwright.compat.agents_run import (
     FunctionToolResult,

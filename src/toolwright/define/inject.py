@@ -12,8 +12,6 @@ from functools import partial
 from inspect import Parameter
 from typing import Annotated, Any, Protocol, Union, get_args, get_origin, runtime_checkable
 
-from pydantic.fields import FieldInfo
-
 from toolwright.context import CancelToken, Run, ToolContext
 from toolwright.errors import InjectionError
 from toolwright.record import record
@@ -128,6 +126,8 @@ def or_default(
         annotation: Of the parameter; a `Field` may stand in it.
         default: The function's; or a `Field`, which is none: the function would get just that.
     """
+    from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
+
     metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
     own = default is not Parameter.empty and not isinstance(default, FieldInfo)
     for info in (default, *reversed(metadata)):

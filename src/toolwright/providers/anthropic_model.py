@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import partial
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from toolwright.agent.assemble import assemble
 from toolwright.errors import (
@@ -22,7 +22,14 @@ from toolwright.providers.anthropic_body import BodyCache
 from toolwright.providers.anthropic_encode import AnthropicOptions
 from toolwright.providers.anthropic_stream import StreamDecoder
 from toolwright.providers.held import claude_holds, is_held
-from toolwright.providers.http import PerLoop, check_options, retry_advice, retry_after
+from toolwright.providers.http import (
+    CommonOptions,
+    PerLoop,
+    check_options,
+    media_of,
+    retry_advice,
+    retry_after,
+)
 from toolwright.providers.retry import Reply, Retries
 from toolwright.providers.sse import parsed
 from toolwright.providers.wire import Json
@@ -47,13 +54,10 @@ _MAX_PAUSES = 8
 """How often a reply may pause before it is given as it is."""
 
 
-class AnthropicModelOptions(TypedDict, total=False):
-    """How `AnthropicMessages` deals with its server.
+class AnthropicModelOptions(CommonOptions, total=False):
+    """How `AnthropicMessages` deals with its server, beside `CommonOptions`.
 
     Attributes:
-        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: the
-            SDK's ten minutes.
-        max_retries: How often a failed request is sent again; 2 if nothing is said.
         prompt_cache: Whether to mark what the next request will repeat for the server's cache,
             which makes it far cheaper; True if nothing is said.
         unsigned_thinking: Whether the server takes thinking without a signature back; some that
@@ -62,8 +66,6 @@ class AnthropicModelOptions(TypedDict, total=False):
             Anthropic's own models.
     """
 
-    timeout: float | None
-    max_retries: int
     prompt_cache: bool
     unsigned_thinking: bool
     native_output: bool
@@ -122,7 +124,8 @@ class AnthropicMessages:
                 stream,
                 options.get("prompt_cache", True),
                 options.get("unsigned_thinking", False),
-            )
+            ),
+            media_of(options),
         )
 
     def __repr__(self) -> str:

@@ -25,6 +25,7 @@ from toolwright.providers.wire import (
     as_key,
     as_list,
     as_text,
+    clean_text,
     extra_under,
     input_text,
     plain,
@@ -286,6 +287,7 @@ class StreamDecoder:
         return [ReasoningDelta(thought)] if thought else []
 
     def _sign(self, block: Block, signature: str) -> list[Delta]:
+        signature = clean_text(signature)
         if not signature:
             return []
         block.wire["signature"] = signature

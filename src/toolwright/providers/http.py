@@ -8,16 +8,42 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypedDict, TypeVar
 from weakref import WeakKeyDictionary, finalize
 
+from toolwright.agent.transcript_media import MEDIA_LIMIT
 from toolwright.errors import SetupError
+from toolwright.providers.growing import Media
 
 
 class Closing(Protocol):
     """A client that can be closed."""
 
     def close(self) -> Awaitable[None]: ...
+
+
+class CommonOptions(TypedDict, total=False):
+    """How every model deals with its server.
+
+    Attributes:
+        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: as long
+            as the vendor's SDK does, ten minutes as a rule.
+        max_retries: How often a failed request is sent again; 2 if nothing is said.
+        media: Whether the model takes pictures, sounds and files; False: it is told of them. True
+            if nothing is said.
+        media_limit: Most bytes of media in a request, as base64, the oldest being told instead of
+            shown; None: any number; 18 million if nothing is said.
+    """
+
+    timeout: float | None
+    max_retries: int
+    media: bool
+    media_limit: int | None
+
+
+def media_of(options: CommonOptions) -> Media:
+    """What the options say of media."""
+    return Media(options.get("media", True), options.get("media_limit", MEDIA_LIMIT))
 
 
 C = TypeVar("C", bound=Closing)

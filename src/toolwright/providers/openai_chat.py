@@ -25,6 +25,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Ma
 from weakref import WeakKeyDictionary
 
 from toolwright.agent.assemble import assemble, settle
+from toolwright.agent.transcript import repair
 from toolwright.call.toolset import Toolset
 from toolwright.define.definition import definition
 from toolwright.define.names import wire_names
@@ -124,7 +125,7 @@ def encode_messages(
     {'role': 'tool', 'tool_call_id': 'c1', 'content': '晴'}
     """
     encoder = ChatEncoder(names, profile, model)
-    wires = [wire for message in messages for wire in encoder.add(message)]
+    wires = [wire for message in repair(messages) for wire in encoder.add(message)]
     return wires + encoder.tail()
 
 
@@ -254,7 +255,7 @@ def encode_turn(
     ordered = _in_call_order(message.tool_calls, results)
     for wire_id, result in zip(encoder.waiting(), ordered, strict=True):
         wires.append(encoder.result(result, wire_id))
-    return wires + encoder.tail()
+    return wires + encoder.media()
 
 
 def tool_names(tools: Sequence[ToolDefinition]) -> dict[str, str]:

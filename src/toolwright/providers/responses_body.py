@@ -6,7 +6,7 @@ from threading import Lock
 
 from toolwright.messages import Message
 from toolwright.model import ModelRequest
-from toolwright.providers.growing import Constant, Transcripts, append_json
+from toolwright.providers.growing import Constant, Media, Transcripts, append_json
 from toolwright.providers.responses_encode import ResponsesEncoder, encode_options
 from toolwright.providers.wire import dumps
 from toolwright.providers.wiretools import WireTools, wire_tools
@@ -61,15 +61,16 @@ class BodyCache:
     Args:
         model: The model's name on the server.
         stream: Whether answers shall be streamed.
+        media: What becomes of pictures, sounds and files.
     """
 
     __slots__ = ("_lock", "_model", "_prepared", "_stream", "_transcripts")
 
-    def __init__(self, model: str, stream: bool) -> None:
+    def __init__(self, model: str, stream: bool, media: Media | None = None) -> None:
         self._model = model
         self._stream = stream
         self._lock = Lock()
-        self._transcripts: Transcripts[_Items] = Transcripts()
+        self._transcripts: Transcripts[_Items] = Transcripts(media)
         self._prepared = Constant(self._prepare)
 
     def tools(self, request: ModelRequest) -> WireTools:

@@ -327,7 +327,7 @@ class StreamDecoder:
             if item.type == "function_call":
                 text = self._tools.inward(self._name(item), text) if text.strip() else "{}"
             deltas.append(CallDelta(item.number, arguments=text))
-        secret = as_text(item.wire.get("encrypted_content"))
+        secret = clean_text(as_text(item.wire.get("encrypted_content")))
         if item.type == "reasoning" and secret:
             deltas.append(ReasoningDelta("", secret))
         return deltas

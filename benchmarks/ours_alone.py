@@ -1,0 +1,180 @@
+"""What has no counterpart in every peer: streamed arguments, growing requests, each feature's price."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pydantic_core import from_json
+
+from benchmarks import work
+from benchmarks.clock import once, seconds
+from toolwright import AssistantMessage, Run, ToolCall, ToolContext, ToolMessage, Toolset, tool
+from toolwright.call.guard import Allow, input_guard, output_guard
+from toolwright.call.partial import PartialArguments
+from toolwright.model import ModelRequest
+from toolwright.providers.chat_body import BodyCache
+from toolwright.providers.chat_profile import OPENAI
+
+Numbers = dict[str, float]
+
+
+async def streamed() -> Numbers:
+    """W8: arguments of 25, 50 and 100 kB in pieces of 20 characters, the value looked at after each."""
+    numbers = {}
+    for size in (25_000, 50_000, 100_000):
+        rows = [
+            {"id": i, "name": f"parcel {i}", "ok": True, "tags": ["a", "b"]}
+            for i in range(size // 62)
+        ]
+        text = json.dumps({"rows": rows})
+        pieces = [text[i : i + 20] for i in range(0, len(text), 20)]
+
+        async def ours(pieces: list[str] = pieces) -> None:
+            preview = PartialArguments()
+            for piece in pieces:
+                preview.feed(piece)
+                preview.value()
+
+        async def again(pieces: list[str] = pieces) -> None:
+            whole = ""
+            for piece in pieces:
+                whole += piece
+                from_json(whole, allow_partial="trailing-strings")
+
+        async def unasked(pieces: list[str] = pieces) -> None:
+            preview = PartialArguments()
+            for piece in pieces:
+                preview.feed(piece)
+
+        numbers[f"preview of {size // 1000} kB"] = await once(ours)
+        numbers[f"parsed again, {size // 1000} kB"] = await once(again, 1)
+        numbers[f"not looked at, {size // 1000} kB"] = await once(unasked)
+    return numbers
+
+
+async def requests() -> Numbers:
+    """W6b: the bytes of the next request, by how many turns came before it."""
+    numbers = {}
+    for turns in (10, 100, 1000):
+        messages: list[Any] = []
+        for i in range(turns):
+            call = ToolCall(f"call_{i}", "count", f'{{"i": {i}}}')
+            messages += [
+                AssistantMessage("", (call,), "tool_calls"),
+                ToolMessage(work.RESULT.format(i), call.id, "count"),
+            ]
+        cache = BodyCache("m", OPENAI, False)
+        cache.body(ModelRequest(messages))
+
+        async def next_request(messages: list[Any] = messages, cache: BodyCache = cache) -> None:
+            cache.body(ModelRequest(messages))
+
+        numbers[f"request after {turns} turns"] = await seconds(next_request)
+    return numbers
+
+
+async def features() -> Numbers:
+    """W9: one call, with one more thing switched on in each row."""
+
+    @tool
+    async def plain(city: str, days: int) -> str:
+        """Say what a parcel costs."""
+        return city
+
+    @tool
+    async def injected(city: str, days: int, context: ToolContext[Any]) -> str:
+        """Say what a parcel costs."""
+        return city
+
+    guards = [
+        input_guard(lambda prepared, context: Allow()),
+        output_guard(lambda prepared, outcome, context: Allow()),
+    ]
+
+    async def step(prepared: Any, context: Any, proceed: Any) -> object:
+        return await proceed(prepared)
+
+    async def waiting(city: str, days: int) -> str:
+        """Wait once."""
+        await _soon()
+        return city
+
+    heard = {"listeners": (lambda event: None,)}
+    rows: dict[str, tuple[Any, dict[str, Any]]] = {
+        "a plain call": (plain, {}),
+        "a subscriber": (plain, heard),
+        "an injected context": (injected, {}),
+        "two guards": (tool(plain.function, steps=guards), {}),
+        "a step": (tool(plain.function, steps=[step]), {}),
+        "a permission rule": (tool(plain.function, approval=lambda arguments: False), {}),
+        "a body that waits, no deadline": (tool(waiting, timeout=None), {}),
+        "a body that waits, with one": (tool(waiting), {}),
+        "everything": (tool(injected.function, steps=guards), heard),
+    }
+    numbers = {}
+    for name, (made, options) in rows.items():
+        tools, run = Toolset([made]), Run[Any](**options)
+        call = [ToolCall("1", made.name, work.RATE)]
+        assert (await tools.run(call, run))[0].text == "Lyon"
+        numbers[name] = await seconds(functools.partial(tools.run, call, run))
+    return numbers
+
+
+async def _soon() -> None:
+    import asyncio
+
+    await asyncio.sleep(0)
+
+
+async def scale() -> Numbers:
+    """Large numbers of everything: seconds, and megabytes at the worst moment."""
+    numbers: Numbers = {}
+    for size in (1000, 10_000):
+        begun = time.perf_counter()
+        tools = Toolset([tool(work.another_ship(i)) for i in range(size)])
+        numbers[f"{size} tools defined"] = time.perf_counter() - begun
+        call = [ToolCall("1", f"ship_{size - 1}", work.SHIP)]
+        numbers[f"a call among {size} tools"] = await seconds(
+            functools.partial(tools.run, call, Run())
+        )
+    small = Toolset([work.count, work.wait])
+    for size in (1000, 10_000):
+        calls = [ToolCall(str(i), "count", f'{{"i": {i}}}') for i in range(size)]
+        numbers[f"{size} calls in a turn"] = await once(functools.partial(small.run, calls), 3)
+    for size in (10, 100):
+        numbers[f"a result of {size} MB"] = await _large(size)
+    for size in (100, 1000):
+        numbers[f"{size} runs at once"] = await once(functools.partial(_runs, small, size), 3)
+    return numbers
+
+
+async def _large(megabytes: int) -> float:
+    text = "x" * (megabytes * 1_000_000)
+
+    @tool(max_output=None)
+    async def big() -> str:
+        """Give much."""
+        return text
+
+    gc.collect()
+    return await once(lambda: Toolset([big]).run([ToolCall("1", "big")]), 3)
+
+
+async def _runs(tools: Toolset, size: int) -> None:
+    import asyncio
+
+    async def one(number: int) -> None:
+        for _ in range(3):
+            await tools.run([ToolCall("1", "wait", f'{{"i": {number}}}')], Run())
+
+    await asyncio.gather(*map(one, range(size)))
+
+
+ALONE: dict[str, Callable[[], Awaitable[Numbers]]] = {
+    "W6b": requests, "W8": streamed, "W9": features, "scale": scale,
+}  # fmt: skip
