@@ -383,6 +383,7 @@ def test_the_builtin_has_the_seven_tools_of_coding_agents(tmp_path: Path) -> Non
     assert names == ["read", "write", "edit", "bash", "grep", "find", "ls"]
 
 
+@pytest.mark.slow
 def test_output_files_go_with_the_workspace(tmp_path: Path) -> None:
     code = (
         "import sys\n"
