@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import perf_counter, time
@@ -114,6 +114,7 @@ class Run(Generic[C]):
             agent, suspends the run.
 
     Attributes:
+        closers: What gives back at the run's end what was opened for it; see `close`.
         depth: How many runs it is within.
         deadline: `time.perf_counter` value at which a run around it ends it; None if none does.
         waiting: Inner runs to go on with, by the id of the call that is each.
@@ -125,6 +126,7 @@ class Run(Generic[C]):
         "agent",
         "approver",
         "cancel",
+        "closers",
         "context",
         "deadline",
         "decisions",
@@ -166,6 +168,7 @@ class Run(Generic[C]):
         self.listeners = listeners
         self.seq = 0
         self.approver = approver
+        self.closers: list[Callable[[], Awaitable[object]]] = []
         self.depth = 0
         self.deadline: float | None = None
         self.waiting: dict[str, object] = {}
@@ -193,6 +196,14 @@ class Run(Generic[C]):
                 listener(event)
             except Exception:
                 _log().exception("a listener failed on %s; the run goes on", event.type)
+
+    async def close(self) -> None:
+        """Give back what was opened for this run: an agent does it when its run has ended."""
+        while self.closers:
+            try:
+                await self.closers.pop()()
+            except Exception:
+                _log().exception("something that was opened for a run could not be closed")
 
 
 PROGRESS_INTERVAL = 0.05

@@ -18,8 +18,10 @@ NESTING = 4
 FRONT_DOORS: dict[str, str] = {
     "toolwright.compat.openapi:from_openapi": "which operations, and how to reach them, each by name",
     "toolwright.agent.agent:Agent.__init__": "what an agent is made of, each by name",
+    "toolwright.builtin.file_search:FileSearchTool.__init__": "the parameters of the Agents SDK's",
     "toolwright.agent.agent:Agent.as_tool": "how an agent is called as a tool, each by name",
     "toolwright.compat.agents_agent:Agent.__init__": "what an agent is made of, each by name",
+    "toolwright.builtin.code_interpreter:CodeInterpreterTool.__init__": "how code runs, each by name",
     "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
     "toolwright.builtin.workspace:Workspace.grep": "what a model can narrow a search by, each by name",
     "toolwright.cli.resume:command": "the options of a command",

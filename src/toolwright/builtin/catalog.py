@@ -18,6 +18,11 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
         "files": "toolwright.builtin.files:tools",
         "clock": "toolwright.builtin.clock:tools",
         "workspace": "toolwright.builtin.workspace:tools",
+        "fetch": "toolwright.builtin.fetch:tools",
+        "web_search": "toolwright.builtin.web_search:tools",
+        "file_search": "toolwright.builtin.file_search:tools",
+        "image_generation": "toolwright.builtin.image_generation:tools",
+        "code_interpreter": "toolwright.builtin.code_interpreter:tools",
     }
 )
 """Name of each builtin, and the function that makes its tools."""
@@ -50,9 +55,11 @@ def load_from(kind: str, text: str, **options: object) -> Any:
     return make(text, **options)
 
 
-ALONE = frozenset({"workspace"})
-"""Builtins that are had by their own name alone: what they do, or their tools' names, does not go
-with the others."""
+BY_NAME = frozenset(
+    ["workspace", "fetch", "web_search", "file_search", "code_interpreter", "image_generation"]
+)
+"""Those that come only when they are named: they write, reach out, cost money, need an option or a
+large package, or have names that others have too."""
 
 
 def load(name: str, **options: object) -> tuple[AnyTool, ...]:

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from toolwright.builtin.catalog import ALONE, BUILTINS, load, load_from
+from toolwright.builtin.catalog import BUILTINS, BY_NAME, load, load_from
 from toolwright.builtin.collect import (
     Part,
     collect,
@@ -154,7 +154,7 @@ def _split(text: str) -> tuple[str, str]:
 
 def _builtin(base: str, name: str) -> Iterator[AnyTool]:
     if base in (ALL, DEMO):
-        names = [name] if name else [each for each in BUILTINS if each not in ALONE]
+        names = [name] if name else [one for one in BUILTINS if one not in BY_NAME]
         for each in names:
             made_up = base == DEMO and each == "weather"
             yield from load(each, **({"base_url": _fixture_url()} if made_up else {}))

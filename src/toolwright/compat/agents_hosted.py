@@ -1,6 +1,6 @@
-"""Hosted tools of the OpenAI Agents SDK, as data: they can be made and passed around, not yet run.
+"""What the OpenAI Agents SDK has around its hosted tools; the tools themselves are `builtin`'s.
 
-Giving one to an agent or a toolset says so.
+Of those that are not there yet, giving one to an agent or a toolset says so.
 """
 
 from __future__ import annotations
@@ -32,39 +32,6 @@ class Filters:
 
     metadata: Mapping[str, Any] | None = None
     file_ids: Sequence[str] | None = None
-
-
-@record
-class FileSearchTool:
-    """Search in vector stores.
-
-    Args:
-        vector_store_ids: Which.
-        max_num_results: Most results.
-        include_search_results: Whether the results are given to the program, too.
-        ranking_options: How they are ranked.
-        filters: Which documents are searched.
-    """
-
-    vector_store_ids: Sequence[str]
-    max_num_results: int | None = None
-    include_search_results: bool = False
-    ranking_options: RankingOptions | None = None
-    filters: Filters | None = None
-
-    @property
-    def name(self) -> str:
-        """The tool's name."""
-        return "file_search"
-
-    @property
-    def tool(self) -> AnyTool:
-        """None yet.
-
-        Raises:
-            SetupError: always.
-        """
-        return _cannot_run("FileSearchTool")
 
 
 class Computer(ABC):

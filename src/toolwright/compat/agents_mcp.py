@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypedDict
 from urllib.parse import urlsplit
 
 from toolwright.builtin.catalog import load_from
 from toolwright.compat.agents_context import RunContextWrapper
-from toolwright.context import ToolContext, log
+from toolwright.context import ToolContext
 from toolwright.define.tool import AnyTool, Prepared, Proceed
 from toolwright.effects import UNKNOWN
 from toolwright.errors import Denied
@@ -144,7 +145,9 @@ class HostedMCPTool:
             answer = self.on_approval_request(MCPToolApprovalRequest(wrapper, data))
             said = await answer if inspect.isawaitable(answer) else answer
         except Exception as error:
-            log.exception("the approval function of %s failed", self.server_name)
+            logging.getLogger("toolwright").exception(
+                "the approval function of %s failed", self.server_name
+            )
             raise Denied(
                 f"The call of {prepared.tool.name!r} was not approved: the approval function "
                 f"failed ({type(error).__name__})."

@@ -8,11 +8,19 @@ is said in ``docs/coming-from-openai-agents.md``.
 
 from __future__ import annotations
 
+from toolwright.builtin.file_search import FileSearchTool
+from toolwright.builtin.image_generation import ImageGenerationTool
+from toolwright.builtin.web_search import UserLocation, WebSearchTool, WebSearchToolFilters
 from toolwright.compat.agents_agent import (
     Agent,
     AgentOutputSchema,
     MaxTurnsExceeded,
     RunResult,
+)
+from toolwright.compat.agents_computer import (
+    AsyncComputer,
+    ComputerTool,
+    ComputerToolSafetyCheckData,
 )
 from toolwright.compat.agents_context import RunContextWrapper, RunItem, ToolContext
 from toolwright.compat.agents_guardrails import (
@@ -25,7 +33,6 @@ from toolwright.compat.agents_guardrails import (
 )
 from toolwright.compat.agents_hosted import (
     Computer,
-    FileSearchTool,
     Filters,
     RankingOptions,
 )
@@ -83,12 +90,16 @@ __all__ = [
     "ApplyPatchOperation",
     "ApplyPatchResult",
     "ApplyPatchTool",
+    "AsyncComputer",
     "Computer",
+    "ComputerTool",
+    "ComputerToolSafetyCheckData",
     "FileSearchTool",
     "Filters",
     "FunctionTool",
     "FunctionToolResult",
     "HostedMCPTool",
+    "ImageGenerationTool",
     "LocalShellCommandRequest",
     "LocalShellTool",
     "MCPToolApprovalFunctionResult",
@@ -123,6 +134,9 @@ __all__ = [
     "ToolOutputGuardrailResult",
     "ToolOutputGuardrailTripwireTriggered",
     "Usage",
+    "UserLocation",
+    "WebSearchTool",
+    "WebSearchToolFilters",
     "default_tool_error_function",
     "execute_tool",
     "function_tool",

@@ -27,6 +27,7 @@ from toolwright.define.schema import Arguments, Extra
 from toolwright.define.signature import BodyKind, Parameter, calling_frame
 from toolwright.effects import UNKNOWN, Effects
 from toolwright.errors import DefinitionError, SetupError
+from toolwright.hosted import Hosted
 from toolwright.messages import ToolCall
 from toolwright.record import NOTHING, record
 
@@ -113,6 +114,7 @@ class ToolOptions(TypedDict, total=False):
         tags: For people, to sort tools by.
         metadata: For programs; never sent.
         extras: What a provider shall get with the definition, such as ``cache_control``.
+        hosted: What some providers have in its place.
         parse_docstring: Whether the docstring describes the parameters. True by default.
         error_on_invalid_docstring: Refuse a docstring that names parameters which are not there.
     """
@@ -134,6 +136,7 @@ class ToolOptions(TypedDict, total=False):
     tags: Sequence[str]
     metadata: Mapping[str, object]
     extras: Mapping[str, object]
+    hosted: Hosted | None
     parse_docstring: bool
     error_on_invalid_docstring: bool
 
@@ -212,6 +215,7 @@ class Tool(Generic[P, R]):
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, object] = NOTHING
     extras: Mapping[str, object] = NOTHING
+    hosted: Hosted | None = None
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -258,8 +262,8 @@ class Tool(Generic[P, R]):
         return bound  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        names = ", ".join(_properties(self.parameters))
-        return f"Tool({self.name}({names}))"
+        shown = self.parameters.get("properties")
+        return f"Tool({self.name}({', '.join(shown) if isinstance(shown, Mapping) else ''}))"
 
     def invoke(self, value: object = "", run: Run[Any] | None = None) -> Any:
         """Run it as the model would: validated, injected, guarded.
@@ -382,11 +386,6 @@ def _lent() -> Invoker:
     if not _invoker:
         raise SetupError("import toolwright before running tools")
     return _invoker[0]()
-
-
-def _properties(schema: Mapping[str, object]) -> Sequence[str]:
-    properties = schema.get("properties")
-    return list(properties) if isinstance(properties, Mapping) else []
 
 
 AnyTool: TypeAlias = Tool[..., Any]

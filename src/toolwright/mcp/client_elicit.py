@@ -8,6 +8,7 @@ the form is asked again; where nobody is there to be asked, the server is told t
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from time import time
 from typing import Any, TypeAlias
@@ -17,7 +18,7 @@ import mcp_types as types
 
 from toolwright.approval import LIFETIME, Ticket, digest_of, new_id
 from toolwright.call.approve import ask
-from toolwright.context import ToolContext, log
+from toolwright.context import ToolContext
 from toolwright.define.foreign import JsonSchemaValidator, compile_json_schema
 from toolwright.errors import DefinitionError
 from toolwright.mcp.hidden import clean
@@ -83,7 +84,7 @@ async def answered(
         try:
             answer = await _ask(elicitation, elicit, context, form.problem)
         except Exception:
-            log.exception(
+            logging.getLogger("toolwright").exception(
                 "whoever answers %s failed; the question is cancelled", elicitation.server
             )
             return types.ElicitResult(action="cancel")

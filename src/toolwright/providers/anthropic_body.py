@@ -116,7 +116,10 @@ class BodyCache:
     def _prepare(self, request: ModelRequest) -> Prepared:
         settings = request.settings
         extra = dict(settings.extra)
-        betas = tuple(map(str, as_list(extra.pop("betas", None))))
-        tools = wire_tools(request.tools, "anthropic", settings.strict)
+        tools = wire_tools(
+            request.tools, "anthropic", settings.strict, hosting=self._options.hosting
+        )
+        asked = map(str, as_list(extra.pop("betas", None)))
+        betas = tuple(dict.fromkeys([*asked, *tools.betas]))
         keys = encode_options(replace(settings, extra=extra), tools, self._options)
         return Prepared(tools, dumps(keys)[1:].encode(), "tools" in keys, betas)

@@ -26,6 +26,7 @@ from toolwright.providers.http import (
     CommonOptions,
     PerLoop,
     check_options,
+    hosts_at,
     media_of,
     retry_advice,
     retry_after,
@@ -50,6 +51,7 @@ Client: TypeAlias = (
 )
 
 _PATH = "/v1/messages"
+_HOSTS = ("anthropic.com",)
 _MAX_PAUSES = 8
 """How often a reply may pause before it is given as it is."""
 
@@ -62,12 +64,15 @@ class AnthropicModelOptions(CommonOptions, total=False):
             which makes it far cheaper; True if nothing is said.
         unsigned_thinking: Whether the server takes thinking without a signature back; some that
             imitate Anthropic's do, which never sign.
+        hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
+            is Anthropic's.
         native_output: Whether the server holds replies to a schema; nothing: what is known of
             Anthropic's own models.
     """
 
     prompt_cache: bool
     unsigned_thinking: bool
+    hosts_tools: bool
     native_output: bool
 
 
@@ -124,6 +129,7 @@ class AnthropicMessages:
                 stream,
                 options.get("prompt_cache", True),
                 options.get("unsigned_thinking", False),
+                options.get("hosts_tools", _hosts(base_url, client)),
             ),
             media_of(options),
         )
@@ -216,6 +222,14 @@ def _new_client(model: str, options: Mapping[str, Any]) -> anthropic.AsyncAnthro
     raise SetupError(
         f"AnthropicMessages({model!r}): no API key; set ANTHROPIC_API_KEY or pass api_key={why}"
     )
+
+
+def _hosts(base_url: str | None, client: Client | None) -> bool:
+    """Whether the server has tools of its own, by its address; clouds' Claude has few of them."""
+    if client is not None:
+        native = isinstance(client, anthropic.AsyncAnthropic)
+        return native and hosts_at(str(client.base_url), _HOSTS)
+    return hosts_at(base_url or os.environ.get("ANTHROPIC_BASE_URL"), _HOSTS)
 
 
 def _checked(client: object) -> Client | None:

@@ -47,11 +47,14 @@ class GeminiModelOptions(CommonOptions, total=False):
     Attributes:
         api_version: Of the server's interface, such as ``v1beta``; nothing: the SDK's.
         vertexai: Whether to ask Vertex AI; nothing: what the environment says.
+        hosts_tools: Whether the server has tools of its own, such as Google's search; True if
+            nothing is said.
         native_output: Whether the model holds replies to a schema; nothing: what is known of it.
     """
 
     api_version: str
     vertexai: bool
+    hosts_tools: bool
     native_output: bool
 
 
@@ -101,7 +104,8 @@ class Gemini:
         self._native = options.get("native_output")
         self._retries = Retries(model, options.get("max_retries"))
         vertex = bool(self._clients.first.sdk.vertexai)
-        self._bodies = _BodyCache(GeminiOptions(model, vertex), media_of(options))
+        hosts = options.get("hosts_tools", True)
+        self._bodies = _BodyCache(GeminiOptions(model, vertex, hosts), media_of(options))
 
     def __repr__(self) -> str:
         return f"Gemini({self.name!r})"
@@ -239,7 +243,7 @@ class _BodyCache:
         self._options = options
         self._lock = Lock()
         self._transcripts: Transcripts[_Contents] = Transcripts(media)
-        self._prepared = Constant(_prepare)
+        self._prepared = Constant(self._prepare)
 
     def body(self, request: ModelRequest) -> tuple[WireTools, list[types.Content], Json]:
         """The tools on the wire, the contents, and the body's other keys."""
@@ -250,10 +254,9 @@ class _BodyCache:
             )
             return tools, contents.all(), {**contents.head(), **rest}
 
-
-def _prepare(request: ModelRequest) -> tuple[WireTools, Json]:
-    tools = wire_tools(request.tools, "gemini")
-    return tools, encode_options(request.settings, tools)
+    def _prepare(self, request: ModelRequest) -> tuple[WireTools, Json]:
+        tools = wire_tools(request.tools, "gemini", hosting=self._options.hosts(request.tools))
+        return tools, encode_options(request.settings, tools)
 
 
 def _new_client(model: str, options: Mapping[str, Any]) -> _Client:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Generic, Protocol, TypedDict, TypeVar
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, finalize
 
 from toolwright.agent.transcript_media import MEDIA_LIMIT
@@ -112,6 +113,24 @@ def check_options(model: str, given: Iterable[str], known: Iterable[str]) -> Non
         raise SetupError(
             f"{model}: no option {', '.join(sorted(unknown))}; there are {', '.join(known)}"
         )
+
+
+def hosts_at(base_url: str | None, vendor: Iterable[str]) -> bool:
+    """Whether an address is the vendor's own service, which has tools of its own.
+
+    Args:
+        base_url: None: the vendor's, as its SDK knows it.
+        vendor: Domains of the vendor.
+
+    >>> hosts_at(None, ["openai.com"]), hosts_at("https://eu.api.openai.com/v1", ["openai.com"])
+    (True, True)
+    >>> hosts_at("http://127.0.0.1:8000/v1", ["openai.com"])
+    False
+    """
+    if not base_url:
+        return True
+    host = urlsplit(base_url).hostname or ""
+    return any(host == domain or host.endswith(f".{domain}") for domain in vendor)
 
 
 def retry_advice(headers: Mapping[str, str]) -> bool | None:

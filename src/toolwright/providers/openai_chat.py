@@ -30,6 +30,7 @@ from toolwright.call.toolset import Toolset
 from toolwright.define.definition import definition
 from toolwright.define.names import wire_names
 from toolwright.errors import ModelError, SetupError
+from toolwright.hosted import native_of
 from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from toolwright.model import Delta, ModelRequest, OutputFormat, ToolDefinition
 from toolwright.providers.chat_encode import ChatEncoder
@@ -109,20 +110,21 @@ def encode_messages(
 ) -> list[Json]:
     """The body's ``messages``.
 
-    Args:
-        messages: The transcript.
-        names: Alias on the wire by tool name; other names are made legal one by one.
-        model: The model asked; reasoning of other models is left out. Empty: none is.
-        profile: What the server takes.
+        Args:
+            messages: The transcript.
+            names: Alias on the wire by tool name; other names are made legal one by one.
+            model: The model asked; reasoning of other models is left out. Empty: none is.
+            profile: What the server takes.
 
-    >>> from toolwright.messages import UserMessage
-    >>> call = ToolCall("c1", "weather", '{"city": "\\\\u5317\\\\u4eac"}')
-    >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
-    >>> user, assistant, tool = encode_messages(turn)
-    >>> assistant["tool_calls"][0]["function"]
-    {'name': 'weather', 'arguments': '{"city":"北京"}'}
-    >>> tool
-    {'role': 'tool', 'tool_call_id': 'c1', 'content': '晴'}
+        >>> from toolwright.hosted import native_of
+    from toolwright.messages import UserMessage
+        >>> call = ToolCall("c1", "weather", '{"city": "\\\\u5317\\\\u4eac"}')
+        >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
+        >>> user, assistant, tool = encode_messages(turn)
+        >>> assistant["tool_calls"][0]["function"]
+        {'name': 'weather', 'arguments': '{"city":"北京"}'}
+        >>> tool
+        {'role': 'tool', 'tool_call_id': 'c1', 'content': '晴'}
     """
     encoder = ChatEncoder(names, profile, model)
     wires = [wire for message in repair(messages) for wire in encoder.add(message)]
@@ -271,6 +273,8 @@ def _encode_tools(
     tools: Sequence[ToolDefinition], strict: bool | None, profile: ChatProfile
 ) -> list[Json]:
     names = tool_names(tools)
+    for tool in tools:
+        native_of(tool, profile.target)  # this wire has none; one that must be there is refused
     return [
         definition(
             names[tool.name],

@@ -40,10 +40,13 @@ class ResponsesOptions(CommonOptions, total=False):
     """How `OpenAIResponses` deals with its server, beside `CommonOptions`.
 
     Attributes:
+        hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
+            is OpenAI's or Azure's.
         native_output: Whether the server holds replies to a schema; nothing: what is known of
             OpenAI's own models.
     """
 
+    hosts_tools: bool
     native_output: bool
 
 
@@ -89,7 +92,8 @@ class OpenAIResponses:
         self._native = options.get("native_output")
         self._own = is_own_host(self._clients.first.base_url.host)
         self._retries = retries(model, client, options.get("max_retries"))
-        self._bodies = BodyCache(model, stream, media_of(options))
+        hosts = options.get("hosts_tools", self._own)
+        self._bodies = BodyCache(model, stream, media_of(options), hosts)
 
     def __repr__(self) -> str:
         return f"OpenAIResponses({self.name!r})"
