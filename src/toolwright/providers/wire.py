@@ -94,7 +94,7 @@ def clean_text(text: str) -> str:
 def clean(value: object) -> object:
     """`value` as a request can hold it: clean texts, and no numbers that are not JSON.
 
-    >>> clean({"a": ["half \ud83d", float("inf")]})
+    >>> clean({"a": ["half \\ud83d", float("inf")]})
     {'a': ['half ', None]}
     """
     if isinstance(value, str):
