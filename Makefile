@@ -27,10 +27,10 @@ help: ## say what there is
 demo: $(VENV)/run.stamp ## a two-minute tour, offline
 	@$(BIN)/toolwright demo
 
-test: $(VENV)/dev.stamp $(NODE_STAMP) ## the tests, in under five minutes
+test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests, in under five minutes
 	$(PYTEST) $(SPREAD) -m "not slow" --timeout=120
 
-test-all: $(VENV)/dev.stamp $(VENV)/peers.stamp $(NODE_STAMP) ## the tests, slow ones too
+test-all: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests, slow ones too
 	$(PYTEST) $(SPREAD) --timeout=900
 
 check: $(VENV)/dev.stamp ## lint, format, types, gates
@@ -83,6 +83,12 @@ $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
 	@echo "installing $< ..."
 	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
 	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Programs of the system (bubblewrap, ripgrep, chromium): only what is missing is installed, by apt-get
+# as root or with sudo. Elsewhere the tests that need them say so and do not run; in CI that fails.
+$(VENV)/system.stamp: scripts/system_packages.py $(VENV)/venv.stamp
+	@$(BIN)/python scripts/system_packages.py
 	@touch $@
 
 # Without the npm registry the tests that need these packages say so and do not run; in CI that fails.

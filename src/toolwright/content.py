@@ -1,10 +1,15 @@
-"""Content blocks: what a message or a tool result can hold besides plain text."""
+"""Content blocks: what a message or a tool result can hold besides plain text.
+
+Every block has an `extra`: what else its source said about it and a program may want back, such as
+the ``annotations`` of the Model Context Protocol (for whom it is, how important). No model sees it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
-from toolwright.record import record
+from toolwright.record import NOTHING, record
 
 
 @record
@@ -12,6 +17,7 @@ class Text:
     """A piece of text."""
 
     text: str
+    extra: Mapping[str, object] = NOTHING
 
 
 @record
@@ -27,6 +33,7 @@ class Image:
     data: bytes = b""
     media_type: str = "image/png"
     url: str = ""
+    extra: Mapping[str, object] = NOTHING
 
 
 @record
@@ -40,6 +47,7 @@ class Audio:
 
     data: bytes
     media_type: str = "audio/wav"
+    extra: Mapping[str, object] = NOTHING
 
 
 @record
@@ -57,6 +65,7 @@ class File:
     name: str = "file"
     media_type: str = "application/octet-stream"
     url: str = ""
+    extra: Mapping[str, object] = NOTHING
 
 
 @record
@@ -70,6 +79,7 @@ class Data:
 
     value: object
     text: str
+    extra: Mapping[str, object] = NOTHING
 
 
 Block: TypeAlias = Text | Image | Audio | File | Data

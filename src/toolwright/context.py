@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, MutableMapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -114,6 +114,7 @@ class Run(Generic[C]):
             agent, suspends the run.
 
     Attributes:
+        closers: What gives back at the run's end what was opened for it; see `close`.
         depth: How many runs it is within.
         deadline: `time.perf_counter` value at which a run around it ends it; None if none does.
         waiting: Inner runs to go on with, by the id of the call that is each.
@@ -125,6 +126,7 @@ class Run(Generic[C]):
         "agent",
         "approver",
         "cancel",
+        "closers",
         "context",
         "deadline",
         "decisions",
@@ -166,6 +168,7 @@ class Run(Generic[C]):
         self.listeners = listeners
         self.seq = 0
         self.approver = approver
+        self.closers: list[Callable[[], Awaitable[object]]] = []
         self.depth = 0
         self.deadline: float | None = None
         self.waiting: dict[str, object] = {}
@@ -193,6 +196,14 @@ class Run(Generic[C]):
                 listener(event)
             except Exception:
                 _log().exception("a listener failed on %s; the run goes on", event.type)
+
+    async def close(self) -> None:
+        """Give back what was opened for this run: an agent does it when its run has ended."""
+        while self.closers:
+            try:
+                await self.closers.pop()()
+            except Exception:
+                _log().exception("something that was opened for a run could not be closed")
 
 
 PROGRESS_INTERVAL = 0.05
@@ -264,6 +275,18 @@ class _Reporter:
         self._called = True
 
 
+class Clock(Protocol):
+    """What stops a call at its deadline."""
+
+    def pause(self) -> None:
+        """Let no time pass."""
+        ...
+
+    def resume(self) -> None:
+        """Go on."""
+        ...
+
+
 class ToolContext(Generic[C]):
     """What a running tool may see. Ask for it by annotating a parameter, at any position.
 
@@ -273,9 +296,21 @@ class ToolContext(Generic[C]):
         run: What the calls of this run share.
         deadline: `time.perf_counter` value at which the call is stopped; None if never.
         ended: Whether the call has its result already, because it was stopped.
+        clock: What stops it at the deadline, once it waits for something.
+        paused: How many parts of it are off the clock.
     """
 
-    __slots__ = ("_loop", "_reporter", "call", "deadline", "ended", "run", "tool_name")
+    __slots__ = (
+        "_loop",
+        "_reporter",
+        "call",
+        "clock",
+        "deadline",
+        "ended",
+        "paused",
+        "run",
+        "tool_name",
+    )
 
     def __init__(self, call: ToolCall, tool_name: str, run: Run[C]) -> None:
         self.call = call
@@ -283,6 +318,8 @@ class ToolContext(Generic[C]):
         self.run = run
         self.deadline = run.deadline
         self.ended = False
+        self.clock: Clock | None = None
+        self.paused = 0
         # Asked for only if somebody listens: it costs a system call in Python 3.11.
         self._loop = _running_loop() if run.listeners else None
         self._reporter: _Reporter | None = None
@@ -343,6 +380,22 @@ class ToolContext(Generic[C]):
         self.deadline = perf_counter() + seconds
         if self.run.deadline is not None:
             self.deadline = min(self.deadline, self.run.deadline)
+
+    @contextmanager
+    def off_the_clock(self) -> Iterator[None]:
+        """Wait for a person: time in here does not count against the deadline.
+
+        Only for async bodies.
+        """
+        self.paused += 1
+        if self.paused == 1 and self.clock is not None:
+            self.clock.pause()
+        try:
+            yield
+        finally:
+            self.paused -= 1
+            if self.paused == 0 and self.clock is not None:
+                self.clock.resume()
 
     def end(self) -> None:
         """Emit progress that was held back; drop whatever comes later."""

@@ -202,14 +202,9 @@ def model_error(
 
 _KINDS: Mapping[int, type[ModelError]] = MappingProxyType(
     {
-        401: AccessDenied,
-        402: AccessDenied,
-        403: AccessDenied,
-        408: ModelUnavailable,
-        409: ModelUnavailable,
+        **dict.fromkeys((401, 402, 403), AccessDenied),
+        **dict.fromkeys((408, 409, 424, 425), ModelUnavailable),  # 424: Bedrock's broke down
         413: RequestTooLarge,
-        424: ModelUnavailable,  # Bedrock: the model broke down while it answered
-        425: ModelUnavailable,
         429: RateLimited,
     }
 )

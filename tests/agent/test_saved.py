@@ -178,6 +178,12 @@ def test_arguments_are_saved_exactly_or_not_at_all() -> None:
             RunState((odd,)).to_json()
 
 
+def test_what_a_block_says_besides_its_content_is_saved_with_it() -> None:
+    block = Text("look", {"annotations": {"audience": ["user"]}})
+    state = RunState((ToolMessage((block,), "1", "see"),))
+    assert RunState.from_json(state.to_json()) == state
+
+
 # — what is no saved run —
 
 SAVED = RunState(

@@ -9,19 +9,22 @@ from pathlib import Path
 import pytest
 
 from toolwright import Toolset
-from toolwright.builtin.catalog import BUILTINS, load
+from toolwright.builtin.catalog import BUILTINS, BY_NAME, load
 from toolwright.errors import MissingExtraError, SetupError
+
+OPTIONS: dict[str, dict[str, str]] = {"file_search": {"stores": "docs"}}
 
 
 def test_all_builtins_fit_in_one_toolset() -> None:
-    made = Toolset(tool for name in BUILTINS for tool in load(name))
+    made = Toolset(tool for name in BUILTINS if name not in BY_NAME for tool in load(name))
     assert made.names == ("calculator", "weather", "read", "ls", "grep", "clock")
+    assert set(BUILTINS) >= BY_NAME
 
 
 def test_every_builtin_tells_its_effects_and_describes_each_parameter() -> None:
     for name in BUILTINS:
-        for made in load(name):
-            assert made.effects.read_only
+        for made in load(name, **OPTIONS.get(name, {})):
+            assert made.effects.read_only or name in BY_NAME
             properties = made.parameters["properties"]
             assert isinstance(properties, dict)
             assert all(schema.get("description") for schema in properties.values())
@@ -42,8 +45,18 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
         load("zzz")
 
 
-@pytest.mark.parametrize(("name", "package"), [("calculator", "simpleeval"), ("weather", "httpx2")])
-def test_a_missing_package_is_told_with_the_line_that_installs_it(name: str, package: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "package", "extra"),
+    [
+        ("calculator", "simpleeval", "builtin"),
+        ("weather", "httpx2", "builtin"),
+        ("fetch", "httpx2", "web"),
+        ("fetch", "html_to_markdown", "web"),
+    ],
+)
+def test_a_missing_package_is_told_with_the_line_that_installs_it(
+    name: str, package: str, extra: str
+) -> None:
     program = (
         f"import sys; sys.modules[{package!r}] = None\n"
         "from toolwright.builtin.catalog import load\n"
@@ -53,7 +66,7 @@ def test_a_missing_package_is_told_with_the_line_that_installs_it(name: str, pac
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert "pip install 'toolwright[builtin]'" in done.stdout
+    assert f"pip install 'toolwright[{extra}]'" in done.stdout
 
 
 def test_the_catalog_imports_no_optional_package() -> None:

@@ -93,6 +93,36 @@ def test_other_arguments_other_runs_and_successes_count_for_themselves() -> None
         assert one(tools, state, '{"name": "Ada"}') is None
 
 
+def test_the_same_call_written_in_another_way_is_the_same() -> None:
+    @tool
+    def divide(a: int, b: int) -> float:
+        """Divide."""
+        return a / b
+
+    run: Run[Any] = Run()
+    written = ['{"a": 1, "b": 0}', '{"b":0,"a":1}', {"a": 1, "b": 0}, ' {"a": 1,\n"b": 0}']
+    kinds = [
+        Toolset([divide]).run_sync([ToolCall("1", "divide", arguments)], run)[0].kind
+        for arguments in written
+    ]
+    assert kinds == ["crashed"] * 3 + ["limit_reached"]
+
+
+def test_a_call_that_is_mended_is_another() -> None:
+    @tool
+    def double(a: int) -> int:
+        """Double."""
+        return 2 * a
+
+    run: Run[Any] = Run()
+    written = ['{"a": 1, "a": 2}'] * 4 + ['{"a": 2}']
+    kinds = [
+        Toolset([double]).run_sync([ToolCall("1", "double", arguments)], run)[0].kind
+        for arguments in written
+    ]
+    assert kinds == ["malformed_arguments"] * 3 + ["limit_reached", None]
+
+
 def test_calls_that_never_reach_a_body_are_counted_too() -> None:
     tools, ran = failing()
     for arguments in ("{", '{"nam": "x"}', {"nam": 1}):

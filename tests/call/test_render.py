@@ -153,6 +153,13 @@ def test_a_value_that_holds_itself_is_refused() -> None:
         rendered(circle)
 
 
+def test_what_a_block_says_besides_its_content_stays_with_it() -> None:
+    said = {"annotations": {"priority": 1}}
+    blocks = (Text("a", said), Data(1, "1", said), Image(PNG, extra=said))
+    assert rendered(blocks).content == blocks
+    assert rendered((Text("a" * 99, said),), max_output=9).content[0].extra == said  # type: ignore[union-attr]
+
+
 @given(st.text(st.characters(exclude_categories=())))
 def test_half_a_surrogate_pair_never_reaches_a_message(text: str) -> None:
     for value in (text, [text], {"k": {text: [text]}}, Text(text), ["a", Text(text)], (text, b"x")):

@@ -476,4 +476,4 @@ def test_whatever_happens_in_a_conversation_what_must_hold_holds_after_each_step
 
 @pytest.mark.slow
 def test_whatever_happens_in_many_long_conversations_what_must_hold_holds() -> None:
-    play(300, 25)
+    play(100, 25)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import sys
+import tempfile
 from collections.abc import Mapping
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 import pytest
 
 from tests.compat.seeds import IMPORTS, NOT_PYTHON, PENDING, RUNS, Case, Ran
-from toolwright import SetupError, ToolCall, Toolset
+from toolwright import ToolCall, Toolset
+from toolwright.builtin.file_search import store_path
+from toolwright.builtin.vector_store import Source, VectorStore
 from toolwright.compat import openai_agents
 from toolwright.compat.openai_agents import (
     Agent,
@@ -28,6 +31,7 @@ from toolwright.compat.openai_agents import (
     ToolInputGuardrailTripwireTriggered,
     function_tool,
 )
+from toolwright.providers import openai_responses
 from toolwright.testing.scripted import Scripted, call
 
 ALL: Mapping[str, Any] = {name: getattr(openai_agents, name) for name in openai_agents.__all__}
@@ -38,7 +42,7 @@ def names(**more: Any) -> Any:
     return lambda: {**ALL, "Any": Any, **more}
 
 
-def answer(tool: FunctionTool, arguments: Mapping[str, Any], context: Any = None) -> Any:
+def answer(tool: Any, arguments: Mapping[str, Any], context: Any = None) -> Any:
     model = Scripted([call(tool.name, arguments, "call_1"), "done"])
     agent = Agent(name="assistant", tools=[tool], model=model)
     result = Runner.run_sync(agent, "go", context=context)
@@ -105,13 +109,27 @@ def three_signatures(ran: Ran) -> None:
     assert HEARD == [("assistant", "u7", "get_weather", "北京")]
 
 
-def hosted_search_is_data(ran: Ran) -> None:
+def file_search_is_hosted_or_local(ran: Ran) -> None:
     search = ran["advanced_search"]
     assert ran["basic_search"].vector_store_ids == ["vs_abc123"]
     assert (search.name, search.ranking_options.score_threshold) == ("file_search", 0.7)
     assert search.filters.metadata == {"department": "engineering"}
-    with pytest.raises(SetupError, match="cannot be run yet"):
-        Agent(tools=[search])
+    [body] = openai_responses.encode_tools(Toolset([search]))
+    assert body["vector_store_ids"] == ["vs_abc123", "vs_def456"]
+    assert body["filters"]["filters"][0] == {  # type: ignore[index]
+        "type": "eq",
+        "key": "department",
+        "value": "engineering",
+    }
+    [elsewhere] = Agent(tools=[search]).tools.run_sync([ToolCall("1", search.name, {"query": "x"})])
+    assert "there is no vector store" in elsewhere.text
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", folder)
+        store = VectorStore(store_path("vs_abc123"))
+        store.add(Source("guide.md", "# 部署\n先运行测试,再部署。"))
+        found = answer(ran["basic_search"], {"query": "怎么部署"})
+        store.close()
+    assert found.text.startswith("[1] guide.md > 部署 (score ")
 
 
 class Screen(ModuleType):
@@ -202,8 +220,7 @@ def the_handler_answers(ran: Ran) -> None:
     assert ask("read_file") == {"approve": True}
     assert ask("delete_file")["approve"] is False
     assert ask("write_file", path="/system/x") == {"approve": False, "reason": "不允许访问系统目录"}
-    with pytest.raises(SetupError, match="cannot be run yet"):
-        Agent(tools=[ran["mcp_tool"]])
+    assert Agent(tools=[ran["mcp_tool"]]).tools == [ran["mcp_tool"]]
 
 
 def an_object_becomes_a_tool(ran: Ran) -> None:
@@ -250,7 +267,7 @@ CASES: Mapping[str, Case] = {
     "004.4": Case(RUNS, use=both_schemas_are_enforced),
     "004.6": Case(RUNS, use=the_tool_sees_its_whole_context, names=names()),
     "004.8": Case(RUNS, use=three_signatures, names=weather_names),
-    "004.10": pending("issue 7 runs file search on a local backend", hosted_search_is_data),
+    "004.10": Case(IMPORTS, use=file_search_is_hosted_or_local),
     "004.12": pending(
         "issue 7 brings a tool that uses a computer; the library that moves the pointer is faked",
         the_computer_acts,
@@ -258,11 +275,7 @@ CASES: Mapping[str, Case] = {
     ),
     "004.14": Case(IMPORTS, use=both_guardrails_guard, names=guardrail_names),
     "004.16": Case(RUNS, use=the_result_is_told, names=names(logger=logging.getLogger("example"))),
-    "004.18": pending(
-        "issue 6 brings MCP, and issue 7 hosted tools run here",
-        the_handler_answers,
-        names(is_admin=lambda user: False),
-    ),
+    "004.18": Case(IMPORTS, use=the_handler_answers, names=names(is_admin=lambda user: False)),
     "004.21": Case(IMPORTS, use=an_object_becomes_a_tool, names=names(query_result="one row")),
     "004.22": Case(RUNS, use=providers_are_composed, names=provider_names),
 }

@@ -127,7 +127,7 @@ def test_what_the_schema_does_not_say_is_told_in_pydantics_words() -> None:
     with pytest.raises(ValidationError) as caught:
         adapter.validate_json('{"b": []}')
     [error] = pydantic_errors(caught.value, {}, {"b": []})
-    assert (error.path, error.expected) == (("b",), "'a'")
+    assert (error.path, error.expected) == (("b",), "a key that is 'a'")
 
 
 def test_large_values_are_not_echoed() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import pytest
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
 
 from toolwright.define.fields import input_model_fields, without
 from toolwright.define.inject import InjectedToolCallId
@@ -38,3 +38,38 @@ def test_a_model_less_some_fields_keeps_the_others_with_their_checks():
     for wrong in ({"item": "Tea"}, {"item": "tea", "count": 0}):
         with pytest.raises(ValidationError):
             rest(**wrong)
+
+
+class Limited(BaseModel):
+    most: ClassVar[int] = 10
+    n: int
+    marks: list[int] = []
+    call_id: Annotated[str, InjectedToolCallId] = ""
+
+    @classmethod
+    def fits(cls, value: int) -> bool:
+        return value < cls.most
+
+    @field_validator("n")
+    @classmethod
+    def small(cls, value: int, info: ValidationInfo) -> int:
+        if not cls.fits(value):
+            raise ValueError(f"too large for {cls.__name__}.{info.field_name}")
+        return value
+
+    @field_validator("n", mode="before")
+    @staticmethod
+    def doubled(value: int) -> int:
+        return 2 * value
+
+    @field_validator("marks", mode="wrap")
+    @classmethod
+    def marked(cls, value, handler):
+        return [*handler(value), cls.most]
+
+
+def test_validators_still_see_what_else_their_class_has():
+    rest = without(Limited, ["call_id"])
+    assert rest(n=4, marks=[1]).model_dump() == {"n": 8, "marks": [1, 10]}
+    with pytest.raises(ValidationError, match=r"too large for Limited\.n"):
+        rest(n=5)

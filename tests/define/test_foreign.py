@@ -115,6 +115,7 @@ def test_draft_07_is_chosen_by_the_schema(dialect: str) -> None:
     assert validator.is_valid(["x"])
     assert not validator.is_valid(["x", 1])
     assert [str(e) for e in validator.errors([1])] == ["[0]: expected a string, got 1 (an integer)"]
+    assert [e.expected for e in validator.errors(["x", 1])] == ["a list of at most 1 item"]
 
 
 @pytest.mark.parametrize("dialect", ["https://json-schema.org/schema", None])

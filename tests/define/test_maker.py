@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, SecretStr
 
-from tests.define.calling import called
+from tests.define.calling import answered, called
 from toolwright import tool
 from toolwright.errors import DefinitionError
 
@@ -74,3 +74,25 @@ def test_fields_have_no_titles_but_their_own_and_secrets_are_marked() -> None:
     assert properties["user"] == {"type": "string"}
     assert properties["word"]["writeOnly"] is True
     assert properties["seat"]["title"] == "Seat"
+
+
+def test_keys_that_must_be_numbers_are_told_and_called_so() -> None:
+    @tool
+    def seats(taken: dict[int, str]) -> str:
+        """Seat people."""
+        return repr(taken)
+
+    properties: Any = seats.parameters["properties"]
+    assert properties["taken"]["propertyNames"] == {"pattern": "^-?[0-9]+$"}
+    assert called(seats, {"taken": {"7": "Ada"}}) == "{7: 'Ada'}"
+    refused = answered(seats, {"taken": {"window": "Ada"}})
+    assert "- taken.window: expected a key that is a valid integer" in refused.text
+
+
+def test_a_class_is_nothing_a_model_can_send() -> None:
+    with pytest.raises(DefinitionError, match="take: parameter 'kind' has no JSON form"):
+
+        @tool
+        def take(kind: type[int]) -> str:
+            """Take a class."""
+            return kind.__name__

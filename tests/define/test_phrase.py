@@ -35,6 +35,13 @@ from toolwright.define.phrase import alternatives, describe_type, describe_value
         ({"type": "string", "format": "date"}, "a date (YYYY-MM-DD)"),
         ({"type": "string", "format": "unheard-of"}, "a string"),
         ({"type": "integer", "minimum": 1, "maximum": 10}, "an integer from 1 to 10"),
+        ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, "an integer greater than 1"),
+        ({"type": "number", "maximum": 1, "exclusiveMaximum": True}, "a number less than 1"),
+        ({"type": "number", "maximum": 1, "exclusiveMaximum": False}, "a number of at most 1"),
+        (
+            {"type": "number", "minimum": 0, "exclusiveMinimum": False, "maximum": 1, "exclusiveMaximum": True},
+            "a number of at least 0 less than 1",
+        ),
         ({"type": "integer", "minimum": 3, "maximum": 3}, "an integer of exactly 3"),
         ({"type": "number", "exclusiveMinimum": 0}, "a number greater than 0"),
         ({"type": "number", "exclusiveMaximum": 9, "multipleOf": 0.5}, "a number less than 9, a multiple of 0.5"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import json
 import math
@@ -434,6 +435,34 @@ def test_a_key_that_is_unpacked_over_a_parameter_is_refused_with_the_fix() -> No
         @tool
         def twice(size: int, **options: Unpack[Base]) -> None:  # type: ignore[misc]
             """Take two."""
+
+
+@dataclasses.dataclass
+class Order:
+    """Order something."""
+
+    item: str
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+
+def test_a_dataclass_makes_what_was_left_out() -> None:
+    order = tool(Order)
+    assert properties(order) == {
+        "item": {"type": "string"},
+        "notes": {"type": "array", "items": {"type": "string"}},
+    }
+    assert json.loads(called(order, {"item": "tea"})) == {"item": "tea", "notes": []}
+
+
+def test_a_function_that_chooses_by_type_gets_its_first_parameter_by_place() -> None:
+    @functools.singledispatch
+    def show(value: int | str, end: str = "!") -> str:
+        """Show it."""
+        return f"something{end}"
+
+    show.register(int, lambda value, end="!": f"the number {value}{end}")
+    assert called(tool("show")(show), {"value": 5}) == "the number 5!"
+    assert called(tool("show")(show), {"value": "x", "end": "?"}) == "something?"
 
 
 # — the names of receivers —

@@ -18,12 +18,20 @@ NESTING = 4
 FRONT_DOORS: dict[str, str] = {
     "toolwright.compat.openapi:from_openapi": "which operations, and how to reach them, each by name",
     "toolwright.agent.agent:Agent.__init__": "what an agent is made of, each by name",
+    "toolwright.builtin.file_search:FileSearchTool.__init__": "the parameters of the Agents SDK's",
     "toolwright.agent.agent:Agent.as_tool": "how an agent is called as a tool, each by name",
     "toolwright.compat.agents_agent:Agent.__init__": "what an agent is made of, each by name",
+    "toolwright.builtin.code_interpreter:CodeInterpreterTool.__init__": "how code runs, each by name",
     "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
+    "toolwright.builtin.workspace:Workspace.grep": "what a model can narrow a search by, each by name",
     "toolwright.cli.resume:command": "the options of a command",
+    "toolwright.cli.mcp:call": "the options of a command",
     "toolwright.cli.run:command": "the options of a command",
+    "toolwright.cli.serve:command": "the options of a command",
+    "toolwright.mcp.client:MCPServer.__init__": "where a server is and how far it is trusted",
+    "toolwright.engines.sandbox:Sandbox.__init__": "what a command may do, each by name",
     "toolwright.context:Run.__init__": "what a run is given, each by name",
+    "toolwright.mcp.server:ToolServer.__init__": "what a server offers and says of itself, each by name",
 }
 
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension)

@@ -22,6 +22,7 @@ from toolwright.agent.assemble import Assembly
 from toolwright.content import Image
 from toolwright.errors import ModelError, SetupError
 from toolwright.events import Streamed
+from toolwright.hosted import Hosted, Native
 from toolwright.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from toolwright.model import ModelRequest, Settings, TextDelta
 from toolwright.providers import anthropic as wire
@@ -394,3 +395,16 @@ def test_cancelling_a_request_hangs_up() -> None:
 
     with saying(ENDLESS) as server:
         asyncio.run(run(server))
+
+
+def test_only_anthropics_server_is_sent_its_own_tools_unless_one_says_that_it_has_them() -> None:
+    native = Native({"type": "web_search_20250305", "name": "web_search"}, betas=("web-1",))
+    search = tool("web_search", hosted=Hosted({"anthropic": native}))(lambda query: query)
+    request = ModelRequest([UserMessage("hi")], Toolset([search]))
+    with saying(events(*told(text("hi")))) as server:
+        asyncio.run(ask(model_at(root(server)), request))
+        assert "input_schema" in sent(server)["tools"][0]
+    with saying(events(*told(text("hi")))) as server:
+        asyncio.run(ask(model_at(root(server), hosts_tools=True), request))
+        assert sent(server)["tools"][0]["type"] == "web_search_20250305"
+        assert "anthropic-beta: web-1" in server.requests[0]["head"].lower()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.providers.judge import check_body
+from tests.providers.transcripts import transcripts
 from toolwright.content import Audio, Block, Data, File, Image, Text
 from toolwright.messages import (
     AssistantMessage,
@@ -20,8 +22,11 @@ from toolwright.messages import (
     ToolMessage,
     UserMessage,
 )
+from toolwright.model import ModelRequest
+from toolwright.providers import openai_chat
+from toolwright.providers.chat_body import BodyCache
 from toolwright.providers.chat_encode import NO_OUTPUT, ChatEncoder
-from toolwright.providers.chat_profile import COMPATIBLE, ChatProfile
+from toolwright.providers.chat_profile import COMPATIBLE, OPENAI, PRESETS, ChatProfile
 
 Json = dict[str, Any]
 PNG = Image(b"\x89PNG\r\n\x1a\n", "image/png")
@@ -50,7 +55,7 @@ def test_text_is_sent_as_plain_strings() -> None:
 
 
 def test_a_reply_that_only_calls_has_null_content() -> None:
-    [wire] = encode(turn(ToolCall("c", "f", "")))
+    [wire, *_] = encode(turn(ToolCall("c", "f", "")))
     assert wire == {
         "role": "assistant",
         "content": None,
@@ -116,7 +121,9 @@ def test_pictures_at_the_end_of_the_transcript_wait_for_no_message() -> None:
     encoder = ChatEncoder()
     encoder.add(AssistantMessage(tool_calls=(ToolCall("a", "shot"), ToolCall("b", "shot"))))
     encoder.add(ToolMessage((PNG,), "a", "shot"))
-    assert len(encoder.tail()) == len(encoder.tail()) == 1
+    none, media = encoder.tail()
+    assert none["tool_call_id"] == "b"
+    assert [none, media] == encoder.tail()
     encoder.add(ToolMessage((PNG,), "b", "shot"))
     [wire] = encoder.tail()
     assert [part["type"] for part in wire["content"]] == ["text", "image_url"] * 2  # type: ignore[index,attr-defined]
@@ -171,7 +178,7 @@ def test_names_go_by_their_alias_and_unknown_ones_are_made_legal() -> None:
         ToolCall("c", ""),
         ToolCall("d", "f" * 99),
     )
-    [wire] = encode(turn(*calls), **{"clock.now": "clock_now_2"})
+    [wire, *_] = encode(turn(*calls), **{"clock.now": "clock_now_2"})
     sent = [call["function"]["name"] for call in wire["tool_calls"]]
     assert sent[0] == "clock_now_2"
     assert all(0 < len(name) <= 64 and name.isascii() for name in sent)
@@ -179,12 +186,12 @@ def test_names_go_by_their_alias_and_unknown_ones_are_made_legal() -> None:
 
 def test_what_a_call_carried_goes_back_with_it() -> None:
     google = {"google": {"thought_signature": "c2ln"}}
-    [wire] = encode(turn(ToolCall("c", "f", "{}", extra={"extra_content": google})))
+    [wire, *_] = encode(turn(ToolCall("c", "f", "{}", extra={"extra_content": google})))
     assert wire["tool_calls"][0]["extra_content"] == google
 
 
 def test_a_custom_call_goes_back_as_one() -> None:
-    [wire] = encode(turn(ToolCall("c", "sql", "SELECT 1", extra={"type": "custom"})))
+    [wire, *_] = encode(turn(ToolCall("c", "sql", "SELECT 1", extra={"type": "custom"})))
     assert wire["tool_calls"] == [
         {"id": "c", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}}
     ]
@@ -201,12 +208,12 @@ def thinking(model: str, key: str = "reasoning_content") -> AssistantMessage:
 
 def test_reasoning_goes_back_to_its_own_model_by_the_name_it_came_by() -> None:
     for model in ("m", "m-2026", "vendor/M", ""):
-        [wire] = encode([thinking(model, "reasoning")])
+        [wire, *_] = encode([thinking(model, "reasoning")])
         assert wire["reasoning"] == "hm"
         assert wire["reasoning_details"] == [{"type": "reasoning.text"}]
-    [wire] = encode([thinking("other")])
+    [wire, *_] = encode([thinking("other")])
     assert wire.keys() == {"role", "content", "tool_calls"}
-    [wire] = encode([thinking("m")], ChatProfile(reasoning="never"))
+    [wire, *_] = encode([thinking("m")], ChatProfile(reasoning="never"))
     assert wire.keys() == {"role", "content", "tool_calls"}
 
 
@@ -266,3 +273,82 @@ def test_any_transcript_of_whole_turns_is_one_that_every_server_takes(
             for call in wire.get("tool_calls", ())
         )
     assert not waiting
+
+
+# — every call has its one result —
+
+
+def roles(*messages: Message, profile: ChatProfile = OPENAI) -> list[tuple[str, str]]:
+    wires = openai_chat.encode_messages(messages, profile=profile)
+    return [(str(one["role"]), str(one.get("tool_call_id", one["content"]))) for one in wires]
+
+
+def test_a_call_without_a_result_is_answered_with_a_sentence_wherever_it_stands() -> None:
+    calls = AssistantMessage(tool_calls=(ToolCall("a", "f"), ToolCall("b", "f")))
+    one = ToolMessage("ok", "b", "f")
+    assert roles(calls) == [("assistant", "None"), ("tool", "a"), ("tool", "b")]
+    assert roles(calls, one, UserMessage("hi")) == [
+        ("assistant", "None"),
+        ("tool", "a"),
+        ("tool", "b"),
+        ("user", "hi"),
+    ]
+
+
+def test_results_without_a_call_and_second_results_are_left_out() -> None:
+    call = AssistantMessage(tool_calls=(ToolCall("a", "f"),))
+    stray, result = ToolMessage("?", "z"), ToolMessage("ok", "a", "f")
+    assert roles(stray, UserMessage("hi"), call, result, stray, result) == [
+        ("user", "hi"),
+        ("assistant", "None"),
+        ("tool", "a"),
+    ]
+
+
+def test_a_late_result_moves_to_its_call_in_a_growing_transcript_too() -> None:
+    late = ToolMessage("late", "a", "f")
+    messages: list[Message] = [
+        AssistantMessage(tool_calls=(ToolCall("a", "f"),)),
+        UserMessage("hi"),
+    ]
+    cache = BodyCache("m", OPENAI, stream=False)
+    before = json.loads(cache.body(ModelRequest(messages)))["messages"]
+    assert "has no result" in before[1]["content"]
+    messages.append(late)
+    after = json.loads(cache.body(ModelRequest(messages)))["messages"]
+    assert [one["content"] for one in after] == [None, "late", "hi"]
+
+
+def test_some_servers_want_the_model_between_results_and_a_person() -> None:
+    call = AssistantMessage(tool_calls=(ToolCall("a", "f"),))
+    shot = ToolMessage((PNG,), "a", "f")
+    mistral = PRESETS["mistral"].profile
+    for rest in ([UserMessage("hi")], [AssistantMessage("ok"), UserMessage("hi")], []):
+        said = [role for role, _ in roles(UserMessage("go"), call, shot, *rest, profile=mistral)]
+        assert said[:5] == ["user", "assistant", "tool", "assistant", "user"]
+        assert ("tool", "user") not in itertools.pairwise(said)
+    plain = [role for role, _ in roles(call, shot, UserMessage("hi"))]
+    assert plain == ["assistant", "tool", "user", "user"]
+
+
+@given(transcripts, st.booleans())
+def test_any_transcript_has_each_result_right_behind_its_call(
+    messages: list[Message], strict: bool
+) -> None:
+    profile = PRESETS["mistral"].profile if strict else OPENAI
+    open_calls: set[str] = set()
+    seen: set[str] = set()
+    last = ""
+    for wire in openai_chat.encode_messages(messages, profile=profile):
+        if wire["role"] == "tool":
+            open_calls.remove(str(wire["tool_call_id"]))
+        else:
+            assert not open_calls
+            ids = [one["id"] for one in wire.get("tool_calls", ())]  # type: ignore[attr-defined]
+            open_calls = set(ids)
+            assert len(open_calls) == len(ids)
+            assert not open_calls & seen
+            seen |= open_calls
+        assert not (strict and (last, wire["role"]) == ("tool", "user"))
+        last = str(wire["role"])
+    assert not open_calls

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from toolwright.agent.transcript_media import media_size
+from toolwright.content import Image
 from toolwright.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from toolwright.model import ModelRequest, Settings
 from toolwright.providers import growing
-from toolwright.providers.growing import Constant, Transcripts, append_json
+from toolwright.providers.growing import Constant, Media, Transcripts, append_json
 
 
 class Words:
@@ -105,3 +107,49 @@ def test_items_of_a_list_are_written_behind_each_other() -> None:
     append_json(buffer, [])
     append_json(buffer, [{"b": 1}, {}])
     assert buffer.decode() == '{"a":"東"},{"b":1},{}'
+
+
+class Pictures(Words):
+    """Keeps whether each message still showed its picture."""
+
+    def add(self, message: Message) -> None:
+        self.texts.append("seen" if media_size(message) else "told")
+
+
+def test_pictures_beyond_the_limit_are_told_now_and_then_and_not_every_turn() -> None:
+    made: list[Pictures] = []
+
+    def new() -> Pictures:
+        made.append(Pictures())
+        return made[-1]
+
+    known: Transcripts[Pictures] = Transcripts(Media(limit=4000))
+    messages: list[Message] = []
+    for turn in range(40):
+        messages.append(UserMessage((Image(bytes(300)),)))  # 400 bytes each
+        shown = known.of(messages, "k", new).texts
+        seen = shown.count("seen")
+        assert len(shown) == turn + 1
+        assert min(turn + 1, 7) <= seen <= 10
+        assert shown == ["told"] * (turn + 1 - seen) + ["seen"] * seen
+    assert len(made) <= 40 / 3 + 1
+
+
+def test_a_picture_larger_than_the_limit_is_shown_while_it_is_the_newest() -> None:
+    known: Transcripts[Pictures] = Transcripts(Media(limit=100))
+    messages: list[Message] = [UserMessage((Image(bytes(300)),))]
+    first = known.of(messages, "k", Pictures)
+    assert first.texts == ["seen"]
+    messages.append(UserMessage("and?"))
+    assert known.of(messages, "k", Pictures) is first
+    messages.append(UserMessage((Image(bytes(300)),)))
+    assert known.of(messages, "k", Pictures).texts == ["told", "told", "seen"]
+
+
+def test_without_a_limit_everything_is_shown_and_without_sight_nothing() -> None:
+    messages: list[Message] = [UserMessage((Image(bytes(300)),))] * 3
+    assert (
+        Transcripts[Pictures](Media(limit=None)).of(messages, "k", Pictures).texts == ["seen"] * 3
+    )
+    blind = Media(shown=False, limit=1)
+    assert Transcripts[Pictures](blind).of(messages, "k", Pictures).texts == ["told"] * 3

@@ -176,7 +176,8 @@ def test_a_synchronous_client_is_refused() -> None:
 def test_an_option_that_does_not_exist_is_refused() -> None:
     options: Any = {"timeot": 5}
     with pytest.raises(
-        SetupError, match="no option timeot; there are timeout, max_retries, profile"
+        SetupError,
+        match="no option timeot; there are timeout, max_retries, media, media_limit, profile",
     ):
         OpenAIChat("gpt-5", base_url="http://127.0.0.1:1/v1", **options)
 

@@ -18,6 +18,7 @@ from toolwright import Agent, ToolError, Toolset, tool
 from toolwright.agent.assemble import Assembly
 from toolwright.content import Image, Text
 from toolwright.errors import ModelError, SetupError
+from toolwright.hosted import Hosted, Native
 from toolwright.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from toolwright.model import ModelRequest, TextDelta
 from toolwright.providers.connect import connect
@@ -322,3 +323,15 @@ def test_leaving_the_stream_early_hangs_up() -> None:
 
     with saying(ENDLESS) as server:
         asyncio.run(run(server))
+
+
+def test_only_openais_server_is_sent_its_own_tools_unless_one_says_that_it_has_them() -> None:
+    search = tool(
+        "web_search", hosted=Hosted({"openai-responses": Native({"type": "web_search"})})
+    )(lambda query: query)
+    request = ModelRequest([UserMessage("hi")], Toolset([search]))
+    for options, kind in (({}, "function"), ({"hosts_tools": True}, "web_search")):
+        with saying(events(ended(HI))) as server:
+            asyncio.run(ask(model_at(server, **options), request))
+        assert [one["type"] for one in server.requests[0]["tools"]] == [kind]
+    assert OpenAIResponses("gpt-5", api_key="k")._bodies._hosting is True

@@ -333,6 +333,26 @@ async def _raising(make: Callable[[], Any]) -> None:
     raise SystemExit
 
 
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("point", ["start", "run", "prepare"])
+def test_a_tool_that_needs_nothing_goes_through_every_place_too(point: str, count: int) -> None:
+    with Faults(Fault(point, hit=0)) as faults:
+
+        @tool
+        async def simple(n: int) -> str:
+            """Be simple."""
+            return str(n)
+
+        tools = Toolset([simple])
+        calls = [ToolCall(str(n), "simple", {"n": n}) for n in range(count)]
+        if point == "start":
+            with pytest.raises(Injected):
+                tools.run_sync(calls)
+        else:
+            assert [message.kind for message in tools.run_sync(calls)] == ["crashed"] * count
+    assert faults.hits[point] == count
+
+
 # — the plan itself —
 
 

@@ -288,6 +288,8 @@ class Agent(Generic[T]):
             problem = describe(error)
             raise
         finally:
+            if run.closers:
+                await run.close()
             if run.listeners:
                 run.emit(RunFinished(*run.next(), reason, problem))
         return self._ended(progression, messages, run, reason)

@@ -179,6 +179,32 @@ def _left(name: str, call: ToolContext[Any]) -> Cancelled | TimedOut:
     return TimedOut(text, details)
 
 
+def run_within(call: ToolContext[Any], name: str) -> Run[Any]:
+    """A run for calls that a running call makes itself: they share what it has.
+
+    Nobody can wait for a person in the middle of a call: what needs approval is asked about if
+    there is an approver, and denied if there is none.
+
+    Args:
+        call: The running call.
+        name: What its events are told under.
+    """
+    outer = call.run
+    inner: Run[Any] = Run(
+        outer.context,
+        state=outer.state,
+        store=outer.store,
+        inject=outer.inject,
+        agent=outer.agent,
+        listeners=(nest(call, name),) if outer.listeners else (),
+        cancel=outer.cancel,
+        approver=outer.approver,
+    )
+    inner.depth = outer.depth + 1
+    inner.deadline = call.deadline
+    return inner
+
+
 def nest(call: ToolContext[Any], agent: str) -> Callable[[Event], None]:
     """A listener for an inner run that tells the outer one."""
 

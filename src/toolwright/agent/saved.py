@@ -234,6 +234,9 @@ def _dump_block(block: Block) -> Json:
         fields["data"] = base64.b64encode(fields["data"]).decode()
     if isinstance(block, Data):
         fields["value"] = _plain(block.value)
+    del fields["extra"]
+    if block.extra:
+        fields["extra"] = _plain(block.extra)
     return {"type": type(block).__name__.lower(), **fields}
 
 
@@ -365,6 +368,7 @@ _BLOCKS: dict[str, tuple[Callable[..., Block], dict[str, Kinds]]] = {
     "file": (File, {"data": _TEXT, "name": _TEXT, "media_type": _TEXT, "url": _TEXT}),
     "data": (Data, {"value": _ANY, "text": _TEXT}),
 }
+_BLOCK_MORE = {"extra": _OBJECT}
 assert len(_BLOCKS) == len(get_args(Block))
 
 
@@ -372,7 +376,7 @@ def _load_block(data: object) -> Block:
     if not isinstance(data, Mapping) or str(data.get("type")) not in _BLOCKS:
         raise ValueError("a block of content of no known type")
     make, kinds = _BLOCKS[str(data["type"])]
-    fields = read_fields({key: data[key] for key in data if key != "type"}, kinds, {})
+    fields = read_fields({key: data[key] for key in data if key != "type"}, kinds, _BLOCK_MORE)
     if "data" in fields:
         fields["data"] = base64.b64decode(fields["data"], validate=True)
     return make(**fields)

@@ -124,6 +124,35 @@ class Root:
         finally:
             os.close(descriptor)
 
+    def open_folder(self, path: str, *, make: bool = False) -> int:
+        """Open a folder as a handle; the caller closes it.
+
+        Args:
+            path: Relative to the root.
+            make: Whether it is made, with those above it, if it is not there.
+
+        Raises:
+            ToolError: saying why not, or that this system has no handles of folders.
+        """
+        if self._handle < 0:
+            raise ToolError("Files cannot be written safely on this system.")
+        parts = clean(path).split("/")
+        for end in range(1, len(parts) + 1) if make else ():
+            parent = self._open("/".join(parts[: end - 1]) or ".")
+            try:
+                os.mkdir(parts[end - 1], dir_fd=parent)
+            except FileExistsError:
+                pass
+            except OSError as error:
+                raise ToolError(f"{path!r} cannot be made: {error.strerror}.") from None
+            finally:
+                os.close(parent)
+        descriptor = self._open(path)
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise ToolError(f"{path!r} is a file, not a folder.")
+        return descriptor
+
     def is_folder(self, path: str) -> bool:
         """Whether a folder is there, rather than a file."""
         descriptor = self._open(path)

@@ -6,9 +6,10 @@ import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
+from typing import Any
 
 from toolwright.define.tool import AnyTool
-from toolwright.errors import SetupError
+from toolwright.errors import MissingExtraError, SetupError
 
 BUILTINS: Mapping[str, str] = MappingProxyType(
     {
@@ -16,9 +17,49 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
         "weather": "toolwright.builtin.weather:tools",
         "files": "toolwright.builtin.files:tools",
         "clock": "toolwright.builtin.clock:tools",
+        "workspace": "toolwright.builtin.workspace:tools",
+        "fetch": "toolwright.builtin.fetch:tools",
+        "web_search": "toolwright.builtin.web_search:tools",
+        "file_search": "toolwright.builtin.file_search:tools",
+        "image_generation": "toolwright.builtin.image_generation:tools",
+        "code_interpreter": "toolwright.builtin.code_interpreter:tools",
     }
 )
 """Name of each builtin, and the function that makes its tools."""
+
+ELSEWHERE: Mapping[str, str] = MappingProxyType(
+    {"mcp": "toolwright.mcp.target:tools", "mcp-server": "toolwright.mcp.target:server"}
+)
+"""What makes tools, or a provider of them, of a text that names something outside this process."""
+
+
+def load_from(kind: str, text: str, **options: object) -> Any:
+    """The tools of something outside this process.
+
+    Args:
+        kind: A key of `ELSEWHERE`.
+        text: Names it, such as an address.
+        options: What the function takes.
+
+    Raises:
+        SetupError: it cannot be used.
+        MissingExtraError: it needs a package that is not installed.
+    """
+    module, _, factory = ELSEWHERE[kind].partition(":")
+    try:
+        make = getattr(import_module(module), factory)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2", "anyio"):
+            raise
+        raise MissingExtraError("an MCP server", "mcp") from None
+    return make(text, **options)
+
+
+BY_NAME = frozenset(
+    ["workspace", "fetch", "web_search", "file_search", "code_interpreter", "image_generation"]
+)
+"""Those that come only when they are named: they write, reach out, cost money, need an option or a
+large package, or have names that others have too."""
 
 
 def load(name: str, **options: object) -> tuple[AnyTool, ...]:

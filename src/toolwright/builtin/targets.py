@@ -11,8 +11,11 @@
     package.module:name
     calculator               a builtin
     files:root=docs          a builtin with an option
-    builtin                  all builtins
+    workspace:root=.         a folder to work in: files and commands, in a sandbox
+    builtin                  all builtins but workspace
     demo                     the same, with weather made up by a server on this machine
+    mcp.json                 all MCP servers of a file; mcp.json:files one of them
+    https://host/mcp         an MCP server on the network
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from toolwright.builtin.catalog import BUILTINS, load
+from toolwright.builtin.catalog import BUILTINS, BY_NAME, load, load_from
 from toolwright.builtin.collect import (
     Part,
     collect,
@@ -48,6 +51,7 @@ DEMO = "demo"
 """The target that stands for all builtins with the fixture's weather, for machines offline."""
 
 _OPTION = re.compile(r"[A-Za-z_]\w*=")
+_MCP = re.compile(r"https?://.*|.*\.json(:[^:]*)?", re.DOTALL)
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -63,6 +67,9 @@ def load_target(text: str) -> Toolset:
     >>> load_target("calculator").names
     ('calculator',)
     """
+    if _MCP.fullmatch(text):
+        tools: Toolset = load_from("mcp", text)
+        return tools
     base, name = _split(text)
     if not base.strip():
         raise SetupError("a target is a file, a folder, a module or a builtin; this one is empty")
@@ -115,6 +122,22 @@ def load_object(text: str) -> object:
     return _attribute(module, name, base)
 
 
+def module_of(text: str) -> tuple[types.ModuleType | None, object]:
+    """The file or module a target names, and the object in it; None for what it does not name.
+
+    Args:
+        text: A target; a folder and a builtin are no module.
+
+    Raises:
+        SetupError: as `load_target` does.
+    """
+    base, name = _split(text)
+    if base in (ALL, DEMO) or base in BUILTINS or Path(base).expanduser().is_dir():
+        return None, None
+    module = _module(base)
+    return module, _attribute(module, name, base) if name else None
+
+
 def _split(text: str) -> tuple[str, str]:
     """What to load, and the name in it; a drive's colon is no separator."""
     base, colon, name = text.rpartition(":")
@@ -131,7 +154,7 @@ def _split(text: str) -> tuple[str, str]:
 
 def _builtin(base: str, name: str) -> Iterator[AnyTool]:
     if base in (ALL, DEMO):
-        names = [name] if name else list(BUILTINS)
+        names = [name] if name else [one for one in BUILTINS if one not in BY_NAME]
         for each in names:
             made_up = base == DEMO and each == "weather"
             yield from load(each, **({"base_url": _fixture_url()} if made_up else {}))

@@ -38,7 +38,8 @@ class Approval:
 
     Args:
         needs: The tool's own word: never, always, or if a predicate over the validated arguments
-            says so. A predicate that fails counts as yes.
+            says so, perhaps with the reason as a text. A predicate that fails counts as yes. One
+            with a method `despite_rules` is asked by that where a rule allows the call.
         rules: Those of the run.
         guards: Look at arguments a person has edited; what they change is asked about anew.
     """
@@ -160,21 +161,31 @@ async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | N
         Denied: a rule refuses it.
     """
     tool = prepared.tool.name
-    rule = rules.rule(tool, effective(prepared)) if rules else None
+    shell = str(prepared.tool.metadata.get("shell", ""))
+    rule = rules.rule(tool, effective(prepared), shell) if rules else None
     if rule is not None:
         if rule.action == "deny":
             raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")
-        return None if rule.action == "allow" else f"rule: {rule}"
+        # A tool may have a reason that no rule for the run could know of when it was written.
+        despite = await _asked_for(getattr(needs, "despite_rules", False), prepared)
+        return despite or (None if rule.action == "allow" else f"rule: {rule}")
+    return await _asked_for(needs, prepared)
+
+
+async def _asked_for(needs: Needs, prepared: Prepared) -> str | None:
+    """Why the tool itself asks; None if it does not."""
     if not callable(needs):
         return "the tool always asks" if needs else None
     try:
         answer = needs(prepared.arguments)
-        wanted = bool(await answer if inspect.isawaitable(answer) else answer)
+        wanted = await answer if inspect.isawaitable(answer) else answer
+        if isinstance(wanted, str):
+            return wanted or None
+        return "the tool asks for these arguments" if wanted else None
     except Exception as error:
         masked = prepared.tool.arguments.mask is not None
         told = type(error).__name__ if masked else describe(error)
         return f"its approval predicate failed: {told}"
-    return "the tool asks for these arguments" if wanted else None
 
 
 async def _decision(question: _Question, run: Run[Any]) -> tuple[Ticket | None, Decision]:
@@ -194,12 +205,10 @@ async def _decision(question: _Question, run: Run[Any]) -> tuple[Ticket | None, 
         _tell(run, call.id, known[1])
         return known
     ticket = question.ticket()
+    if run.approver is not None:
+        return None, await ask(run, call.id, ticket)
     if run.listeners:
         run.emit(ApprovalRequested(*run.next(), call.id, ticket))
-    if run.approver is not None:
-        decision = await _ask(run, ticket)
-        _tell(run, call.id, decision)
-        return None, decision
     if run.suspends:
         raise Suspend(ticket)
     raise Denied(f"The call of {name!r} needs a person's approval, and nobody is there to give it.")
@@ -215,6 +224,21 @@ def _tell(run: Run[Any], call_id: str, decision: Decision) -> None:
     if run.listeners:
         given = (decision.ticket, decision.verdict, decision.reason)
         run.emit(ApprovalDecided(*run.next(), call_id, *given))
+
+
+async def ask(run: Run[Any], call_id: str, ticket: Ticket) -> Decision:
+    """Ask the run's approver, and tell of it.
+
+    Args:
+        run: One that has an approver.
+        call_id: The call that is the reason.
+        ticket: What is asked.
+    """
+    if run.listeners:
+        run.emit(ApprovalRequested(*run.next(), call_id, ticket))
+    decision = await _ask(run, ticket)
+    _tell(run, call_id, decision)
+    return decision
 
 
 async def _ask(run: Run[Any], ticket: Ticket) -> Decision:

@@ -66,6 +66,21 @@ def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         raise
 
 
+async def on_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine on the bridge's loop, from whichever loop this is.
+
+    What is kept alive between runs (connections, processes) has its home there: it outlives the
+    loop of the program, and can be used from several.
+
+    Args:
+        make: Makes the coroutine.
+    """
+    loop = _running_loop()
+    if _is_current(loop):
+        return await make()
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(make(), loop))
+
+
 def _is_current(loop: asyncio.AbstractEventLoop) -> bool:
     try:
         return asyncio.get_running_loop() is loop

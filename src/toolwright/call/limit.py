@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections import deque
 from time import monotonic
@@ -44,9 +45,18 @@ def note(run: Run[Any], call: ToolCall, message: ToolMessage) -> None:
 
 
 def _key(call: ToolCall) -> tuple[str, str]:
-    """What makes two calls the same; whatever a wire has put in the place of arguments."""
-    arguments = call.arguments
-    return call.name, arguments if isinstance(arguments, str) else repr(arguments)
+    """What makes two calls the same, however they are written; whatever a wire has put there."""
+    arguments: object = call.arguments
+    try:
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        return call.name, json.dumps(json.loads(text, object_pairs_hook=_sorted))
+    except (ValueError, TypeError, RecursionError):
+        return call.name, arguments if isinstance(arguments, str) else repr(arguments)
+
+
+def _sorted(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object that can be compared: its keys in order, those that come twice both there."""
+    return {"object": sorted(pairs, key=lambda pair: pair[0])}
 
 
 class Budget:

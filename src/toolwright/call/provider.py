@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from toolwright.call.toolset import Toolish, Toolset, carried
 from toolwright.context import Run
-from toolwright.define.tool import Tool
+from toolwright.define.base import as_tool
+from toolwright.define.tool import AnyTool, Tool
 from toolwright.errors import SetupError
 
 Provided: TypeAlias = Iterable[Toolish] | Awaitable[Iterable[Toolish]]
@@ -21,6 +24,9 @@ class ToolProvider(Protocol):
     It is given as the first parameter, if that has no default or is called ``run``.
 
     An agent asks its providers once, when a run begins.
+
+    If a provider has a text `prefix`, those of its tools whose names another source has too go by
+    that and their name; so no provider can put its tool in the place of another's.
     """
 
     @property
@@ -58,13 +64,33 @@ async def gather(sources: Iterable[Source], like: Toolset, run: Run[Any]) -> Too
         DuplicateToolError: naming both owners, if two sources bring one name.
         SetupError: if a provider gives something else than tools.
     """
-    tools: list[Any] = []
+    parts: list[tuple[str, list[AnyTool]]] = []
     for source in sources:
         if isinstance(source, ToolProvider) and is_provider(source):
-            tools += await _ask(source, run)
+            prefix = getattr(source, "prefix", "")
+            given = [as_tool(item) for item in await _ask(source, run)]
+            parts.append((prefix if isinstance(prefix, str) else "", given))
         else:
-            tools.append(source)
-    return like.with_tools(tools)
+            known: Any = source
+            parts.append(("", [as_tool(known)]))
+    return like.with_tools(distinct(parts))
+
+
+def distinct(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]:
+    """All tools in order, those with a name that occurs twice under their part's prefix.
+
+    Args:
+        parts: A prefix, which may be empty, and its tools.
+    """
+    parts = [(prefix, list(tools)) for prefix, tools in parts]
+    times = Counter(tool.name for _, tools in parts for tool in tools)
+    return [
+        dataclasses.replace(tool, name=prefix + tool.name)
+        if prefix and times[tool.name] > 1
+        else tool
+        for prefix, tools in parts
+        for tool in tools
+    ]
 
 
 async def _ask(provider: ToolProvider, run: Run[Any]) -> list[Toolish]:

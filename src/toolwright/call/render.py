@@ -100,7 +100,7 @@ def _bounded(content: Content, limit: int) -> Content:
     for block in content:
         if isinstance(block, Text | Data):
             if len(block.text) > limit:
-                block = Text(shorten(block.text, limit))
+                block = Text(shorten(block.text, limit), block.extra)
                 limit = 0
             else:
                 limit -= len(block.text)
@@ -159,10 +159,12 @@ def _is_block(item: object) -> bool:
 def _block(tool: AnyTool, item: object) -> Block:
     """One block, checked: what a provider cannot send fails here, in the call that made it."""
     match item:
-        case Text(str(text)) | str(text) | {"type": "text", "text": str(text)}:
+        case Text(str(text), extra):
+            return Text(clean(text), extra)
+        case str(text) | {"type": "text", "text": str(text)}:
             return Text(clean(text))
-        case Data(value, str(text)):
-            return Data(value, clean(text))
+        case Data(value, str(text), extra):
+            return Data(value, clean(text), extra)
         case Image(bytes()) | Audio(bytes()) | File(bytes()):
             return item
         case Text() | Data() | Image() | Audio() | File():

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from toolwright.call.commands import allowed, mentions
 from toolwright.errors import SetupError
 from toolwright.record import record
 
@@ -34,15 +35,28 @@ class Rule:
     tool: str
     arguments: tuple[tuple[str, str], ...] = ()
 
-    def matches(self, tool: str, arguments: Mapping[str, object]) -> bool:
-        """Whether it is about this call."""
+    def matches(self, tool: str, arguments: Mapping[str, object], shell: str = "") -> bool:
+        """Whether it is about this call.
+
+        Args:
+            tool: The tool's name.
+            arguments: The call's.
+            shell: Name of the argument that is a line of shell, which is compared as such: see
+                `toolwright.call.commands`.
+        """
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False
         return all(
-            name in arguments
-            and any(fnmatch.fnmatchcase(text, pattern) for text in _texts(arguments[name]))
+            name in arguments and self._fits(arguments[name], pattern, name == shell)
             for name, pattern in self.arguments
         )
+
+    def _fits(self, value: object, pattern: str, is_shell: bool) -> bool:
+        if not is_shell or not isinstance(value, str):
+            return any(fnmatch.fnmatchcase(text, pattern) for text in _texts(value))
+        if self.action == "allow":
+            return pattern == "*" or allowed(pattern, value)
+        return mentions(pattern, value)
 
     def __str__(self) -> str:
         inner = ", ".join(f"{name}={pattern}" for name, pattern in self.arguments)
@@ -139,6 +153,6 @@ class Rules:
         rule = self.rule(tool, arguments)
         return rule.action if rule else None
 
-    def rule(self, tool: str, arguments: Mapping[str, object]) -> Rule | None:
-        """The rule that decides about a call."""
-        return next((rule for rule in self._rules if rule.matches(tool, arguments)), None)
+    def rule(self, tool: str, arguments: Mapping[str, object], shell: str = "") -> Rule | None:
+        """The rule that decides about a call; see `Rule.matches`."""
+        return next((rule for rule in self._rules if rule.matches(tool, arguments, shell)), None)

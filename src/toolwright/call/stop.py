@@ -67,6 +67,7 @@ class Stop:
         "_deadlines",
         "_forget",
         "_halt",
+        "_left",
         "_loop",
         "_timeout",
         "context",
@@ -87,10 +88,13 @@ class Stop:
         self._halt = halt
         self._closed = False
         self._deadlines: Deadlines | None = None
+        self._left = timeout or 0.0
         if timeout is not None:
             context.set_deadline(timeout)
             self._deadlines = deadlines(loop)
-            self._deadlines.add(self, timeout, loop)
+            context.clock = self
+            if not context.paused:
+                self._deadlines.add(self, timeout, loop)
         self._forget = context.run.cancel.watch(self._cancelled)
 
     def _cancelled(self) -> None:
@@ -102,6 +106,18 @@ class Stop:
         if not (self.reason or self._closed):
             self.reason = reason
             self._halt()
+
+    def pause(self) -> None:
+        """Let no time pass: a person is asked."""
+        self._left = max(self.context.time_left or 0.0, 0.0)
+        if self._deadlines is not None:
+            self._deadlines.entries.pop(self, None)
+
+    def resume(self) -> None:
+        """Go on with the time that was left."""
+        if self._deadlines is not None and not self._closed:
+            self.context.set_deadline(self._left)
+            self._deadlines.add(self, self._left, self._loop)
 
     def close(self) -> None:
         """Stop watching."""

@@ -222,10 +222,14 @@ class Question:
     def _lines(self, columns: int) -> list[str]:
         ticket = self._ticket
         name = visible_line(ticket.tool)
-        head = f"{name} needs your approval ({visible_line(ticket.reason)})"
+        why, _, more = ticket.reason.partition("\n")
+        head = f"{name} needs your approval ({visible_line(why)})"
         if self._edited:
             head = f"{name} as you edited it"
         lines = [self._styled(line, f"{BOLD};{YELLOW}") for line in chopped(head, columns)]
+        for line in more.split("\n") if more else ():
+            lead = line[: len(line) - len(line.lstrip(" "))]
+            lines += chopped(lead + visible_line(line), columns)
         lines += [
             self._styled(line, DIM)
             for line in chopped(visible_line(badges(ticket.effects)), columns)

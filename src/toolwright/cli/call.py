@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any
 
@@ -51,7 +51,23 @@ def command(
     """
     with stdout_kept_clean():
         tools = load_target(target)
-        tool, rest = _chosen(tools, list(words or ()), target)
+    call_one(tools, target, words or (), (details, as_json, yes))
+
+
+def call_one(
+    tools: Toolset, target: str, words: Sequence[str], options: tuple[bool, bool, bool]
+) -> None:
+    """Call a tool and print its result.
+
+    Args:
+        tools: Where it is.
+        target: How the person named them.
+        words: The tool, unless there is only one, and its arguments.
+        options: Details, JSON, yes: as the command takes them.
+    """
+    details, as_json, yes = options
+    with stdout_kept_clean():
+        tool, rest = _chosen(tools, list(words), target)
         call = ToolCall("call_1", tool.name, read_arguments(rest, tool))
         message, shown, token = _run(tools, call, yes)
     if as_json:

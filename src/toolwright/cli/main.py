@@ -21,16 +21,26 @@ COMMANDS = {
     "approvals": ("toolwright.cli.approvals", "List the calls that wait for approval."),
     "tools": ("toolwright.cli.tools", "List the tools that a target brings."),
     "schema": ("toolwright.cli.schema", "Show tools as a provider is told of them, as JSON."),
+    "index": ("toolwright.cli.index", "Put a folder of documents into a store to be searched."),
     "doctor": ("toolwright.cli.doctor", "Say what is here, what is missing and what to do next."),
     "call": ("toolwright.cli.call", "Call one tool as a model would, without a model."),
+    "mcp": ("toolwright.cli.mcp", "MCP servers: add, list, tools, call, pin, diff, remove."),
+    "serve": ("toolwright.cli.serve", "Serve tools over the Model Context Protocol (MCP)."),
+    "sandbox": (
+        "toolwright.cli.sandbox",
+        "Run a command in the sandbox that agents' commands use.",
+    ),
 }
 """Where each command is, and what it is for."""
 
 _HELP = """Define a tool once; any model can call it.
 
 A TARGET is a file (tools.py), one name in it (tools.py:search), a folder, a module
-(package.module:name), a builtin (calculator, clock, files, weather), or "builtin" for all of them.
+(package.module:name), a builtin (calculator, clock, files, weather), "builtin" for all of them, a
+file of MCP servers (mcp.json, mcp.json:name), or the address of one (https://...).
 """
+GROUPS = ("mcp",)
+"""Commands that have commands of their own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -83,7 +93,11 @@ def _run(words: Sequence[str]) -> None:
     ) -> None: ...
 
     asked = next((word for word in words if not word.startswith("-")), "")
+    import_module("toolwright.cli.consent").lend()
     for name, (module, summary) in COMMANDS.items():
+        if name == asked and name in GROUPS:
+            app.add_typer(import_module(module).app, name=name)
+            continue
         command = _loaded(module) if name == asked else _listed
         app.command(name, help=None if name == asked else summary, epilog=exits.EPILOG)(command)
     app(words, prog_name="toolwright")

@@ -1,15 +1,14 @@
-"""Hosted tools of the OpenAI Agents SDK, as data: they can be made and passed around, not yet run.
+"""What the OpenAI Agents SDK has around its hosted tools; the tools themselves are `builtin`'s.
 
-Giving one to an agent or a toolset says so.
+Of those that are not there yet, giving one to an agent or a toolset says so.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from toolwright.compat.agents_context import RunContextWrapper
 from toolwright.define.tool import AnyTool
 from toolwright.errors import SetupError
 from toolwright.record import record
@@ -33,39 +32,6 @@ class Filters:
 
     metadata: Mapping[str, Any] | None = None
     file_ids: Sequence[str] | None = None
-
-
-@record
-class FileSearchTool:
-    """Search in vector stores.
-
-    Args:
-        vector_store_ids: Which.
-        max_num_results: Most results.
-        include_search_results: Whether the results are given to the program, too.
-        ranking_options: How they are ranked.
-        filters: Which documents are searched.
-    """
-
-    vector_store_ids: Sequence[str]
-    max_num_results: int | None = None
-    include_search_results: bool = False
-    ranking_options: RankingOptions | None = None
-    filters: Filters | None = None
-
-    @property
-    def name(self) -> str:
-        """The tool's name."""
-        return "file_search"
-
-    @property
-    def tool(self) -> AnyTool:
-        """None yet.
-
-        Raises:
-            SetupError: always.
-        """
-        return _cannot_run("FileSearchTool")
 
 
 class Computer(ABC):
@@ -96,69 +62,3 @@ class Computer(ABC):
     @abstractmethod
     def keyboard_type(self, text: str) -> Any:
         """Type a text."""
-
-
-@record
-class Mcp:
-    """Where a hosted MCP server is."""
-
-    server_url: str
-    api_key: str | None = None
-    config: Mapping[str, Any] | None = None
-
-
-@record
-class McpApprovalRequest:
-    """A call that a hosted server asks about."""
-
-    tool_name: str
-    arguments: Mapping[str, Any]
-    server_name: str = ""
-
-
-@record
-class MCPToolApprovalRequest:
-    """What an approval function is given."""
-
-    ctx_wrapper: RunContextWrapper[Any]
-    data: McpApprovalRequest
-
-
-class MCPToolApprovalFunctionResult(TypedDict, total=False):
-    """What an approval function answers."""
-
-    approve: bool
-    reason: str
-
-
-@record
-class HostedMCPTool:
-    """The tools of an MCP server that the provider talks to.
-
-    Args:
-        tool_config: Where it is.
-        on_approval_request: Answers what the server asks about.
-    """
-
-    tool_config: Mcp
-    on_approval_request: (
-        Callable[
-            [MCPToolApprovalRequest],
-            MCPToolApprovalFunctionResult | Awaitable[MCPToolApprovalFunctionResult],
-        ]
-        | None
-    ) = None
-
-    @property
-    def name(self) -> str:
-        """The tool's name."""
-        return "hosted_mcp"
-
-    @property
-    def tool(self) -> AnyTool:
-        """None yet.
-
-        Raises:
-            SetupError: always.
-        """
-        return _cannot_run("HostedMCPTool")

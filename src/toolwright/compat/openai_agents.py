@@ -8,11 +8,19 @@ is said in ``docs/coming-from-openai-agents.md``.
 
 from __future__ import annotations
 
+from toolwright.builtin.file_search import FileSearchTool
+from toolwright.builtin.image_generation import ImageGenerationTool
+from toolwright.builtin.web_search import UserLocation, WebSearchTool, WebSearchToolFilters
 from toolwright.compat.agents_agent import (
     Agent,
     AgentOutputSchema,
     MaxTurnsExceeded,
     RunResult,
+)
+from toolwright.compat.agents_computer import (
+    AsyncComputer,
+    ComputerTool,
+    ComputerToolSafetyCheckData,
 )
 from toolwright.compat.agents_context import RunContextWrapper, RunItem, ToolContext
 from toolwright.compat.agents_guardrails import (
@@ -25,20 +33,36 @@ from toolwright.compat.agents_guardrails import (
 )
 from toolwright.compat.agents_hosted import (
     Computer,
-    FileSearchTool,
     Filters,
+    RankingOptions,
+)
+from toolwright.compat.agents_mcp import (
     HostedMCPTool,
     Mcp,
     McpApprovalRequest,
     MCPToolApprovalFunctionResult,
     MCPToolApprovalRequest,
-    RankingOptions,
 )
 from toolwright.compat.agents_run import (
     FunctionToolResult,
     Runner,
     ToolCallOutputItem,
     execute_tool,
+)
+from toolwright.compat.agents_shell import (
+    ApplyPatchEditor,
+    ApplyPatchOperation,
+    ApplyPatchResult,
+    ApplyPatchTool,
+    LocalShellCommandRequest,
+    LocalShellTool,
+    ShellActionRequest,
+    ShellCallData,
+    ShellCallOutcome,
+    ShellCommandOutput,
+    ShellCommandRequest,
+    ShellResult,
+    ShellTool,
 )
 from toolwright.compat.agents_tools import FunctionTool, default_tool_error_function, function_tool
 from toolwright.compat.agents_verdicts import (
@@ -62,12 +86,22 @@ __all__ = [
     "AgentOutputSchema",
     "AgentsException",
     "AllowBehavior",
+    "ApplyPatchEditor",
+    "ApplyPatchOperation",
+    "ApplyPatchResult",
+    "ApplyPatchTool",
+    "AsyncComputer",
     "Computer",
+    "ComputerTool",
+    "ComputerToolSafetyCheckData",
     "FileSearchTool",
     "Filters",
     "FunctionTool",
     "FunctionToolResult",
     "HostedMCPTool",
+    "ImageGenerationTool",
+    "LocalShellCommandRequest",
+    "LocalShellTool",
     "MCPToolApprovalFunctionResult",
     "MCPToolApprovalRequest",
     "MaxTurnsExceeded",
@@ -80,6 +114,13 @@ __all__ = [
     "RunItem",
     "RunResult",
     "Runner",
+    "ShellActionRequest",
+    "ShellCallData",
+    "ShellCallOutcome",
+    "ShellCommandOutput",
+    "ShellCommandRequest",
+    "ShellResult",
+    "ShellTool",
     "Tool",
     "ToolCallOutputItem",
     "ToolContext",
@@ -93,6 +134,9 @@ __all__ = [
     "ToolOutputGuardrailResult",
     "ToolOutputGuardrailTripwireTriggered",
     "Usage",
+    "UserLocation",
+    "WebSearchTool",
+    "WebSearchToolFilters",
     "default_tool_error_function",
     "execute_tool",
     "function_tool",

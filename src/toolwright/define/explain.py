@@ -342,6 +342,9 @@ def _field(found: _Found, root: Schema) -> FieldError:
         return unknown_key(found.path, known_keys(found.parents, root))
     if kind.startswith("union_tag_") and (tag := _tag_error(found, root)) is not None:
         return tag
+    if found.error["loc"][-1:] == ("[key]",):
+        wanted = _message(found.error).removeprefix("Input should be ").partition(",")[0]
+        return FieldError(found.path, f"a key that is {wanted}")
     value = found.error["input"]
     phrase = expected(found.schemas, root, value)
     if kind not in _TOLD_BY_SCHEMA and not kind.endswith(("_type", "_parsing")):

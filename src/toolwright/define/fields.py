@@ -25,7 +25,7 @@ def without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
         kept = [field for field in check.info.fields if field in fields or field == "*"]
         if kept:
             again: Any = field_validator  # its overloads split the modes
-            checks[name] = again(*kept, mode=check.info.mode)(_unbound(check.func))
+            checks[name] = again(*kept, mode=check.info.mode)(_own(check.func))
     config = model.model_config
     return create_model(model.__name__, __config__=config, __validators__=checks, **fields)
 
@@ -73,9 +73,9 @@ def _told(title: str, error: ValidationError, hidden: Sequence[str]) -> Exceptio
     return invalid_arguments(title, found)
 
 
-def _unbound(check: Any) -> Any:
-    """A validator as it stood in its class, to stand in another."""
-    return classmethod(check.__func__) if hasattr(check, "__func__") else check
+def _own(check: Any) -> Any:
+    """A validator to stand in another class; a class method still sees its own."""
+    return staticmethod(check) if hasattr(check, "__func__") else check
 
 
 def input_model_fields(model: type[BaseModel]) -> dict[str, tuple[object, bool]]:

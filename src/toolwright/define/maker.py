@@ -35,6 +35,16 @@ class SchemaMaker(GenerateJsonSchema):
             return {**made, "writeOnly": True}
         return made
 
+    def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
+        return self.handle_invalid_for_json_schema(schema, "a class")
+
+    def dict_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().dict_schema(schema)
+        keys = self.generate_inner(schema["keys_schema"]) if "keys_schema" in schema else {}
+        if keys.get("type") == "integer":
+            made["propertyNames"] = {"pattern": "^-?[0-9]+$"}
+        return made
+
     def model_field_schema(self, schema: Any) -> dict[str, Any]:
         self._check_name(schema)
         return super().model_field_schema(schema)

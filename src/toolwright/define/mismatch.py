@@ -287,6 +287,9 @@ def _phrase(
             return f"an object with at least {schema.get('minProperties')} keys"
         case "maxProperties":
             return f"an object with at most {schema.get('maxProperties')} keys"
+        case "additionalItems" if isinstance(schema.get("items"), list):
+            most = len(schema["items"])  # type: ignore[arg-type]
+            return f"a list of at most {most} item{'s' * (most != 1)}"
         case "additionalItems" | "unevaluatedItems":
             return "a list without the last items"
     phrase = expected([schema], root, fault.instance)

@@ -135,15 +135,19 @@ def _number_bounds(schema: Schema) -> str:
     if _NUMBER_KEYWORDS.isdisjoint(schema):
         return ""
     low, high = schema.get("minimum"), schema.get("maximum")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    if above is True or below is True:  # draft 4: they say how the others are meant
+        above, low = (low, None) if above is True else (None, low)
+        below, high = (high, None) if below is True else (None, high)
     text = ""
     if low is not None or high is not None:
         text = (
             f" {'of' if low is None or high is None or low == high else 'from'} {_span(low, high)}"
         )
-    if "exclusiveMinimum" in schema:
-        text += f" greater than {schema['exclusiveMinimum']}"
-    if "exclusiveMaximum" in schema:
-        text += f" less than {schema['exclusiveMaximum']}"
+    if above is not None and above is not False:
+        text += f" greater than {above}"
+    if below is not None and below is not False:
+        text += f" less than {below}"
     if "multipleOf" in schema:
         text += f", a multiple of {schema['multipleOf']}"
     return text

@@ -103,11 +103,12 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     if any(p.kind is VAR_KEYWORD for p in raw.parameters.values()):
         taken = [*bound, *_receiver(function)]
         injected += [Injected(name, Bound(), optional=True) for name in taken]
-    takes_rest = any(p.kind is VAR_POSITIONAL for p in raw.parameters.values())
+    by_place = any(p.kind is VAR_POSITIONAL for p in raw.parameters.values())
+    by_place = by_place or hasattr(function, "dispatch")  # functools.singledispatch
     for item in _parameters(function, title, raw, hints, caller):
         if item.name in bound:
             continue
-        if item.kind is POSITIONAL_ONLY or (takes_rest and item.kind <= VAR_POSITIONAL):
+        if item.kind is POSITIONAL_ONLY or (by_place and item.kind <= VAR_POSITIONAL):
             positional.append(item)
         marker = marker_of(item.annotation)
         if marker is None:
@@ -137,7 +138,9 @@ def _parameters(
             continue
         annotation = hints.get(parameter.name, _own_annotation(parameter))
         if get_origin(annotation) not in UNPACK:
-            yield Parameter(parameter.name, annotation, parameter.default, parameter.kind)
+            made = type(parameter.default).__name__ == "_HAS_DEFAULT_FACTORY_CLASS"  # dataclasses
+            default = ABSENT if made else parameter.default
+            yield Parameter(parameter.name, annotation, default, parameter.kind)
             continue
         [inner] = get_args(annotation)
         if parameter.kind is not VAR_KEYWORD or not typing_extensions.is_typeddict(inner):

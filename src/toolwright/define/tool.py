@@ -21,11 +21,13 @@ from typing import (
 from toolwright.context import Run, ToolContext
 from toolwright.define.compile import ArgsSchema, Request, compile_function
 from toolwright.define.inject import Injected
+from toolwright.define.options import check_names, check_on_invoke, checked
 from toolwright.define.output import Output
 from toolwright.define.schema import Arguments, Extra
 from toolwright.define.signature import BodyKind, Parameter, calling_frame
 from toolwright.effects import UNKNOWN, Effects
 from toolwright.errors import DefinitionError, SetupError
+from toolwright.hosted import Hosted
 from toolwright.messages import ToolCall
 from toolwright.record import NOTHING, record
 
@@ -35,7 +37,8 @@ R = TypeVar("R")
 ErrorHandler: TypeAlias = bool | str | Callable[[Exception], str]
 """True: tell the model the error's own text; a text: tell it that; a callable: what it returns."""
 Enabled: TypeAlias = bool | Callable[[ToolContext[Any]], "bool | Awaitable[bool]"]
-Needs: TypeAlias = bool | Callable[[Mapping[str, object]], "bool | Awaitable[bool]"]
+Needs: TypeAlias = bool | Callable[[Mapping[str, object]], "bool | str | Awaitable[bool | str]"]
+"""Whether a person must approve a call; a text says why."""
 DEADLINE = 30.0
 OUTPUT_LIMIT = 50_000
 
@@ -105,12 +108,13 @@ class ToolOptions(TypedDict, total=False):
             default.
         max_output: Longest text for the model, in characters; None for no limit.
         approval: Whether a person must approve a call: always, or if a predicate over the
-            validated arguments says so.
+            validated arguments says so, by True or by a text that says why.
         enabled: Whether it can be called now, decided per call.
         steps: Steps around this tool alone, outermost first.
         tags: For people, to sort tools by.
         metadata: For programs; never sent.
         extras: What a provider shall get with the definition, such as ``cache_control``.
+        hosted: What some providers have in its place.
         parse_docstring: Whether the docstring describes the parameters. True by default.
         error_on_invalid_docstring: Refuse a docstring that names parameters which are not there.
     """
@@ -132,6 +136,7 @@ class ToolOptions(TypedDict, total=False):
     tags: Sequence[str]
     metadata: Mapping[str, object]
     extras: Mapping[str, object]
+    hosted: Hosted | None
     parse_docstring: bool
     error_on_invalid_docstring: bool
 
@@ -210,6 +215,7 @@ class Tool(Generic[P, R]):
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, object] = NOTHING
     extras: Mapping[str, object] = NOTHING
+    hosted: Hosted | None = None
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -256,8 +262,8 @@ class Tool(Generic[P, R]):
         return bound  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        names = ", ".join(_properties(self.parameters))
-        return f"Tool({self.name}({names}))"
+        shown = self.parameters.get("properties")
+        return f"Tool({self.name}({', '.join(shown) if isinstance(shown, Mapping) else ''}))"
 
     def invoke(self, value: object = "", run: Run[Any] | None = None) -> Any:
         """Run it as the model would: validated, injected, guarded.
@@ -317,6 +323,8 @@ class Tool(Generic[P, R]):
         8
         """
 
+        check_on_invoke(name, on_invoke)
+
         def call(_tool_context: ToolContext[Any], /, **arguments: Any) -> Any:
             return on_invoke(_tool_context, arguments)
 
@@ -359,7 +367,8 @@ def compile_tool(
     """The one way from a callable to a `Tool`."""
     if isinstance(function, Tool):
         raise DefinitionError(f"{function.name}: it is a tool already")
-    given: dict[str, Any] = dict(options)
+    check_names(*names)
+    given = checked(str(names[0] or getattr(function, "__name__", "a tool")), options)
     request = Request(
         *names,
         args_schema,
@@ -369,16 +378,6 @@ def compile_tool(
         caller,
     )
     plan = compile_function(function, request)
-    for plural in ("steps", "tags"):
-        if plural in given:
-            given[plural] = tuple(given[plural])
-    unknown = sorted(set(given) - set(ToolOptions.__annotations__))
-    if unknown:
-        import difflib  # late: for mistakes alone
-
-        near = difflib.get_close_matches(unknown[0], ToolOptions.__annotations__, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise DefinitionError(f"{plan.name}: there is no option {unknown[0]!r}{hint}")
     fields = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
     return Tool(**fields, **given)
 
@@ -387,11 +386,6 @@ def _lent() -> Invoker:
     if not _invoker:
         raise SetupError("import toolwright before running tools")
     return _invoker[0]()
-
-
-def _properties(schema: Mapping[str, object]) -> Sequence[str]:
-    properties = schema.get("properties")
-    return list(properties) if isinstance(properties, Mapping) else []
 
 
 AnyTool: TypeAlias = Tool[..., Any]

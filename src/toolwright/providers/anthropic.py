@@ -69,7 +69,8 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
         One dict a tool, in order. A name that the wire does not take is sent under an alias, and
         so is a property's; `decode` turns them back if it is given the tools.
     """
-    return [dict(body) for body in wire_tools(tools, "anthropic", strict).bodies]
+    made = wire_tools(tools, "anthropic", strict)
+    return [*map(dict, made.bodies), *made.own_bodies]
 
 
 def encode(

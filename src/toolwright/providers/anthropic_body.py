@@ -16,7 +16,7 @@ from toolwright.providers.anthropic_encode import (
     head_of,
     past_tools,
 )
-from toolwright.providers.growing import Constant, Transcripts, append_json
+from toolwright.providers.growing import Constant, Media, Transcripts, append_json
 from toolwright.providers.turns import TurnEncoder
 from toolwright.providers.wire import Json, as_list, dumps
 from toolwright.providers.wiretools import WireTools, wire_tools
@@ -82,14 +82,15 @@ class BodyCache:
 
     Args:
         options: How to encode.
+        media: What becomes of pictures, sounds and files.
     """
 
     __slots__ = ("_lock", "_options", "_prepared", "_transcripts")
 
-    def __init__(self, options: AnthropicOptions) -> None:
+    def __init__(self, options: AnthropicOptions, media: Media | None = None) -> None:
         self._options = options
         self._lock = Lock()
-        self._transcripts: Transcripts[_Messages] = Transcripts()
+        self._transcripts: Transcripts[_Messages] = Transcripts(media)
         self._prepared = Constant(self._prepare)
 
     def prepared(self, request: ModelRequest) -> Prepared:
@@ -115,7 +116,10 @@ class BodyCache:
     def _prepare(self, request: ModelRequest) -> Prepared:
         settings = request.settings
         extra = dict(settings.extra)
-        betas = tuple(map(str, as_list(extra.pop("betas", None))))
-        tools = wire_tools(request.tools, "anthropic", settings.strict)
+        tools = wire_tools(
+            request.tools, "anthropic", settings.strict, hosting=self._options.hosting
+        )
+        asked = map(str, as_list(extra.pop("betas", None)))
+        betas = tuple(dict.fromkeys([*asked, *tools.betas]))
         keys = encode_options(replace(settings, extra=extra), tools, self._options)
         return Prepared(tools, dumps(keys)[1:].encode(), "tools" in keys, betas)

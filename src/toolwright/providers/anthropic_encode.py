@@ -46,12 +46,14 @@ class AnthropicOptions:
             system prompt, the last tool and the last block of what was said to the model.
         unsigned_thinking: Whether the server takes thinking without a signature back as such.
             Anthropic's does not; some that imitate it never sign.
+        hosting: Whether the server has tools of its own, such as web search.
     """
 
     model: str = ""
     stream: bool = False
     prompt_cache: bool = False
     unsigned_thinking: bool = False
+    hosting: bool = True
 
 
 class AnthropicBlocks:
@@ -169,7 +171,7 @@ def encode_options(settings: Settings, tools: WireTools, options: AnthropicOptio
         most = max(most, budget + longest_reply(options.model, stream=False))
     body: Json = {"model": options.model, "max_tokens": most}
     wires = _marked_tools(tools.bodies) if options.prompt_cache else list(tools.bodies)
-    wires += as_list(extra.pop("tools", None))  # type: ignore[arg-type]
+    wires += [*tools.own_bodies, *map(as_dict, as_list(extra.pop("tools", None)))]
     if wires:
         body["tools"] = wires
         choice = _tool_choice(settings, tools, forced=thinking.get("type") != "enabled")

@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import partial
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from toolwright.agent.assemble import assemble
 from toolwright.errors import (
@@ -22,7 +22,15 @@ from toolwright.providers.anthropic_body import BodyCache
 from toolwright.providers.anthropic_encode import AnthropicOptions
 from toolwright.providers.anthropic_stream import StreamDecoder
 from toolwright.providers.held import claude_holds, is_held
-from toolwright.providers.http import PerLoop, check_options, retry_advice, retry_after
+from toolwright.providers.http import (
+    CommonOptions,
+    PerLoop,
+    check_options,
+    hosts_at,
+    media_of,
+    retry_advice,
+    retry_after,
+)
 from toolwright.providers.retry import Reply, Retries
 from toolwright.providers.sse import parsed
 from toolwright.providers.wire import Json
@@ -43,29 +51,28 @@ Client: TypeAlias = (
 )
 
 _PATH = "/v1/messages"
+_HOSTS = ("anthropic.com",)
 _MAX_PAUSES = 8
 """How often a reply may pause before it is given as it is."""
 
 
-class AnthropicModelOptions(TypedDict, total=False):
-    """How `AnthropicMessages` deals with its server.
+class AnthropicModelOptions(CommonOptions, total=False):
+    """How `AnthropicMessages` deals with its server, beside `CommonOptions`.
 
     Attributes:
-        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: the
-            SDK's ten minutes.
-        max_retries: How often a failed request is sent again; 2 if nothing is said.
         prompt_cache: Whether to mark what the next request will repeat for the server's cache,
             which makes it far cheaper; True if nothing is said.
         unsigned_thinking: Whether the server takes thinking without a signature back; some that
             imitate Anthropic's do, which never sign.
+        hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
+            is Anthropic's.
         native_output: Whether the server holds replies to a schema; nothing: what is known of
             Anthropic's own models.
     """
 
-    timeout: float | None
-    max_retries: int
     prompt_cache: bool
     unsigned_thinking: bool
+    hosts_tools: bool
     native_output: bool
 
 
@@ -122,7 +129,9 @@ class AnthropicMessages:
                 stream,
                 options.get("prompt_cache", True),
                 options.get("unsigned_thinking", False),
-            )
+                options.get("hosts_tools", _hosts(base_url, client)),
+            ),
+            media_of(options),
         )
 
     def __repr__(self) -> str:
@@ -213,6 +222,14 @@ def _new_client(model: str, options: Mapping[str, Any]) -> anthropic.AsyncAnthro
     raise SetupError(
         f"AnthropicMessages({model!r}): no API key; set ANTHROPIC_API_KEY or pass api_key={why}"
     )
+
+
+def _hosts(base_url: str | None, client: Client | None) -> bool:
+    """Whether the server has tools of its own, by its address; clouds' Claude has few of them."""
+    if client is not None:
+        native = isinstance(client, anthropic.AsyncAnthropic)
+        return native and hosts_at(str(client.base_url), _HOSTS)
+    return hosts_at(base_url or os.environ.get("ANTHROPIC_BASE_URL"), _HOSTS)
 
 
 def _checked(client: object) -> Client | None:

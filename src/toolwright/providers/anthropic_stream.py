@@ -25,8 +25,11 @@ from toolwright.providers.wire import (
     as_key,
     as_list,
     as_text,
+    clean_text,
+    dumps,
     extra_under,
     input_text,
+    parsed_input,
     plain,
 )
 from toolwright.providers.wiretools import WireTools
@@ -211,6 +214,8 @@ class StreamDecoder:
                 self._calls += 1
                 block.name = self._tools.own(as_text(wire.get("name")))
                 kept = {key: wire[key] for key in wire.keys() - _CALL_KEYS if wire[key] is not None}
+                if block.name in self._tools.natives:
+                    kept["name"] = as_text(wire.get("name"))
                 extra = extra_under(WIRE, kept)
                 return [CallDelta(block.number, as_text(wire.get("id")), block.name, "", extra)]
         return []
@@ -286,6 +291,7 @@ class StreamDecoder:
         return [ReasoningDelta(thought)] if thought else []
 
     def _sign(self, block: Block, signature: str) -> list[Delta]:
+        signature = clean_text(signature)
         if not signature:
             return []
         block.wire["signature"] = signature
@@ -294,7 +300,7 @@ class StreamDecoder:
     def _argue(self, block: Block, piece: str) -> list[Delta]:
         text = block.arguments.feed(piece)
         block.pieces.append(text)
-        if block.type != "tool_use" or not text or block.name in self._tools.keys:
+        if block.type != "tool_use" or not text or self._is_rewritten(block.name):
             return []
         return [CallDelta(block.number, arguments=text)]
 
@@ -306,9 +312,24 @@ class StreamDecoder:
         text = "".join(block.pieces)
         if not text.strip():
             text = input_text(block.wire.get("input"))
-        elif block.name not in self._tools.keys:
+        elif not self._is_rewritten(block.name):
             return []
+        if block.name in self._tools.natives:
+            return [self._native(block, text)]
         return [CallDelta(block.number, arguments=self._tools.inward(block.name, text))]
+
+    def _is_rewritten(self, name: str) -> bool:
+        """Whether a call's arguments are others here than on the wire: then it is said whole."""
+        return name in self._tools.keys or name in self._tools.natives
+
+    def _native(self, block: Block, text: str) -> CallDelta:
+        """A call of a tool that is Anthropic's own, with its input as it goes back."""
+        given = parsed_input(text)
+        member = as_text(block.wire.get("name"))
+        kept = {key: block.wire[key] for key in block.wire.keys() - _CALL_KEYS}
+        arguments = dumps(self._tools.translated(block.name, given, member))
+        extra = {WIRE: {**kept, "name": member, "input": given}}
+        return CallDelta(block.number, arguments=arguments, extra=extra)
 
 
 _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = MappingProxyType(

@@ -10,7 +10,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from functools import partial
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, Protocol, Unpack
 
 from toolwright.agent.assemble import assemble
 from toolwright.errors import (
@@ -32,9 +32,9 @@ from toolwright.providers.bedrock_encode import (
     tool_config,
 )
 from toolwright.providers.bedrock_stream import STATUS, StreamDecoder
-from toolwright.providers.growing import Constant, Transcripts
+from toolwright.providers.growing import Constant, Media, Transcripts
 from toolwright.providers.held import claude_holds, is_held
-from toolwright.providers.http import check_options, retry_after
+from toolwright.providers.http import CommonOptions, check_options, media_of, retry_after
 from toolwright.providers.retry import Reply, Retries
 from toolwright.providers.turns import TurnEncoder
 from toolwright.providers.wire import Json, as_dict
@@ -61,20 +61,15 @@ class Client(Protocol):
     def converse_stream(self, **body: Any) -> dict[str, Any]: ...
 
 
-class BedrockModelOptions(TypedDict, total=False):
-    """How `BedrockConverse` deals with the service.
+class BedrockModelOptions(CommonOptions, total=False):
+    """How `BedrockConverse` deals with the service, beside `CommonOptions`.
 
     Attributes:
-        timeout: Seconds to wait for the answer, or for its next event; ten minutes if nothing
-            is said.
-        max_retries: How often a failed request is sent again; 2 if nothing is said.
         prompt_cache: Whether to mark what the next request will repeat for the cache, if the
             model takes such marks; True if nothing is said.
         native_output: Whether the model holds replies to a schema; nothing: Claude since 4.5.
     """
 
-    timeout: float | None
-    max_retries: int
     prompt_cache: bool
     native_output: bool
 
@@ -126,7 +121,7 @@ class BedrockConverse:
         limit = options.get("max_retries")
         self._retries = Retries(model, 0 if client is not None and limit is None else limit)
         self._client = _checked(client) or _new_client(model, base_url, region, config)
-        self._requests = _Requests(self._options)
+        self._requests = _Requests(self._options, media_of(options))
 
     def __repr__(self) -> str:
         return f"BedrockConverse({self.name!r})"
@@ -184,10 +179,10 @@ class _Messages:
 class _Requests:
     """Requests that grow with their transcript (see ``growing.py``); safe to use from threads."""
 
-    def __init__(self, options: BedrockOptions) -> None:
+    def __init__(self, options: BedrockOptions, media: Media) -> None:
         self._options = options
         self._lock = threading.Lock()
-        self._transcripts: Transcripts[_Messages] = Transcripts()
+        self._transcripts: Transcripts[_Messages] = Transcripts(media)
         self._prepared = Constant(self._prepare)
 
     def body(self, request: ModelRequest) -> tuple[Json, WireTools]:

@@ -24,6 +24,7 @@ from toolwright.providers.wire import (
     as_key,
     as_list,
     as_text,
+    clean_text,
     extra_under,
     input_text,
     plain,
@@ -260,7 +261,8 @@ class StreamDecoder:
         return [TextDelta(said)] if said else []
 
     def _think(self, block: Block, piece: Json) -> list[Delta]:
-        signature, redacted = as_text(piece.get("signature")), piece.get("redactedContent")
+        redacted = piece.get("redactedContent")
+        signature = clean_text(as_text(piece.get("signature")))
         thought = self._thought.feed(as_text(piece.get("text")))
         block.pieces.append(thought)
         deltas: list[Delta] = [ReasoningDelta(thought)] if thought else []

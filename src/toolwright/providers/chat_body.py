@@ -11,7 +11,7 @@ from toolwright.messages import Message
 from toolwright.model import ModelRequest
 from toolwright.providers.chat_encode import ChatEncoder
 from toolwright.providers.chat_profile import ChatProfile
-from toolwright.providers.growing import Constant, Transcripts, append_json
+from toolwright.providers.growing import Constant, Media, Transcripts, append_json
 from toolwright.providers.openai_chat import encode_options, tool_names
 from toolwright.providers.wire import dumps
 
@@ -21,12 +21,13 @@ class _Messages:
 
     __slots__ = ("_encoder", "_json")
 
-    late = False
-    """Results are sent where they stand."""
-
     def __init__(self, names: dict[str, str], profile: ChatProfile, model: str) -> None:
         self._json = bytearray()
         self._encoder = ChatEncoder(names, profile, model)
+
+    @property
+    def late(self) -> bool:
+        return self._encoder.late
 
     @property
     def size(self) -> int:
@@ -51,16 +52,19 @@ class BodyCache:
         model: The model's name on the server.
         profile: What the server takes.
         stream: Whether answers shall be streamed.
+        media: What becomes of pictures, sounds and files.
     """
 
     __slots__ = ("_lock", "_model", "_names", "_options", "_profile", "_stream", "_transcripts")
 
-    def __init__(self, model: str, profile: ChatProfile, stream: bool) -> None:
+    def __init__(
+        self, model: str, profile: ChatProfile, stream: bool, media: Media | None = None
+    ) -> None:
         self._model = model
         self._profile = profile
         self._stream = stream
         self._lock = Lock()
-        self._transcripts: Transcripts[_Messages] = Transcripts()
+        self._transcripts: Transcripts[_Messages] = Transcripts(media)
         self._names = Constant(lambda request: tool_names(request.tools))
         self._options = Constant(self._encode_options)
 

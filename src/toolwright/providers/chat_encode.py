@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 
+from toolwright.agent.transcript import no_result
 from toolwright.content import Audio, Block, Content, File, Image, data_url, text_of
 from toolwright.define.names import wire_name
 from toolwright.messages import (
@@ -23,6 +24,9 @@ from toolwright.providers.media import NO_OUTPUT, note, readable
 from toolwright.providers.ownership import same_model
 from toolwright.providers.wire import WIRES, Json, arguments_text, as_text, clean_text
 
+BRIDGE = "(the results are there)"
+"""What the model is made to say between results and a person, where a server wants that."""
+
 _ID_LENGTH = 40
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
@@ -32,16 +36,33 @@ class ChatEncoder:
     """Encodes a transcript message by message, so that a growing one is encoded once.
 
     Call ids become unique across the transcript and legal for the server, the same on the call
-    and on its result. Pictures and files of results wait until the last result of their turn,
-    since nothing may stand between results: they follow in one user message.
+    and on its result. A call without a result is answered with a sentence that says so, and a
+    result without a call is left out, since servers refuse both (provider quirks Q1 to Q5).
+    Pictures and files of results wait until the last result of their turn, since nothing may
+    stand between results: they follow in one user message.
 
     Args:
         names: Alias on the wire by tool name; other names are made legal one by one.
         profile: What the server takes.
         model: The model asked; reasoning of other models stays here. Empty: any.
+
+    Attributes:
+        late: Whether a result stood elsewhere than behind its call, which was answered with a
+            sentence: then the transcript must be put in order first.
     """
 
-    __slots__ = ("_ids", "_media", "_model", "_names", "_profile", "_waiting")
+    __slots__ = (
+        "_calls",
+        "_ids",
+        "_last",
+        "_made_up",
+        "_media",
+        "_model",
+        "_names",
+        "_profile",
+        "_waiting",
+        "late",
+    )
 
     def __init__(
         self,
@@ -55,23 +76,56 @@ class ChatEncoder:
         self._ids = WireIds(_short_id if profile.short_ids else _long_id)
         self._waiting = Waiting()
         self._media: list[Json] = []
+        self._calls: dict[str, ToolCall] = {}
+        self._made_up: set[str] = set()
+        self._last = ""
+        self.late = False
 
     def add(self, message: Message) -> list[Json]:
         """What `message` adds to the body's ``messages``, held back media before it."""
         if isinstance(message, ToolMessage):
-            wire_id = self._waiting.take(message.tool_call_id) or self._waiting.take_first()
-            return [self.result(message, wire_id or self._ids.new(message.tool_call_id))]
+            return self._take(message)
         wires = self.tail()
+        self._made_up.update(self._ids.own[wire_id] for wire_id in self._waiting)
         self._media.clear()
         if isinstance(message, AssistantMessage):
             wires.extend(self._assistant(message))
         else:
-            wires.append(self._prompt(message))
+            self._waiting = Waiting()
+            last = as_text(wires[-1]["role"]) if wires else self._last
+            wires += self._after(last, self._prompt(message))
+        self._last = as_text(wires[-1]["role"]) if wires else self._last
         return wires
 
     def tail(self) -> list[Json]:
-        """The user message with the media of the results at the transcript's end, if any."""
+        """What stands at the end as long as nothing follows.
+
+        Sentences for the calls without a result, and the user message with the media of results.
+        """
+        media = list(self._media)
+        wires = [self.result(no_result(self._calls[id]), id) for id in self._waiting]
+        self._media = media
+        return wires + (self._after("tool", *self.media()))
+
+    def media(self) -> list[Json]:
+        """The user message with the media of the latest results, if there are any."""
         return [{"role": "user", "content": list(self._media)}] if self._media else []
+
+    def _after(self, last: str, *wires: Json) -> list[Json]:
+        """`wires` behind a message of the role `last`; some servers want the model between."""
+        if self._profile.bridge and last == "tool" and wires and wires[0]["role"] == "user":
+            return [{"role": "assistant", "content": BRIDGE}, *wires]
+        return list(wires)
+
+    def _take(self, message: ToolMessage) -> list[Json]:
+        """A result, if it answers a call of the latest reply."""
+        id = message.tool_call_id
+        wire_id = self._waiting.take(id) if id else self._waiting.take_first()
+        if not wire_id:
+            self.late = self.late or id in self._made_up
+            return []
+        self._last = "tool"
+        return [self.result(message, wire_id)]
 
     def result(self, message: ToolMessage, wire_id: str) -> Json:
         """One result, answering the call that has `wire_id`; keeps its media for `tail`."""
@@ -108,6 +162,7 @@ class ChatEncoder:
     def _assistant(self, message: AssistantMessage) -> Iterator[Json]:
         text = clean_text(message.text)
         self._waiting = Waiting()
+        self._calls.clear()
         calls = [self._call(call) for call in message.tool_calls]
         if not calls and not text.strip():
             return
@@ -120,6 +175,7 @@ class ChatEncoder:
     def _call(self, call: ToolCall) -> Json:
         wire_id = self._ids.new(call.id)
         self._waiting.add(call.id, wire_id)
+        self._calls[wire_id] = call
         extra = {k: v for k, v in call.extra.items() if k != "type" and k not in WIRES}
         name = self._alias(call.name)
         if call.extra.get("type") == "custom" and isinstance(call.arguments, str):

@@ -26,6 +26,7 @@ class ChatProfile:
         stream_usage: Whether ``stream_options`` may ask for the usage of a stream.
         reasoning: Whether reasoning goes back with the calls it led to: ``kept`` if it came
             from this model, ``always`` even if empty, ``never``.
+        bridge: Whether the model must say something between results and a person (Mistral).
         tools_with_calls: Whether ``tools`` must be there, though empty, once there were calls.
         json_schema: Whether replies are held to a schema (``response_format``), beside tools too.
     """
@@ -38,6 +39,7 @@ class ChatProfile:
     short_ids: bool = False
     stream_usage: bool = True
     reasoning: Literal["kept", "always", "never"] = "kept"
+    bridge: bool = False
     tools_with_calls: bool = False
     json_schema: bool = False
 
@@ -65,6 +67,7 @@ class Preset:
 
 
 _REASONER = ChatProfile(reasoning="always")
+_DEEPSEEK = ChatProfile(media=False, reasoning="always")
 _QWEN = Preset("https://dashscope.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",))
 _MOONSHOT = Preset("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",))
 _GLM = Preset("https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZAI_API_KEY"))
@@ -79,7 +82,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "sglang": Preset("http://127.0.0.1:30000/v1"),
         "litellm": Preset("http://127.0.0.1:4000/v1", profile=ChatProfile(tools_with_calls=True)),
         # services
-        "deepseek": Preset("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), _REASONER),
+        "deepseek": Preset("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), _DEEPSEEK),
         "qwen": _QWEN,
         "dashscope": _QWEN,
         "moonshot": _MOONSHOT,
@@ -102,6 +105,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 target="mistral",
                 result_name=True,
                 short_ids=True,
+                bridge=True,
                 stream_usage=False,
                 reasoning="never",
             ),

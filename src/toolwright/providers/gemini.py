@@ -58,8 +58,10 @@ def encode_tools(tools: Tools) -> list[Json]:
         tools: What the model may call. A name that the wire does not take is sent under an
             alias, and so is a property's; `decode` turns them back if it is given the tools.
     """
-    bodies = [dict(body) for body in _wire_tools(tools).bodies]
-    return [{"functionDeclarations": bodies}] if bodies else []
+    made = _wire_tools(tools)
+    bodies: list[object] = [dict(body) for body in made.bodies]
+    declared: list[Json] = [{"functionDeclarations": bodies}] if bodies else []
+    return [*declared, *made.own_bodies]
 
 
 def encode(request: ModelRequest, model: str, *, vertex: bool = False) -> Json:
@@ -73,8 +75,9 @@ def encode(request: ModelRequest, model: str, *, vertex: bool = False) -> Json:
         model: The model's name.
         vertex: Whether Vertex AI is asked.
     """
-    tools = _wire_tools(request.tools)
-    encoder = turn_encoder(tools, GeminiOptions(model, vertex))
+    options = GeminiOptions(model, vertex)
+    tools = wire_tools(request.tools, "gemini", hosting=options.hosts(request.tools))
+    encoder = turn_encoder(tools, options)
     contents = encode_transcript(encoder, request.messages)
     return {"contents": contents, **head_of(encoder), **encode_options(request.settings, tools)}
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from toolwright.content import Audio, Block, Content, Data, File, Image, Text, text_of
+from toolwright.hosted import native_of
 from toolwright.messages import (
     AssistantMessage,
     SystemMessage,
@@ -14,7 +15,7 @@ from toolwright.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolwright.model import Settings
+from toolwright.model import Settings, ToolDefinition
 from toolwright.providers.gemini_part import SENTINEL, WIRE, kind_of, signature_of, spoken
 from toolwright.providers.held import held_schema
 from toolwright.providers.layout import arrange
@@ -39,10 +40,18 @@ class GeminiOptions:
     Args:
         model: The model asked; thoughts and signatures of other models stay here. Empty: any.
         vertex: Whether Vertex AI is asked, which takes no stand-in for a missing signature.
+        hosting: Whether the server has tools of its own, such as Google's search.
     """
 
     model: str = ""
     vertex: bool = False
+    hosting: bool = True
+
+    def hosts(self, tools: Iterable[ToolDefinition]) -> bool:
+        """Whether these tools may be its own: before Gemini 3, not beside functions."""
+        if not self.hosting or (self.generation >= 3 and not self.vertex):
+            return self.hosting
+        return all(native_of(tool, "gemini") for tool in tools)
 
     @property
     def generation(self) -> int:
@@ -109,7 +118,7 @@ class GeminiBlocks:
             else:
                 media.append(block)
         text = "\n".join(texts) or (BELOW if media else NO_OUTPUT)
-        name = self._tools.alias(call.name)
+        name = self._called(call)
         key = "error" if result.failed else "output"
         response: Json = {"name": name, "response": {key: text}}
         if wire_id in self._ids:
@@ -128,7 +137,15 @@ class GeminiBlocks:
         id, signature = as_text(extra.get("id")), signature_of(extra)
         if id and id not in self._ids.values():
             wire["id"] = self._ids[wire_id] = id
+        if call.name in self._tools.natives and "args" in extra:
+            wire |= {"name": extra["name"], "args": extra["args"]}
         return {"functionCall": wire, **({"thoughtSignature": signature} if signature else {})}
+
+    def _called(self, call: ToolCall) -> str:
+        """What the call's tool is called on the wire; one of Gemini's own, as it was called."""
+        given = as_dict(call.extra.get(WIRE)).get("name")
+        native = call.name in self._tools.natives
+        return as_text(given) if native and given else self._tools.alias(call.name)
 
     def _stand_in(self) -> Json:
         needed = self._options.generation >= 3 and not self._options.vertex
@@ -168,11 +185,13 @@ def encode_options(settings: Settings, tools: WireTools) -> Json:
     extra = dict(settings.extra)
     body: Json = {}
     wires: list[object] = [{"functionDeclarations": list(tools.bodies)}] if tools.bodies else []
-    wires += as_list(extra.pop("tools", None))
+    wires += [*tools.own_bodies, *as_list(extra.pop("tools", None))]
     if wires:
         body["tools"] = wires
-    choice = _tool_choice(settings, tools) if tools.bodies else {}
-    config = {**choice, **as_dict(extra.pop("toolConfig", None))}
+    config = _tool_choice(settings, tools) if tools.bodies else {}
+    if tools.bodies and tools.natives:  # the server refuses the mixture otherwise
+        config["includeServerSideToolInvocations"] = True
+    config |= as_dict(extra.pop("toolConfig", None))
     if config:
         body["toolConfig"] = config
     generation: Json = {}

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import aclosing, contextmanager
 from functools import partial
 from threading import Lock
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from toolwright.agent.assemble import assemble
 from toolwright.errors import (
@@ -24,9 +24,9 @@ from toolwright.providers.gemini import turn_encoder
 from toolwright.providers.gemini_encode import GeminiOptions, encode_options, head_of
 from toolwright.providers.gemini_part import retry_delay
 from toolwright.providers.gemini_stream import StreamDecoder
-from toolwright.providers.growing import Constant, Transcripts
+from toolwright.providers.growing import Constant, Media, Transcripts
 from toolwright.providers.held import gemini_holds, is_held
-from toolwright.providers.http import PerLoop, check_options, retry_after
+from toolwright.providers.http import CommonOptions, PerLoop, check_options, media_of, retry_after
 from toolwright.providers.retry import Reply, Retries
 from toolwright.providers.wire import Json, as_dict, dumps
 from toolwright.providers.wiretools import WireTools, wire_tools
@@ -41,22 +41,20 @@ except ImportError as error:
 T = TypeVar("T")
 
 
-class GeminiModelOptions(TypedDict, total=False):
-    """How `Gemini` deals with its server.
+class GeminiModelOptions(CommonOptions, total=False):
+    """How `Gemini` deals with its server, beside `CommonOptions`.
 
     Attributes:
-        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: as long
-            as the SDK does.
-        max_retries: How often a failed request is sent again; 2 if nothing is said.
         api_version: Of the server's interface, such as ``v1beta``; nothing: the SDK's.
         vertexai: Whether to ask Vertex AI; nothing: what the environment says.
+        hosts_tools: Whether the server has tools of its own, such as Google's search; True if
+            nothing is said.
         native_output: Whether the model holds replies to a schema; nothing: what is known of it.
     """
 
-    timeout: float | None
-    max_retries: int
     api_version: str
     vertexai: bool
+    hosts_tools: bool
     native_output: bool
 
 
@@ -106,7 +104,8 @@ class Gemini:
         self._native = options.get("native_output")
         self._retries = Retries(model, options.get("max_retries"))
         vertex = bool(self._clients.first.sdk.vertexai)
-        self._bodies = _BodyCache(GeminiOptions(model, vertex))
+        hosts = options.get("hosts_tools", True)
+        self._bodies = _BodyCache(GeminiOptions(model, vertex, hosts), media_of(options))
 
     def __repr__(self) -> str:
         return f"Gemini({self.name!r})"
@@ -240,11 +239,11 @@ class _Contents:
 class _BodyCache:
     """Bodies that grow with their transcripts; safe to use from several threads."""
 
-    def __init__(self, options: GeminiOptions) -> None:
+    def __init__(self, options: GeminiOptions, media: Media) -> None:
         self._options = options
         self._lock = Lock()
-        self._transcripts: Transcripts[_Contents] = Transcripts()
-        self._prepared = Constant(_prepare)
+        self._transcripts: Transcripts[_Contents] = Transcripts(media)
+        self._prepared = Constant(self._prepare)
 
     def body(self, request: ModelRequest) -> tuple[WireTools, list[types.Content], Json]:
         """The tools on the wire, the contents, and the body's other keys."""
@@ -255,10 +254,9 @@ class _BodyCache:
             )
             return tools, contents.all(), {**contents.head(), **rest}
 
-
-def _prepare(request: ModelRequest) -> tuple[WireTools, Json]:
-    tools = wire_tools(request.tools, "gemini")
-    return tools, encode_options(request.settings, tools)
+    def _prepare(self, request: ModelRequest) -> tuple[WireTools, Json]:
+        tools = wire_tools(request.tools, "gemini", hosting=self._options.hosts(request.tools))
+        return tools, encode_options(request.settings, tools)
 
 
 def _new_client(model: str, options: Mapping[str, Any]) -> _Client:

@@ -28,6 +28,7 @@ from toolwright.providers.wire import (
     as_dict,
     as_list,
     as_text,
+    dumps,
     extra_under,
     input_text,
 )
@@ -57,6 +58,10 @@ REASONS: Mapping[str, FinishReason] = MappingProxyType(
 _CALL_KEYS = frozenset({"id", "name", "args"})
 
 
+_GROUNDS = ("groundingMetadata", "urlContextMetadata")
+"""What a candidate says about searches and pages the server looked at."""
+
+
 class StreamDecoder:
     """Answers in, deltas out, nothing else: feed it from any client, sync or async.
 
@@ -72,6 +77,7 @@ class StreamDecoder:
 
     __slots__ = (
         "_calls",
+        "_grounds",
         "_message",
         "_model",
         "_parts",
@@ -91,6 +97,7 @@ class StreamDecoder:
         self._thought = TextPieces()
         self._reason = ""
         self._message = ""
+        self._grounds: Json = {}
         self._model = ""
         self._usage: Json = {}
         self.empty = True
@@ -141,11 +148,14 @@ class StreamDecoder:
         elif reason and REASONS.get(self._reason, "stop") == "stop":
             self._reason = reason
             self._message = as_text(candidate.get("finishMessage"))
+        for key in _GROUNDS:
+            self._grounds |= {key: candidate[key]} if candidate.get(key) else {}
         self.empty = self.empty and not (deltas or self._reason)
         return deltas
 
     def _extra(self) -> Mapping[str, object]:
         extra: Json = {}
+        extra |= self._grounds
         parts = layout_of([(kind_of(part), part) for part in self._parts])
         if parts:
             extra["parts"] = parts
@@ -206,6 +216,10 @@ class StreamDecoder:
         kept |= {"id": id} if id else {}
         kept |= {"thoughtSignature": signature} if signature else {}
         arguments = self._tools.inward(name, input_text(call.get("args")))
+        if name in self._tools.natives:
+            alias, given = as_text(call.get("name")), as_dict(call.get("args"))
+            arguments = dumps(self._tools.translated(name, given, alias))
+            kept |= {"name": alias, "args": given}
         number, self._calls = self._calls, self._calls + 1
         return CallDelta(number, id, name, arguments, extra_under(WIRE, kept))
 

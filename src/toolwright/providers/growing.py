@@ -12,9 +12,16 @@ from operator import is_
 from typing import Generic, Protocol, TypeVar
 
 from toolwright.agent.transcript import repair
+from toolwright.agent.transcript_media import (
+    MEDIA_LIMIT,
+    media_size,
+    within_limit,
+    without_media,
+)
 from toolwright.messages import Message
 from toolwright.model import ModelRequest, Settings, ToolDefinition
 from toolwright.providers.wire import Json, dumps
+from toolwright.record import record
 
 MAX_TRANSCRIPTS = 16
 MAX_BYTES = 64 * 1024 * 1024
@@ -44,13 +51,33 @@ class Grown(Protocol):
 G = TypeVar("G", bound=Grown)
 
 
+@record
+class Media:
+    """What becomes of pictures, sounds and files in requests.
+
+    Args:
+        shown: Whether the model takes any; else it is told of them.
+        limit: Most bytes of them in a request, as base64; the oldest are told instead. None: any.
+    """
+
+    shown: bool = True
+    limit: int | None = MEDIA_LIMIT
+
+    def fit(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """A transcript with room for more media."""
+        if self.limit is None or not self.shown:
+            return messages
+        return within_limit(messages, self.limit * 3 // 4)
+
+
 class _Known(Generic[G]):
-    __slots__ = ("grown", "key", "messages")
+    __slots__ = ("grown", "key", "media", "messages")
 
     def __init__(self, grown: G, key: object) -> None:
         self.grown = grown
         self.key = key
         self.messages: list[Message] = []
+        self.media = 0
 
     def is_begun_by(self, messages: Sequence[Message], key: object) -> bool:
         """Whether `messages` are these and perhaps more."""
@@ -66,9 +93,10 @@ class _Known(Generic[G]):
 class Transcripts(Generic[G]):
     """The transcripts of one model's requests; not safe to use from several threads at once."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "_media")
 
-    def __init__(self) -> None:
+    def __init__(self, media: Media | None = None) -> None:
+        self._media = media or Media()
         self._known: list[_Known[G]] = []
 
     def __len__(self) -> int:
@@ -84,13 +112,25 @@ class Transcripts(Generic[G]):
         """
         known = self._find(messages, key, new)
         for message in messages[len(known.messages) :]:
-            known.grown.add(message)
+            self._add(known, message)
             known.messages.append(message)
+        limit = self._media.limit
+        full = self._media.shown and limit is not None and known.media > limit
+        if full:
+            self._renew(known, self._media.fit(messages), new)
+            known.media = min(known.media, limit or 0)  # or each turn would do it again
         if known.grown.late:  # rare: everything is put in order, and grows on from there
-            known.grown = new()
-            for message in repair(messages):
-                known.grown.add(message)
+            self._renew(known, repair(self._media.fit(messages) if full else messages), new)
         return known.grown
+
+    def _add(self, known: _Known[G], message: Message) -> None:
+        known.media += media_size(message)
+        known.grown.add(message if self._media.shown else without_media(message))
+
+    def _renew(self, known: _Known[G], messages: Sequence[Message], new: Callable[[], G]) -> None:
+        known.grown, known.media = new(), 0
+        for message in messages:
+            self._add(known, message)
 
     def _find(self, messages: Sequence[Message], key: object, new: Callable[[], G]) -> _Known[G]:
         """The transcript that `messages` continue, or a new one; the latest stands last."""

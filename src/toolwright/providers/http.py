@@ -8,16 +8,43 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypedDict, TypeVar
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, finalize
 
+from toolwright.agent.transcript_media import MEDIA_LIMIT
 from toolwright.errors import SetupError
+from toolwright.providers.growing import Media
 
 
 class Closing(Protocol):
     """A client that can be closed."""
 
     def close(self) -> Awaitable[None]: ...
+
+
+class CommonOptions(TypedDict, total=False):
+    """How every model deals with its server.
+
+    Attributes:
+        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: as long
+            as the vendor's SDK does, ten minutes as a rule.
+        max_retries: How often a failed request is sent again; 2 if nothing is said.
+        media: Whether the model takes pictures, sounds and files; False: it is told of them. True
+            if nothing is said.
+        media_limit: Most bytes of media in a request, as base64, the oldest being told instead of
+            shown; None: any number; 18 million if nothing is said.
+    """
+
+    timeout: float | None
+    max_retries: int
+    media: bool
+    media_limit: int | None
+
+
+def media_of(options: CommonOptions) -> Media:
+    """What the options say of media."""
+    return Media(options.get("media", True), options.get("media_limit", MEDIA_LIMIT))
 
 
 C = TypeVar("C", bound=Closing)
@@ -86,6 +113,24 @@ def check_options(model: str, given: Iterable[str], known: Iterable[str]) -> Non
         raise SetupError(
             f"{model}: no option {', '.join(sorted(unknown))}; there are {', '.join(known)}"
         )
+
+
+def hosts_at(base_url: str | None, vendor: Iterable[str]) -> bool:
+    """Whether an address is the vendor's own service, which has tools of its own.
+
+    Args:
+        base_url: None: the vendor's, as its SDK knows it.
+        vendor: Domains of the vendor.
+
+    >>> hosts_at(None, ["openai.com"]), hosts_at("https://eu.api.openai.com/v1", ["openai.com"])
+    (True, True)
+    >>> hosts_at("http://127.0.0.1:8000/v1", ["openai.com"])
+    False
+    """
+    if not base_url:
+        return True
+    host = urlsplit(base_url).hostname or ""
+    return any(host == domain or host.endswith(f".{domain}") for domain in vendor)
 
 
 def retry_advice(headers: Mapping[str, str]) -> bool | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
-from urllib.parse import unquote_to_bytes
-
-from toolwright.content import Audio, Block, Content, Data, File, Image, Text, sniff, text_of
+from toolwright.content import (
+    Block,
+    Content,
+    Data,
+    File,
+    Text,
+    text_of,
+)
+from toolwright.inline import inline as inline
+from toolwright.inline import is_text_type
 from toolwright.providers.wire import clean_text
 
 NO_OUTPUT = "(no tool output)"
@@ -19,9 +23,6 @@ BELOW = "(the result follows)"
 NO_TEXT = "(no text)"
 """Stands for an empty prompt, which some providers refuse."""
 
-_TEXT_TYPES = re.compile(r"text/.*|application/(json|xml|yaml|.*\+json|.*\+xml)")
-_DATA_URL = re.compile(r"data:([^;,]*)((?:;[^;,]*)*),(.*)", re.DOTALL)
-
 
 def readable(block: Block) -> str | None:
     """The text of a block that is text: said, JSON, or a file of text.
@@ -31,7 +32,7 @@ def readable(block: Block) -> str | None:
     """
     if isinstance(block, Text | Data):
         return block.text
-    if isinstance(block, File) and block.data and _TEXT_TYPES.fullmatch(block.media_type):
+    if isinstance(block, File) and block.data and is_text_type(block.media_type):
         try:
             return f"{block.name}:\n{block.data.decode()}"
         except UnicodeDecodeError:
@@ -46,41 +47,6 @@ def note(block: Block, where: str) -> str:
     '[image/png, 4 bytes, cannot be shown]'
     """
     return clean_text(f"{text_of((block,))[:-1]}, {where}]")
-
-
-def inline(block: Image | Audio | File) -> Image | Audio | File:
-    """`block` with its bytes in it and the media type that they have.
-
-    A ``data:`` URL (RFC 2397) is read; a picture named wrongly gets its right type, since
-    providers compare. A block by another address is returned as it is.
-
-    >>> inline(Image(url="data:image/gif;base64,R0lGODlh")).data
-    b'GIF89a'
-    """
-    url = getattr(block, "url", "")
-    if url:
-        return _from_data_url(block, url)
-    if isinstance(block, Image):
-        media_type = sniff(block.data)
-        if media_type.startswith("image/") and media_type != block.media_type:
-            return Image(block.data, media_type)
-    return block
-
-
-def _from_data_url(block: Image | Audio | File, url: str) -> Image | Audio | File:
-    match = _DATA_URL.fullmatch(url)
-    if match is None:
-        return block
-    media_type, parameters, text = match.groups()
-    try:
-        encoded = unquote_to_bytes(text)
-        data = base64.b64decode(encoded) if ";base64" in parameters else encoded
-    except (ValueError, binascii.Error):
-        return block
-    if isinstance(block, Image):
-        return inline(Image(data, media_type or block.media_type))
-    name = block.name if isinstance(block, File) else "file"
-    return File(data, name, media_type or block.media_type)
 
 
 def is_blank(content: Content) -> bool:

@@ -25,10 +25,12 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Ma
 from weakref import WeakKeyDictionary
 
 from toolwright.agent.assemble import assemble, settle
+from toolwright.agent.transcript import repair
 from toolwright.call.toolset import Toolset
 from toolwright.define.definition import definition
 from toolwright.define.names import wire_names
 from toolwright.errors import ModelError, SetupError
+from toolwright.hosted import native_of
 from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from toolwright.model import Delta, ModelRequest, OutputFormat, ToolDefinition
 from toolwright.providers.chat_encode import ChatEncoder
@@ -108,23 +110,24 @@ def encode_messages(
 ) -> list[Json]:
     """The body's ``messages``.
 
-    Args:
-        messages: The transcript.
-        names: Alias on the wire by tool name; other names are made legal one by one.
-        model: The model asked; reasoning of other models is left out. Empty: none is.
-        profile: What the server takes.
+        Args:
+            messages: The transcript.
+            names: Alias on the wire by tool name; other names are made legal one by one.
+            model: The model asked; reasoning of other models is left out. Empty: none is.
+            profile: What the server takes.
 
-    >>> from toolwright.messages import UserMessage
-    >>> call = ToolCall("c1", "weather", '{"city": "\\\\u5317\\\\u4eac"}')
-    >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
-    >>> user, assistant, tool = encode_messages(turn)
-    >>> assistant["tool_calls"][0]["function"]
-    {'name': 'weather', 'arguments': '{"city":"北京"}'}
-    >>> tool
-    {'role': 'tool', 'tool_call_id': 'c1', 'content': '晴'}
+        >>> from toolwright.hosted import native_of
+    from toolwright.messages import UserMessage
+        >>> call = ToolCall("c1", "weather", '{"city": "\\\\u5317\\\\u4eac"}')
+        >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
+        >>> user, assistant, tool = encode_messages(turn)
+        >>> assistant["tool_calls"][0]["function"]
+        {'name': 'weather', 'arguments': '{"city":"北京"}'}
+        >>> tool
+        {'role': 'tool', 'tool_call_id': 'c1', 'content': '晴'}
     """
     encoder = ChatEncoder(names, profile, model)
-    wires = [wire for message in messages for wire in encoder.add(message)]
+    wires = [wire for message in repair(messages) for wire in encoder.add(message)]
     return wires + encoder.tail()
 
 
@@ -254,7 +257,7 @@ def encode_turn(
     ordered = _in_call_order(message.tool_calls, results)
     for wire_id, result in zip(encoder.waiting(), ordered, strict=True):
         wires.append(encoder.result(result, wire_id))
-    return wires + encoder.tail()
+    return wires + encoder.media()
 
 
 def tool_names(tools: Sequence[ToolDefinition]) -> dict[str, str]:
@@ -270,6 +273,8 @@ def _encode_tools(
     tools: Sequence[ToolDefinition], strict: bool | None, profile: ChatProfile
 ) -> list[Json]:
     names = tool_names(tools)
+    for tool in tools:
+        native_of(tool, profile.target)  # this wire has none; one that must be there is refused
     return [
         definition(
             names[tool.name],

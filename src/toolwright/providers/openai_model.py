@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, Unpack
 
-from toolwright.errors import MissingExtraError
+from toolwright.errors import MissingExtraError, SetupError
 from toolwright.messages import AssistantMessage
-from toolwright.model import CallDelta, Delta, ModelRequest, OutputFormat
+from toolwright.model import CallDelta, Delta, ModelRequest, OutputFormat, ToolDefinition
 from toolwright.providers import openai_chat
 from toolwright.providers.chat_body import BodyCache
 from toolwright.providers.chat_profile import COMPATIBLE, OPENAI, ChatProfile
 from toolwright.providers.held import gpt_holds, is_held
-from toolwright.providers.http import PerLoop, check_options
+from toolwright.providers.http import CommonOptions, PerLoop, check_options, media_of
 from toolwright.providers.retry import Reply
+from toolwright.providers.text_calls import TextCalls, find_calls
 
 try:
     import openai
@@ -38,20 +39,19 @@ from toolwright.providers.openai_client import (
 _PATH = "/chat/completions"
 
 
-class ChatOptions(TypedDict, total=False):
-    """How `OpenAIChat` deals with its server.
+class ChatOptions(CommonOptions, total=False):
+    """How `OpenAIChat` deals with its server, beside `CommonOptions`.
 
     Attributes:
-        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: the
-            SDK's ten minutes.
-        max_retries: How often a failed request is sent again; 2 if nothing is said.
         profile: What the server takes; nothing: what OpenAI takes if it is OpenAI's, else what
             most imitators take.
+        text_calls: ``auto``: calls that stand in the reply's text are calls too, for servers that
+            do not know their model's form (see `toolwright.providers.text_calls`); ``never`` if
+            nothing is said.
     """
 
-    timeout: float | None
-    max_retries: int
     profile: ChatProfile | None
+    text_calls: Literal["auto", "never"]
 
 
 class OpenAIChat:
@@ -94,7 +94,8 @@ class OpenAIChat:
         self._retries = retries(model, client, options.get("max_retries"))
         own = is_own_host(self._clients.first.base_url.host)
         self.profile = options.get("profile") or (OPENAI if own else COMPATIBLE)
-        self._bodies = BodyCache(model, self.profile, stream)
+        self._text_calls = _checked_choice(options.get("text_calls", "never"))
+        self._bodies = BodyCache(model, self.profile, stream, media_of(options))
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self.name!r})"
@@ -107,19 +108,23 @@ class OpenAIChat:
         """
         content = self._bodies.body(request)
         own_names = {alias: name for name, alias in self._bodies.names(request).items()}
-        return self._retries.of(partial(self._attempt, content, own_names))
+        tools = request.tools if self._text_calls else ()
+        return self._retries.of(partial(self._attempt, content, own_names, tools))
 
     async def close(self) -> None:
         """Close the connections of the running event loop; a client of your own stays open."""
         await self._clients.close()
 
-    async def _attempt(self, content: bytes, own_names: Mapping[str, str]) -> Reply:
+    async def _attempt(
+        self, content: bytes, own_names: Mapping[str, str], texts: Sequence[ToolDefinition]
+    ) -> Reply:
         with model_errors(self.name):
             if not self._stream:
                 reply = openai_chat.decode(await self._post(content))
-                yield _renamed_reply(reply, own_names)
+                yield _renamed_reply(find_calls(reply, texts) if texts else reply, own_names)
                 return
-            async with aclosing(self._deltas(content)) as deltas:
+            plain = self._deltas(content)
+            async with aclosing(_with_calls(plain, texts) if texts else plain) as deltas:
                 async for delta in deltas:
                     yield _renamed(delta, own_names) if isinstance(delta, CallDelta) else delta
 
@@ -154,6 +159,25 @@ class OpenAIChat:
         if isinstance(self._clients.get(), openai.AsyncAzureOpenAI):
             return {"body": json.loads(content)}
         return {"content": content}
+
+
+def _checked_choice(choice: str) -> bool:
+    if choice not in ("auto", "never"):
+        raise SetupError(f"OpenAIChat(text_calls={choice!r}): expected 'auto' or 'never'")
+    return choice == "auto"
+
+
+async def _with_calls(
+    plain: AsyncGenerator[Delta], tools: Sequence[ToolDefinition]
+) -> AsyncGenerator[Delta]:
+    """`plain`, with calls where they stand in its text."""
+    texts = TextCalls(tools)
+    async with aclosing(plain) as deltas:
+        async for delta in deltas:
+            for found in texts.feed(delta):
+                yield found
+    for rest in texts.finish():
+        yield rest
 
 
 def _renamed(call: CallDelta, own_names: Mapping[str, str]) -> CallDelta:

@@ -67,7 +67,8 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
         One dict a tool, in order. A name that the wire does not take is sent under an alias;
         `decode` turns it back if it is given the tools.
     """
-    return [dict(body) for body in _wire_tools(tools, strict).bodies]
+    made = _wire_tools(tools, strict)
+    return [*map(dict, made.bodies), *made.own_bodies]
 
 
 def encode(request: ModelRequest, model: str, *, stream: bool = False) -> Json:
@@ -184,7 +185,8 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
     Args:
         reply: The answer the calls came from, as `decode` takes it.
         results: One for each call, as `Toolset.run` returns them.
-        tools: The tools, if `reply` was decoded with them.
+        tools: The tools, if the calls were decoded with them; needed for the server's own, such
+            as its shell.
 
     Returns:
         The reply's items as they came, then one output for each call in call order. Ids that the
@@ -194,10 +196,9 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
         SetupError: if there is not one result for each call.
         ModelError: as `decode` does.
     """
-    own = tools if isinstance(reply, AssistantMessage) else ()
-    message = decode(reply)
+    message = decode(reply, tools=tools)
     ordered = paired(message.tool_calls, results)
-    encoder = ResponsesEncoder(_wire_tools(own))
+    encoder = ResponsesEncoder(_wire_tools(tools))
     items = encoder.add(message)
     for call, result in zip(message.tool_calls, ordered, strict=True):
         items += encoder.add(replace(result, tool_call_id=call.id))

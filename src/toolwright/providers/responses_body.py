@@ -6,7 +6,7 @@ from threading import Lock
 
 from toolwright.messages import Message
 from toolwright.model import ModelRequest
-from toolwright.providers.growing import Constant, Transcripts, append_json
+from toolwright.providers.growing import Constant, Media, Transcripts, append_json
 from toolwright.providers.responses_encode import ResponsesEncoder, encode_options
 from toolwright.providers.wire import dumps
 from toolwright.providers.wiretools import WireTools, wire_tools
@@ -61,15 +61,20 @@ class BodyCache:
     Args:
         model: The model's name on the server.
         stream: Whether answers shall be streamed.
+        media: What becomes of pictures, sounds and files.
+        hosting: Whether the server has tools of its own.
     """
 
-    __slots__ = ("_lock", "_model", "_prepared", "_stream", "_transcripts")
+    __slots__ = ("_hosting", "_lock", "_model", "_prepared", "_stream", "_transcripts")
 
-    def __init__(self, model: str, stream: bool) -> None:
+    def __init__(
+        self, model: str, stream: bool, media: Media | None = None, hosting: bool = True
+    ) -> None:
+        self._hosting = hosting
         self._model = model
         self._stream = stream
         self._lock = Lock()
-        self._transcripts: Transcripts[_Items] = Transcripts()
+        self._transcripts: Transcripts[_Items] = Transcripts(media)
         self._prepared = Constant(self._prepare)
 
     def tools(self, request: ModelRequest) -> WireTools:
@@ -88,6 +93,7 @@ class BodyCache:
             return items.body(prepared.options)
 
     def _prepare(self, request: ModelRequest) -> Prepared:
-        tools = wire_tools(request.tools, "openai-responses", request.settings.strict)
+        strict = request.settings.strict
+        tools = wire_tools(request.tools, "openai-responses", strict, hosting=self._hosting)
         keys = encode_options(request.settings, tools, self._model, self._stream)
         return Prepared(tools, dumps(keys)[1:].encode())

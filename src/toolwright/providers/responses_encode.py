@@ -22,6 +22,7 @@ from toolwright.providers.layout import arrange
 from toolwright.providers.media import NO_OUTPUT, inline, is_blank, note, readable
 from toolwright.providers.ownership import model_family, same_model
 from toolwright.providers.responses_item import CALLS, WIRE, part_text, spoken
+from toolwright.providers.responses_native import NATIVE, native_item, native_output
 from toolwright.providers.wire import (
     Json,
     arguments_object,
@@ -64,7 +65,7 @@ class ResponsesEncoder:
             place: then the transcript must be put in order first.
     """
 
-    __slots__ = ("_calls", "_ids", "_made_up", "_model", "_tools", "_waiting", "late")
+    __slots__ = ("_calls", "_ids", "_made_up", "_model", "_natives", "_tools", "_waiting", "late")
 
     def __init__(self, tools: WireTools, model: str = "") -> None:
         self._tools = tools
@@ -72,6 +73,7 @@ class ResponsesEncoder:
         self._ids = WireIds()
         self._waiting = Waiting()
         self._calls: dict[str, ToolCall] = {}
+        self._natives: dict[str, Json] = {}
         self._made_up: set[str] = set()
         self.late = False
 
@@ -96,6 +98,8 @@ class ResponsesEncoder:
 
     def result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Json:
         """One result, answering the call that has `wire_id`."""
+        if wire_id in self._natives:
+            return native_output(self._natives[wire_id], result, wire_id)
         extra = as_dict(call.extra.get(WIRE))
         kind = as_text(extra.get("type")) or "function_call"
         wire: Json = {"type": _OUTPUTS[kind], "call_id": wire_id, "output": self._output(result)}
@@ -119,7 +123,7 @@ class ResponsesEncoder:
         stored = extra.get("store") is True
         kept = [one for one in output if not isinstance(one, dict) or _goes_back(one, stored)]
         paired = ours and len(kept) == len(output)
-        calls = [self._call(call, paired) for call in message.tool_calls]
+        calls = [self._call(call, ours, paired) for call in message.tool_calls]
         text = clean_text(message.text)
         said: list[Json] = [{"role": "assistant", "content": text}] if text.strip() else []
         items = arrange(kept, [], calls, (text, said), _cleaned)
@@ -127,11 +131,16 @@ class ResponsesEncoder:
             _sent(item, paired) for item in items if item.get("type") != "message" or spoken(item)
         ]
 
-    def _call(self, call: ToolCall, paired: bool) -> Json:
+    def _call(self, call: ToolCall, ours: bool, paired: bool) -> Json:
         wire_id = self._ids.new(call.id)
         self._waiting.add(call.id, wire_id)
         self._calls[wire_id] = call
-        extra = as_dict(call.extra.get(WIRE))
+        extra = dict(as_dict(call.extra.get(WIRE)))
+        item = native_item(extra, wire_id)
+        extra.pop(NATIVE, None)
+        if item and ours:
+            self._natives[wire_id] = item
+            return item
         kind = as_text(extra.get("type")) or "function_call"
         wire: Json = {"type": kind, "call_id": wire_id, "name": self._tools.alias(call.name)}
         for key, value in extra.items():
@@ -199,14 +208,14 @@ def encode_options(settings: Settings, tools: WireTools, model: str, stream: boo
     """
     extra = dict(settings.extra)
     body: Json = {"model": model, "store": False}
-    wires = [*tools.bodies, *as_list(extra.pop("tools", None))]
+    wires = [*tools.bodies, *tools.own_bodies, *as_list(extra.pop("tools", None))]
     if wires:
         body["tools"] = wires
         if settings.tool_choice is not None:
             body["tool_choice"] = _tool_choice(settings.tool_choice, tools)
         if settings.parallel_tool_calls is not None:
             body["parallel_tool_calls"] = settings.parallel_tool_calls
-    include = as_list(extra.pop("include", None))
+    include = [*tools.included, *as_list(extra.pop("include", None))]
     if _THINKS.match(model_family(model)) and "-chat" not in model and ENCRYPTED not in include:
         include = [*include, ENCRYPTED]
     if include:
@@ -233,7 +242,11 @@ def _format(output: OutputFormat) -> Json:
 def _tool_choice(choice: str, tools: WireTools) -> object:
     if choice in ("auto", "none", "required"):
         return choice
-    return {"type": "function", "name": tools.chosen(choice)}
+    native = tools.natives.get(choice)
+    if native is None:
+        return {"type": "function", "name": tools.chosen(choice)}
+    label = native.body.get("server_label")
+    return {"type": native.type, **({"server_label": label} if label else {})}
 
 
 def _goes_back(item: Json, stored: bool) -> bool:

@@ -80,6 +80,12 @@ class Item:
         return _BREAK if begins else ""
 
 
+def place_of(event: Json) -> int:
+    """Which item of the answer an event is about."""
+    index = event.get("output_index")
+    return index if isinstance(index, int) else 0
+
+
 def spoken(item: Json) -> str:
     """The text of a message item, a refusal's too; nothing of any other item."""
     if item.get("type") != "message":

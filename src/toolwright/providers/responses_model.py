@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from toolwright.errors import MissingExtraError
 from toolwright.messages import AssistantMessage
 from toolwright.model import Delta, ModelRequest, OutputFormat
 from toolwright.providers import openai_responses
 from toolwright.providers.held import gpt_holds, is_held
-from toolwright.providers.http import PerLoop, check_options
+from toolwright.providers.http import CommonOptions, PerLoop, check_options, media_of
 from toolwright.providers.responses_body import BodyCache
 from toolwright.providers.retry import Reply
 from toolwright.providers.wiretools import WireTools
@@ -36,19 +36,17 @@ from toolwright.providers.openai_client import (
 _PATH = "/responses"
 
 
-class ResponsesOptions(TypedDict, total=False):
-    """How `OpenAIResponses` deals with its server.
+class ResponsesOptions(CommonOptions, total=False):
+    """How `OpenAIResponses` deals with its server, beside `CommonOptions`.
 
     Attributes:
-        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: the
-            SDK's ten minutes.
-        max_retries: How often a failed request is sent again; 2 if nothing is said.
+        hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
+            is OpenAI's or Azure's.
         native_output: Whether the server holds replies to a schema; nothing: what is known of
             OpenAI's own models.
     """
 
-    timeout: float | None
-    max_retries: int
+    hosts_tools: bool
     native_output: bool
 
 
@@ -94,7 +92,8 @@ class OpenAIResponses:
         self._native = options.get("native_output")
         self._own = is_own_host(self._clients.first.base_url.host)
         self._retries = retries(model, client, options.get("max_retries"))
-        self._bodies = BodyCache(model, stream)
+        hosts = options.get("hosts_tools", self._own)
+        self._bodies = BodyCache(model, stream, media_of(options), hosts)
 
     def __repr__(self) -> str:
         return f"OpenAIResponses({self.name!r})"

@@ -26,9 +26,11 @@ from toolwright.providers.responses_item import (
     WIRE,
     Item,
     call_extra,
+    place_of,
     refuses,
     usage_of,
 )
+from toolwright.providers.responses_native import NATIVE, as_function_call
 from toolwright.providers.wire import (
     Json,
     TextPieces,
@@ -67,8 +69,8 @@ STATUS: Mapping[str, int] = MappingProxyType(
 NO_MONEY = "insufficient_quota"
 """The code of a 429 that does not pass by itself."""
 
-
 _ENDS = frozenset({"failed", "incomplete", "cancelled"})
+_TOLD_FIRST = ("call_id", "name", "namespace", NATIVE)
 
 
 class StreamDecoder:
@@ -165,7 +167,7 @@ class StreamDecoder:
         self._usage = as_dict(response.get("usage")) or self._usage
         deltas: list[Delta] = []
         for index, wire in enumerate(as_list(response.get("output"))):
-            deltas += self._last_form(index, as_dict(wire))
+            deltas += self._end_item({"output_index": index, "item": wire})
         if self._status in ("queued", "in_progress"):  # it is a snapshot
             self._status = ""
         return deltas
@@ -213,11 +215,12 @@ class StreamDecoder:
         return self.whole({**response, "status": status})
 
     def _start_item(self, data: Json) -> list[Delta]:
-        wire = as_dict(data.get("item"))
-        return self._open(_place(data), wire) if wire else []
+        wire = as_function_call(as_dict(data.get("item")), self._tools, whole=False)
+        return self._open(place_of(data), wire) if wire else []
 
     def _end_item(self, data: Json) -> list[Delta]:
-        return self._last_form(_place(data), as_dict(data.get("item")))
+        wire = as_function_call(as_dict(data.get("item")), self._tools, whole=True)
+        return self._last_form(place_of(data), wire)
 
     def _say(self, data: Json) -> list[Delta]:
         item, deltas = self._item(data, "message")
@@ -264,7 +267,7 @@ class StreamDecoder:
         found = self._items.get(index) if isinstance(index, int) else self._by_id(data)
         if found is not None:
             return found, []
-        place = _place(data) if isinstance(index, int) else len(self._items)
+        place = place_of(data) if isinstance(index, int) else len(self._items)
         deltas = self._open(place, {"type": kind, "id": data.get("item_id")})
         return self._items[place], deltas
 
@@ -302,7 +305,7 @@ class StreamDecoder:
             item = self._items[free]
         else:
             before, item.wire = item.wire, dict(wire)
-            if any(before.get(key) != wire.get(key) for key in ("call_id", "name", "namespace")):
+            if any(before.get(key) != wire.get(key) for key in _TOLD_FIRST):
                 deltas += self._call(item)
         return deltas + self._close(item)
 
@@ -327,7 +330,7 @@ class StreamDecoder:
             if item.type == "function_call":
                 text = self._tools.inward(self._name(item), text) if text.strip() else "{}"
             deltas.append(CallDelta(item.number, arguments=text))
-        secret = as_text(item.wire.get("encrypted_content"))
+        secret = clean_text(as_text(item.wire.get("encrypted_content")))
         if item.type == "reasoning" and secret:
             deltas.append(ReasoningDelta("", secret))
         return deltas
@@ -370,11 +373,6 @@ def raise_error(error: Json) -> None:
     if code.isdecimal() and 400 <= int(code) < 600:
         status = int(code)
     raise model_error(message, status=status, retryable=False if code == NO_MONEY else None)
-
-
-def _place(data: Json) -> int:
-    index = data.get("output_index")
-    return index if isinstance(index, int) else 0
 
 
 _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = MappingProxyType(

@@ -47,6 +47,7 @@ class Point:
         function: Its name there.
         about: What happens there.
         waits: Whether it is awaited; only there a fault can hang or reorder.
+        also: Other modules that call it by that name.
     """
 
     name: str
@@ -54,13 +55,14 @@ class Point:
     function: str
     about: str
     waits: bool = True
+    also: tuple[Any, ...] = ()
 
 
 POINTS: tuple[Point, ...] = (
     Point("offer", Offer, "now", "which tools the model is told about"),
     Point("ask", loop, "_receive", "the model is asked"),
     Point("delta", Assembly, "add", "a piece of its reply is taken in", False),
-    Point("start", batch, "run_call", "a call of a turn begins"),
+    Point("start", batch, "run_call", "a call of a turn begins", also=(toolset,)),
     Point("find", Toolset, "find", "its tool is looked up", False),
     Point("prepare", pipeline, "prepare", "its arguments are validated", False),
     Point("parse", validate, "parse_arguments", "they are parsed strictly, and mended", False),
@@ -140,22 +142,25 @@ class Faults:
                 raise ValueError(f"{fault.point!r} waits for nothing, so it cannot {fault.action}")
         self.hits: Counter[str] = Counter()
         self._faults = faults
-        self._originals: list[tuple[Point, Any]] = []
+        self._originals: list[tuple[Any, str, Any]] = []
 
     def __enter__(self) -> Faults:
         for point in POINTS:
             original = vars(point.owner)[point.function]
-            self._originals.append((point, original))
             wrap = _waiting if point.waits else _plain
-            setattr(
-                point.owner, point.function, wrap(original, functools.partial(self._hit, point))
-            )
+            wrapped = wrap(original, functools.partial(self._hit, point))
+            for owner in (point.owner, *point.also):
+                self._put(owner, point.function, wrapped)
+        self._put(toolset, "is_bare", lambda made: False)  # the short way leaves out places
         return self
+
+    def _put(self, owner: Any, name: str, value: object) -> None:
+        self._originals.append((owner, name, vars(owner)[name]))
+        setattr(owner, name, value)
 
     def __exit__(self, *_: object) -> None:
         while self._originals:
-            point, original = self._originals.pop()
-            setattr(point.owner, point.function, original)
+            setattr(*self._originals.pop())
 
     def _hit(self, point: Point) -> Fault | None:
         self.hits[point.name] += 1

@@ -1,0 +1,153 @@
+"""Bytes of any kind as text: HTML, Markdown, PDF, plain text and code.
+
+What a page hides from people (``display: none`` and its kin, scripts, comments) is not in its text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Iterator
+
+from toolwright.content import sniff
+from toolwright.errors import MissingExtraError, ToolError
+from toolwright.record import record
+
+try:
+    import html_to_markdown
+except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
+    raise MissingExtraError("reading web pages and documents", "web") from error
+
+MAX_PAGES = 2000
+"""Most pages of a PDF."""
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TEXTS = re.compile(
+    r"text/.+|application/(.+\+)?(json|xml|yaml|toml|javascript|x-sh|x-ndjson|jsonl|sql|rtf)"
+)
+_META = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_LOOKS_HTML = re.compile(
+    rb"\s*(<!--.{0,500}?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.I | re.S
+)
+_LARGER = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "ascii": "cp1252"}
+"""Encodings that are declared where a larger one is meant (WHATWG Encoding, section 4.2)."""
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+@record
+class Document:
+    """A text with what is known of it.
+
+    Args:
+        text: Markdown if it was HTML; pages of a PDF are parted by form feeds.
+        title: As the document says; empty if it does not.
+        kind: ``html``, ``pdf`` or ``text``.
+    """
+
+    text: str
+    title: str = ""
+    kind: str = "text"
+
+
+def read_document(
+    data: bytes, media_type: str = "", charset: str = "", base_url: str = ""
+) -> Document:
+    """The text in a file or a page.
+
+    Args:
+        data: Its bytes.
+        media_type: What it is said to be; empty: found out.
+        charset: What its encoding is said to be; empty: found out.
+        base_url: Where relative links start from.
+
+    Raises:
+        ToolError: if there is no text in it, or it cannot be read.
+
+    >>> read_document("<html><title>天气</title><p>晴 <b>25</b>".encode()).text
+    '晴 **25**'
+    """
+    if data.startswith(b"%PDF-"):
+        return Document("\f".join(_pdf_pages(data)), kind="pdf")
+    if media_type in _HTML or (not _TEXTS.fullmatch(media_type) and _LOOKS_HTML.match(data)):
+        return _html(decode(data, charset), base_url)
+    if not is_text(data, media_type):
+        kind = media_type or sniff(data)
+        raise ToolError(f"It is {kind}, {len(data):,} bytes: no text can be read from it.")
+    return Document(decode(data, charset))
+
+
+def is_text(data: bytes, media_type: str = "") -> bool:
+    """Whether bytes are text, by what they are said to be or by how they begin."""
+    if media_type not in ("", "application/octet-stream"):
+        return _TEXTS.fullmatch(media_type) is not None
+    head = data[:8192]
+    if any(head.startswith(bom) for bom, _ in _BOMS):
+        return True
+    return b"\0" not in head and sniff(head) == "application/octet-stream"
+
+
+def decode(data: bytes, charset: str = "") -> str:
+    """Text of bytes: by their mark, by what is said of them, as UTF-8, or as Chinese GB 18030.
+
+    >>> decode("北京".encode("gbk"), "gb2312")
+    '北京'
+    """
+    for bom, name in _BOMS:
+        if data.startswith(bom):
+            return data.decode(name if name != "utf-8" else "utf-8-sig", "replace")
+    declared = _META.search(data[:2048])
+    for name in (charset, declared[1].decode("ascii", "replace") if declared else ""):
+        known = _codec(name)
+        if known:
+            return data.decode(known, "replace")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    try:
+        return data.decode("gb18030")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace")
+
+
+def _codec(name: str) -> str:
+    try:
+        found = codecs.lookup(name.strip().lower()).name if name else ""
+    except (LookupError, ValueError):
+        return ""
+    return _LARGER.get(found, found)
+
+
+def _html(text: str, base_url: str) -> Document:
+    options = html_to_markdown.ConversionOptions(
+        skip_images=True,
+        base_url=base_url or None,
+        max_depth=200,
+        preprocessing=html_to_markdown.PreprocessingOptions(preset="standard"),
+    )
+    try:
+        result = html_to_markdown.convert(text, options)
+    except html_to_markdown.ConversionError as error:
+        raise ToolError(f"The page cannot be read ({error}).") from None
+    head = result.metadata.document
+    title = (head.title or "").strip() if head is not None else ""
+    body = re.sub(r"\A---\n.*?\n---\n", "", result.content or "", count=1, flags=re.S)
+    return Document(body.strip(), title, "html")
+
+
+def _pdf_pages(data: bytes) -> Iterator[str]:
+    try:
+        import pypdf
+        from pypdf.errors import PyPdfError
+    except ImportError as error:
+        raise MissingExtraError("reading PDF files", "search") from error
+    try:
+        for page in pypdf.PdfReader(io.BytesIO(data)).pages[:MAX_PAGES]:
+            yield page.extract_text()
+    except (PyPdfError, ValueError, KeyError, RecursionError, OSError) as error:
+        raise ToolError(f"The PDF cannot be read ({error}).") from None

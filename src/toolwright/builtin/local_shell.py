@@ -1,0 +1,171 @@
+"""The shell tools of OpenAI's models, run here, on any model.
+
+``local_shell`` takes the words of one command; ``shell`` takes lines of shell and tells standard
+output, standard error and outcome of each. Their parameters and results have the form of the
+provider's own calls (``action``, ``output``), so that what is written for one works with the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from toolwright.builtin.shell import MAX_TIMEOUT, TIMEOUT, Tail, run_command, shell_words
+from toolwright.builtin.window import MAX_BYTES
+from toolwright.content import Data
+from toolwright.context import ToolContext
+from toolwright.define.decorator import tool
+from toolwright.define.tool import AnyTool
+from toolwright.effects import Effects
+from toolwright.engines.running import Finished
+from toolwright.engines.sandbox import Sandbox
+from toolwright.errors import ToolError
+from toolwright.messages import ToolOutput
+
+_DEADLINE = MAX_TIMEOUT + 60
+
+
+def local_shell(sandbox: Sandbox) -> AnyTool:
+    """The tool ``local_shell``: one command by its words.
+
+    Args:
+        sandbox: What the command may do. With ``mode="off"`` every call asks first.
+    """
+
+    @tool(
+        name="local_shell",
+        effects=Effects(),
+        timeout=_DEADLINE,
+        max_output=None,
+        approval=sandbox.backend == "none",
+    )
+    async def run(
+        command: list[str],
+        timeout_ms: float | None = None,
+        working_directory: str | None = None,
+        env: dict[str, str] | None = None,
+        *,
+        context: ToolContext[Any],
+    ) -> ToolOutput:
+        """Run a command, without a shell, and tell its output.
+
+        Args:
+            command: The program and its arguments, each a text of its own.
+            timeout_ms: Milliseconds it may take.
+            working_directory: Where it starts, relative to the root.
+            env: More environment variables.
+        """
+        if not command:
+            raise ToolError("command is empty: give the program and its arguments.")
+        assignments = [f"{name}={value}" for name, value in (env or {}).items()]
+        words = ["env", "--", *assignments, *command] if assignments else command
+        return await run_command(
+            sandbox,
+            words,
+            timeout=timeout_ms / 1000 if timeout_ms else None,
+            cwd=_below(sandbox, working_directory),
+            tail=Tail(context.progress),
+        )
+
+    return run
+
+
+def shell(sandbox: Sandbox) -> AnyTool:
+    """The tool ``shell``: lines of shell, one after the other.
+
+    Args:
+        sandbox: What the commands may do. With ``mode="off"`` every call asks first.
+    """
+
+    @tool(
+        name="shell",
+        effects=Effects(),
+        timeout=_DEADLINE,
+        max_output=None,
+        approval=sandbox.backend == "none",
+    )
+    async def run(
+        commands: list[str],
+        timeout_ms: float | None = None,
+        max_output_length: int | None = None,
+        *,
+        context: ToolContext[Any],
+    ) -> ToolOutput:
+        """Run lines of shell in order; tells standard output, standard error and outcome of each.
+
+        Args:
+            commands: The lines; each runs in a shell of its own.
+            timeout_ms: Milliseconds each may take.
+            max_output_length: Most characters of each output to tell.
+        """
+        output = []
+        for number, line in enumerate(commands, 1):
+            context.progress(line, done=number, total=len(commands))
+            finished = await run_line(sandbox, line, timeout_ms)
+            output.append(as_output(finished, max_output_length))
+        text = "\n\n".join(_told(line, one) for line, one in zip(commands, output, strict=True))
+        details: dict[str, object] = {"output": output, "max_output_length": max_output_length}
+        return ToolOutput((Data(output, text or "(no commands)"),), details=details)
+
+    return run
+
+
+async def run_line(sandbox: Sandbox, line: str, timeout_ms: float | None) -> Finished:
+    """Run one line of shell, its two outputs kept apart."""
+    timeout = min(timeout_ms / 1000 if timeout_ms else TIMEOUT, MAX_TIMEOUT)
+    return await sandbox.run(shell_words(line), timeout=timeout)
+
+
+def as_output(finished: Finished, max_length: int | None = None) -> dict[str, Any]:
+    """How a command ended, in the form of an item of ``shell_call_output``.
+
+    Args:
+        finished: How it ended.
+        max_length: Most characters of each output; what is in the middle goes.
+    """
+    outcome: dict[str, object] = {"type": "exit", "exit_code": finished.code}
+    if finished.ended == "timeout":
+        outcome = {"type": "timeout"}
+    return {
+        "stdout": _shortened(finished.stdout, max_length),
+        "stderr": _shortened(finished.stderr, max_length),
+        "outcome": outcome,
+    }
+
+
+def _shortened(data: bytes, most: int | None) -> str:
+    text = data.decode("utf-8", "replace")
+    most = MAX_BYTES if most is None or most < 0 else most
+    if len(text) <= most:
+        return text
+    left = f"\n[... {len(text) - most} characters left out ...]\n"
+    head = most // 2
+    return text[:head] + left + text[len(text) - (most - head) :]
+
+
+def _told(line: str, output: Mapping[str, Any]) -> str:
+    outcome = output["outcome"]
+    ended = "timed out" if outcome["type"] == "timeout" else f"exit code {outcome['exit_code']}"
+    parts = [f"$ {line}", output["stdout"].rstrip("\n")]
+    if output["stderr"]:
+        parts.append(f"stderr:\n{output['stderr']}".rstrip("\n"))
+    return "\n".join(part for part in [*parts, f"[{ended}]"] if part)
+
+
+def _below(sandbox: Sandbox, folder: str | None) -> str | None:
+    """A working directory inside of the sandbox's roots.
+
+    Raises:
+        ToolError: it is not below any of them, or not there.
+    """
+    if not folder:
+        return None
+    place = (sandbox.roots[0] / folder).resolve()
+    if not place.is_dir() or not any(_is_in(place, root) for root in sandbox.roots):
+        raise ToolError(f"{folder!r} is no folder below the root.")
+    return str(place)
+
+
+def _is_in(place: Path, root: Path) -> bool:
+    return place == root or root in place.parents

@@ -1,0 +1,172 @@
+"""What a text is found by: its words, in one spelling, in any script.
+
+Words are folded to lower case without accents, names in code are also split into their parts, and
+endings of English plurals and verb forms are cut. Chinese, Japanese and Korean have no spaces, so
+each pair of neighbouring characters is a term, which finds words of two characters and more
+without a dictionary.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_CJK = (
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+    "\U00020000-\U0003ffff"
+)
+_TOKEN = re.compile(rf"[{_CJK}]+|[^\W{_CJK}]+")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_IS_CJK = re.compile(rf"[{_CJK}]")
+
+STOPWORDS = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "but",
+        "by",
+        "can",
+        "do",
+        "does",
+        "for",
+        "from",
+        "has",
+        "have",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "me",
+        "my",
+        "no",
+        "not",
+        "of",
+        "on",
+        "or",
+        "our",
+        "so",
+        "such",
+        "that",
+        "the",
+        "their",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "to",
+        "was",
+        "we",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "why",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+        "的",
+        "了",
+        "是",
+        "在",
+        "和",
+        "有",
+        "我",
+        "吗",
+        "呢",
+        "吧",
+    ]
+)
+"""Words that say nothing about what is looked for."""
+
+
+def terms(text: str) -> list[str]:
+    """Every term of a text, in order, repeated as often as they stand there.
+
+    >>> terms("Parsing the HTTPResponse of 北京天气")
+    ['pars', 'the', 'httprespons', 'http', 'respons', 'of', '北京', '京天', '天气']
+    """
+    found: list[str] = []
+    for token in _TOKEN.findall(text):
+        found += _pairs(token) if _IS_CJK.match(token) else _word(token)
+    return found
+
+
+def query_terms(text: str) -> list[str]:
+    """The terms a question is asked by: each once, without those that say nothing.
+
+    >>> query_terms("What is the weather in Oslo?")
+    ['weather', 'oslo']
+    """
+    given = list(dict.fromkeys(terms(text)))
+    return [term for term in given if term not in _STOPPED] or given
+
+
+def _pairs(run: str) -> list[str]:
+    """Neighbouring characters of a run of them; a single one stands alone."""
+    return [run] if len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
+
+
+@lru_cache(maxsize=100_000)
+def _word(token: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in token.split("_"):
+        found.append(stem(_folded(name)))
+        parts = _PARTS.findall(name)
+        if len(parts) > 1:
+            found += [stem(_folded(part)) for part in parts]
+    return tuple(filter(None, found))
+
+
+def _folded(word: str) -> str:
+    word = word.casefold()
+    if word.isascii():
+        return word
+    plain = unicodedata.normalize("NFKD", word)
+    return "".join(filter(str.isalnum, plain)).casefold()
+
+
+def stem(word: str) -> str:
+    """A word without its ending, as far as that is safe for English.
+
+    >>> [stem(word) for word in ("files", "indexes", "indexing", "queries", "class", "parse")]
+    ['fil', 'index', 'index', 'queri', 'class', 'pars']
+    """
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
+        return word
+    for ending, kept in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)] + kept
+            break
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+_ENDINGS = (
+    ("ies", "i"),
+    ("sses", "ss"),
+    ("xes", "x"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("ss", "ss"),
+    ("us", "us"),
+    ("is", "is"),
+    ("s", ""),
+    ("ing", ""),
+    ("ied", "i"),
+    ("ed", ""),
+    ("y", "i"),
+)
+_STOPPED = frozenset(stem(word) for word in STOPWORDS) | STOPWORDS

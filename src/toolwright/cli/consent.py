@@ -1,0 +1,45 @@
+"""Asking at the terminal before a server is started that a file names."""
+
+from __future__ import annotations
+
+import sys
+
+from toolwright.cli.approve import can_ask
+from toolwright.cli.keys import Gone, Keyboard
+from toolwright.cli.terminal import BOLD, CYAN, YELLOW, note, styled
+from toolwright.cli.text import visible_line
+from toolwright.mcp.config import ServerConfig
+from toolwright.mcp.consent import lend_asker
+
+
+def lend() -> None:
+    """Let what loads servers ask here."""
+    lend_asker(ask)
+
+
+def ask(config: ServerConfig) -> bool:
+    """Show exactly what would be started, and take no answer but the key y for a yes."""
+    if not can_ask():
+        return False
+    verb = "starts this program" if config.command else "talks to this address"
+    note(f"the server {visible_line(config.name)} of {visible_line(config.origin)} {verb}:", YELLOW)
+    for line in config.shown.split("\n"):
+        note(f"{styled('│', CYAN, sys.stderr)} {visible_line(line)}")
+    return key("Agree, until it changes?  y yes   n no  ")
+
+
+def key(question: str) -> bool:
+    """Whether the person answers with the key y."""
+    keyboard = Keyboard(sys.stdin.fileno())
+    try:
+        with keyboard.open():
+            keyboard.forget()
+            sys.stderr.write(styled(question, BOLD, sys.stderr))
+            sys.stderr.flush()
+            pressed = ""
+            while pressed not in ("y", "n"):
+                pressed = keyboard.key().lower()
+    except Gone:
+        pressed = "n"
+    note("yes" if pressed == "y" else "no")
+    return pressed == "y"

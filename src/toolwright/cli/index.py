@@ -1,0 +1,109 @@
+"""``toolwright index``: put a folder into a vector store, for `FileSearchTool`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolwright.builtin.embeddings import OPENAI_URL, Embeddings
+from toolwright.builtin.file_search import store_path
+from toolwright.builtin.indexing import Progress, Report, index_folder
+from toolwright.builtin.vector_store import VectorStore
+from toolwright.cli.terminal import YELLOW, answer, is_lively, note
+from toolwright.cli.text import pretty
+from toolwright.errors import SetupError, ToolError
+
+_SHOWN = 5
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What to index.")],
+    store: Annotated[
+        str,
+        typer.Option("--store", "-s", help="The store's name or path; the folder's name if none."),
+    ] = "",
+    embeddings: Annotated[
+        str, typer.Option("--embeddings", "-e", help="An embedding model; words alone if none.")
+    ] = "",
+    base_url: Annotated[
+        str, typer.Option("--base-url", help="Its server, /v1 included; OpenAI's by default.")
+    ] = OPENAI_URL,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Index a folder of documents: text, Markdown, HTML, PDF and code.
+
+    Only what changed since the last time is read again; what is gone is taken out.
+    """
+    id = store or folder.resolve().name
+    path = store_path(id)
+    embedder = Embeddings(embeddings, base_url) if embeddings else None
+    opened = VectorStore(path, embedder)
+    try:
+        with _progress() as shown:
+            report = index_folder(opened, folder, on_progress=shown)
+        passages = len(opened)
+    except ToolError as error:
+        raise SetupError(error.text) from None
+    finally:
+        opened.close()
+    for name, why in list(report.skipped.items())[:_SHOWN]:
+        note(f"skipped {name}: {why}", YELLOW)
+    if len(report.skipped) > _SHOWN:
+        note(f"skipped {len(report.skipped) - _SHOWN} more", YELLOW)
+    answer(_json(id, path, passages, report) if as_json else _told(id, path, passages, report))
+
+
+def _told(id: str, path: Path, passages: int, report: Report) -> str:
+    files = report.added + report.changed + report.unchanged
+    return (
+        f"{files} files, {passages} passages in {path}\n"
+        f"{report.added} added, {report.changed} changed, {report.unchanged} unchanged, "
+        f"{report.removed} removed, {len(report.skipped)} skipped\n"
+        f"Search it: FileSearchTool([{json.dumps(id, ensure_ascii=False)}])"
+    )
+
+
+def _json(id: str, path: Path, passages: int, report: Report) -> str:
+    return pretty(
+        {
+            "store": id,
+            "path": str(path),
+            "passages": passages,
+            "added": report.added,
+            "changed": report.changed,
+            "unchanged": report.unchanged,
+            "removed": report.removed,
+            "skipped": dict(report.skipped),
+        }
+    )
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A bar on stderr, if a person looks at it."""
+    if not is_lively(sys.stderr):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("Indexing"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[name]}"),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Indexing", total=None, name="")
+
+        def shown(done: int, total: int, name: str) -> None:
+            bar.update(task, completed=done, total=total, name=name[-40:])
+
+        yield shown

@@ -1,0 +1,135 @@
+"""What a tool's options may be: a mistake in one is told where the tool is defined."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from toolwright.effects import Effects
+from toolwright.errors import DefinitionError
+
+Check = tuple[Callable[[Any], bool], str]
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_rule(value: object) -> bool:
+    return isinstance(value, bool) or callable(value)
+
+
+def _is_handler(value: object) -> bool:
+    return value is None or isinstance(value, bool | str) or callable(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+_FLAG: Check = (_is_flag, "True or False")
+_RULE: Check = (_is_rule, "True, False or a function")
+_HANDLER: Check = (_is_handler, "True, False, a text or a function of the error")
+_MAPPING: Check = (lambda value: isinstance(value, Mapping), "a dict")
+CHECKS: Mapping[str, Check] = {
+    "effects": (lambda value: isinstance(value, Effects), "Effects(...)"),
+    "timeout": (
+        lambda value: value is None or (_is_number(value) and value > 0),
+        "a number of seconds above 0, or None for no limit",
+    ),
+    "inline": _FLAG,
+    "sequential": _FLAG,
+    "return_direct": _FLAG,
+    "response_format": (
+        lambda value: value in ("content", "content_and_artifact"),
+        "'content' or 'content_and_artifact'",
+    ),
+    "extra": (
+        lambda value: value in ("forbid", "ignore", "allow"),
+        "'forbid', 'ignore' or 'allow'",
+    ),
+    "handle_tool_error": _HANDLER,
+    "handle_validation_error": _HANDLER,
+    "handle_crash": _HANDLER,
+    "max_output": (
+        lambda value: value is None or (isinstance(value, int) and _is_number(value)),
+        "a number of characters, or None for no limit",
+    ),
+    "approval": _RULE,
+    "enabled": _RULE,
+    "steps": (lambda value: all(map(callable, value)), "a list of steps, which can be called"),
+    "tags": (
+        lambda value: not isinstance(value, str) and all(isinstance(tag, str) for tag in value),
+        "a list of texts",
+    ),
+    "metadata": _MAPPING,
+    "extras": _MAPPING,
+    "parse_docstring": _FLAG,
+    "error_on_invalid_docstring": _FLAG,
+}
+"""By option: whether a value is one, and what it should be."""
+
+
+def checked(name: str, options: Mapping[str, object]) -> dict[str, Any]:
+    """The options; what holds several is a tuple.
+
+    Args:
+        name: The tool's, for messages.
+        options: Values by option.
+
+    Raises:
+        DefinitionError: there is no such option, or it cannot be this; naming what it should be.
+    """
+    given = dict(options)
+    for plural in ("steps", "tags"):
+        several = given.get(plural)
+        if isinstance(several, Iterable) and not isinstance(several, str):
+            given[plural] = tuple(several)
+    for option, value in given.items():
+        if option not in CHECKS:
+            import difflib  # late: for mistakes alone
+
+            near = difflib.get_close_matches(option, CHECKS, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise DefinitionError(f"{name}: there is no option {option!r}{hint}")
+        good, wanted = CHECKS[option]
+        try:
+            fits = good(value)
+        except TypeError:  # what cannot be gone through holds no steps and no tags
+            fits = False
+        if not fits:
+            raise DefinitionError(f"{name}: {option} is {value!r:.80}; give it {wanted}")
+    return given
+
+
+def check_names(name: object, description: object) -> None:
+    """See that name and description are texts, if they are given.
+
+    Raises:
+        DefinitionError: naming the one that is not.
+    """
+    for what, value in (("name", name), ("description", description)):
+        if not (value is None or isinstance(value, str)):
+            raise DefinitionError(f"the {what} of a tool is a text, not {value!r:.80}")
+
+
+def check_on_invoke(name: str, function: object) -> None:
+    """See that a function takes the context and the arguments, as `Tool.from_schema` calls it.
+
+    Raises:
+        DefinitionError: if it cannot be called so.
+    """
+    if not callable(function):
+        raise DefinitionError(f"{name}: on_invoke is {function!r:.80}; give it a function")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # written in C, without saying what it takes
+        return
+    try:
+        signature.bind(None, {})
+    except TypeError:
+        raise DefinitionError(
+            f"{name}: on_invoke takes {signature}, but is called with the context and a dict of "
+            "the arguments; write on_invoke(context, arguments)"
+        ) from None

@@ -1,0 +1,1 @@
+"""Where bodies and commands run beyond the event loop."""

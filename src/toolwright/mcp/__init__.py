@@ -1,0 +1,1 @@
+"""Tools of and for other processes, by the Model Context Protocol."""

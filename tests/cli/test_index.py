@@ -1,0 +1,57 @@
+"""``toolwright index``: a folder becomes a store that the tool finds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.commandline import Terminal, readable, toolwright
+
+
+def docs(folder: Path) -> Path:
+    made = folder / "docs"
+    made.mkdir()
+    for number in range(5):
+        (made / f"{number}.md").write_text(f"# Part {number}\n海象 walrus {number}", "utf-8")
+    (made / "program").write_bytes(b"\0\0")
+    return made
+
+
+def test_a_folder_is_indexed_and_searched_by_a_model(tmp_path: Path) -> None:
+    docs(tmp_path)
+    env = {"XDG_DATA_HOME": str(tmp_path / "data")}
+    first = toolwright("index", "docs", cwd=tmp_path, env=env)
+    assert first.code == 0
+    assert "5 files, 5 passages in " in first.out
+    assert "5 added, 0 changed, 0 unchanged, 0 removed, 1 skipped" in first.out
+    assert 'FileSearchTool(["docs"])' in first.out
+    assert "skipped program: It is application/octet-stream" in first.err
+    again = toolwright("index", "docs", "--json", cwd=tmp_path, env=env)
+    assert json.loads(again.out)["unchanged"] == 5
+    query = ("call", "file_search:stores=docs", "file_search", "query=海象 3")
+    found = toolwright(*query, cwd=tmp_path, env=env)
+    assert found.out.startswith("[1] 3.md > Part 3 (score 1.00)"), found
+
+
+def test_a_store_may_be_a_path(tmp_path: Path) -> None:
+    docs(tmp_path)
+    ended = toolwright("index", "docs", "--store", "./my.sqlite", cwd=tmp_path)
+    assert (ended.code, (tmp_path / "my.sqlite").is_file()) == (0, True)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    env = {"XDG_DATA_HOME": str(tmp_path)}
+    ended = toolwright("index", "missing", cwd=tmp_path, env=env)
+    assert (ended.code, "there is no folder 'missing' to index" in ended.err) == (3, True)
+    model = ("--embeddings", "x", "--base-url", "http://127.0.0.1:9/v1")
+    docs(tmp_path)
+    ended = toolwright("index", "docs", *model, cwd=tmp_path, env=env)
+    assert (ended.code, "embedding server cannot be asked" in ended.err) == (3, True)
+
+
+def test_a_person_sees_a_bar(tmp_path: Path) -> None:
+    docs(tmp_path)
+    terminal = Terminal(["index", "docs"], tmp_path, env={"XDG_DATA_HOME": str(tmp_path)})
+    ended = terminal.end()
+    assert "Indexing" in readable(ended.err)
+    assert "5 files, 5 passages" in readable(ended.err)

@@ -1,0 +1,94 @@
+"""`HostedMCPTool`, run here against a real server, under its approval function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.mcp.peers import http_peer
+from toolwright import Agent, Run, ToolCall, Toolset
+from toolwright.call.bridge import run_sync
+from toolwright.call.provider import gather
+from toolwright.compat.openai_agents import (
+    HostedMCPTool,
+    Mcp,
+    MCPToolApprovalFunctionResult,
+    MCPToolApprovalRequest,
+)
+from toolwright.messages import ToolMessage
+from toolwright.testing.scripted import Scripted
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with http_peer() as (address, _):
+        yield address
+
+
+def run(tool: HostedMCPTool, name: str, context: object = None, **arguments: object) -> ToolMessage:
+    model = Scripted([[ToolCall("1", name, arguments)], "done"])
+    result = Agent(model, tools=[tool]).run_sync("go", context=context)  # type: ignore[list-item]
+    if result.pending:
+        return ToolMessage("waits for a person", status="error", kind="denied")
+    return next(m for m in result.messages if isinstance(m, ToolMessage))
+
+
+def test_the_function_sees_the_whole_call_and_lets_it_through(url: str) -> None:
+    seen: list[MCPToolApprovalRequest] = []
+
+    async def approve(request: MCPToolApprovalRequest) -> MCPToolApprovalFunctionResult:
+        seen.append(request)
+        return {"approve": True}
+
+    config = Mcp(url, "key", {"server_label": "files", "allowed_tools": ["echo"]})
+    user = SimpleNamespace(user_id="u1")
+    assert run(HostedMCPTool(config, approve), "echo", user, text="北京").content == "北京"
+    [request] = seen
+    assert request.ctx_wrapper.context is user
+    assert (request.data.tool_name, request.data.arguments) == ("echo", {"text": "北京"})
+    assert request.data.server_name == "files"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"approve": False, "reason": "需要管理员权限"}, "需要管理员权限"),
+        ({"approve": False}, "no reason was given"),
+        ({"approve": "yes"}, "no reason was given"),
+        (True, "no reason was given"),
+        (None, "no reason was given"),
+    ],
+)
+def test_anything_but_a_clear_yes_means_no_and_the_reason_is_told(
+    url: str, answer: Any, told: str
+) -> None:
+    message = run(HostedMCPTool(Mcp(url), lambda request: answer), "echo", text="hi")
+    assert message.kind == "denied" and told in message.text
+
+
+def test_a_function_that_fails_means_no(url: str) -> None:
+    def broken(request: MCPToolApprovalRequest) -> MCPToolApprovalFunctionResult:
+        raise KeyError("whitelist")
+
+    message = run(HostedMCPTool(Mcp(url), broken), "echo", text="hi")
+    assert message.kind == "denied" and "KeyError" in message.text
+
+
+def test_without_a_function_the_runs_approver_is_asked(url: str) -> None:
+    assert run(HostedMCPTool(Mcp(url)), "echo", text="hi").content == "waits for a person"
+
+
+def test_the_sdks_own_form_of_the_configuration_is_taken(url: str) -> None:
+    tool = HostedMCPTool(
+        {"type": "mcp", "server_label": "files", "server_url": url, "allowed_tools": ["echo"]},
+        lambda request: {"approve": True},
+    )
+
+    async def names() -> tuple[str, ...]:
+        return (await gather([tool], Toolset(), Run())).names
+
+    assert run_sync(names) == ("echo",)
+    assert (tool.name, tool.prefix) == ("hosted_mcp", "files_")

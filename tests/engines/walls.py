@@ -1,0 +1,49 @@
+"""What tests of the sandbox share: the backends that are here, and folders to work in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.shared import cannot_run
+from toolwright.engines.sandbox import Backend, Limits, Sandbox, features
+
+BACKENDS: tuple[Backend, ...] = ("bubblewrap", "landlock")
+
+
+def walled(
+    backend: Backend,
+    root: Path,
+    *,
+    network: bool = False,
+    limits: Limits | None = None,
+    readable: tuple[Path, ...] = (),
+    env: dict[str, str] | None = None,
+) -> Sandbox:
+    """A sandbox of one backend, or of none with ``mode="off"``."""
+    if backend == "none":
+        return Sandbox("off", [root], limits=limits)
+    need(backend)
+    options = {"network": network, "limits": limits, "readable": readable, "env": env}
+    return Sandbox("workspace", [root], backend=backend, **options)  # type: ignore[arg-type]
+
+
+def need(backend: Backend) -> None:
+    """End the test if this machine has no such backend."""
+    said = getattr(features(), backend)
+    if said.startswith(("is ", "does ", "needs ", "has ")):
+        cannot_run(f"{backend} {said}")
+
+
+def survivors(mark: str) -> list[int]:
+    """Processes whose command line holds a mark."""
+    found = []
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit():
+            try:
+                line = (place / "cmdline").read_bytes()
+                state = (place / "stat").read_bytes().rpartition(b")")[2].split()[0]
+            except OSError:
+                continue
+            if mark.encode() in line and state != b"Z":
+                found.append(int(place.name))
+    return found

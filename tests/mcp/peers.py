@@ -1,0 +1,40 @@
+"""The peer of the client's tests on a real port."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.waiting import until_sync
+
+PEER = [sys.executable, str(Path(__file__).with_name("peer.py"))]
+OLD_PEER = [*PEER, "legacy"]
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextmanager
+def http_peer() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Its address and its process."""
+    port = free_port()
+    process = subprocess.Popen([*PEER, str(port)])
+    try:
+        until_sync(lambda: _answers(port), 30)
+        yield f"http://127.0.0.1:{port}/mcp", process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
