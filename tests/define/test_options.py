@@ -33,6 +33,7 @@ GOOD: dict[str, list[Any]] = {
     "hosted": [None, Hosted()],
     "metadata": [{"a": 1}],
     "extras": [{"cache_control": {}}],
+    "hosted": [None, Hosted()],
     "parse_docstring": [False],
     "error_on_invalid_docstring": [False],
 }
@@ -55,6 +56,7 @@ BAD: dict[str, list[Any]] = {
     "hosted": ["web_search", True, Hosted],
     "metadata": [[("a", 1)], "a"],
     "extras": [["a"]],
+    "hosted": [{}, "gemini"],
     "parse_docstring": ["google"],
     "error_on_invalid_docstring": [None],
 }
