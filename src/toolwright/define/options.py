@@ -66,12 +66,6 @@ CHECKS: Mapping[str, Check] = {
     ),
     "hosted": (
         lambda value: value is None or isinstance(value, Hosted),
-        "Hosted(...), or None if no provider has one",
-    ),
-    "metadata": _MAPPING,
-    "extras": _MAPPING,
-    "hosted": (
-        lambda value: value is None or isinstance(value, Hosted),
         "Hosted({wire: Native(...)})",
     ),
     "parse_docstring": _FLAG,
