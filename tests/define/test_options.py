@@ -52,9 +52,9 @@ BAD: dict[str, list[Any]] = {
     "enabled": ["yes", None],
     "steps": [print, ["log"], None, "log"],
     "tags": ["web", [1], None, 5],
-    "hosted": ["web_search", True, {}, Hosted],
     "metadata": [[("a", 1)], "a"],
     "extras": [["a"]],
+    "hosted": [{}, "gemini"],
     "parse_docstring": ["google"],
     "error_on_invalid_docstring": [None],
 }

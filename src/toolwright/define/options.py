@@ -64,6 +64,8 @@ CHECKS: Mapping[str, Check] = {
         lambda value: not isinstance(value, str) and all(isinstance(tag, str) for tag in value),
         "a list of texts",
     ),
+    "metadata": _MAPPING,
+    "extras": _MAPPING,
     "hosted": (
         lambda value: value is None or isinstance(value, Hosted),
         "Hosted({wire: Native(...)})",
