@@ -123,27 +123,10 @@ class Run(Generic[C]):
     """
 
     __slots__ = (
-        "agent",
-        "approver",
-        "cancel",
-        "closers",
-        "context",
-        "deadline",
-        "decisions",
-        "depth",
-        "failures",
-        "id",
-        "inject",
-        "listeners",
-        "mask",
-        "notes",
-        "seq",
-        "state",
-        "store",
-        "suspends",
-        "usage",
-        "waiting",
-    )
+        "agent", "approver", "cancel", "closers", "context", "deadline", "decisions", "depth",
+        "failures", "id", "inject", "listeners", "mask", "notes", "seq", "state", "store",
+        "suspends", "usage", "waiting",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -203,7 +186,7 @@ class Run(Generic[C]):
             try:
                 await self.closers.pop()()
             except Exception:
-                _log().exception("something that was opened for a run could not be closed")
+                _log().exception("what was opened for a run could not be closed")
 
 
 PROGRESS_INTERVAL = 0.05

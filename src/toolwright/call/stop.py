@@ -124,6 +124,8 @@ class Stop:
         self._halt = _nothing  # it holds this object: nothing shall wait for the collector
         if self._deadlines is not None:
             self._deadlines.entries.pop(self, None)
+            if self.context.clock is self:
+                self.context.clock = None
         self._forget()
 
     def error(self, work: Work) -> TimedOut | Cancelled:
