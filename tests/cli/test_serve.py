@@ -132,6 +132,7 @@ def test_it_ends_at_once_when_told_to(loud: Path) -> None:
         assert process.wait(30) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [

@@ -25,7 +25,7 @@ COMMANDS = {
     "doctor": ("toolwright.cli.doctor", "Say what is here, what is missing and what to do next."),
     "call": ("toolwright.cli.call", "Call one tool as a model would, without a model."),
     "mcp": ("toolwright.cli.mcp", "MCP servers: add, list, tools, call, pin, diff, remove."),
-    "serve": ("toolwright.cli.serve", "Serve tools over the Model Context Protocol (MCP)."),
+    "serve": ("toolwright.cli.serve", "Serve tools over the Model Context Protocol."),
     "sandbox": (
         "toolwright.cli.sandbox",
         "Run a command in the sandbox that agents' commands use.",
