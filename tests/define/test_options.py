@@ -32,7 +32,7 @@ GOOD: dict[str, list[Any]] = {
     "tags": [[], ["a"], ("a", "b"), {"a"}],
     "metadata": [{"a": 1}],
     "extras": [{"cache_control": {}}],
-    "hosted": [Hosted(), None],
+    "hosted": [None, Hosted()],
     "parse_docstring": [False],
     "error_on_invalid_docstring": [False],
 }
@@ -54,7 +54,7 @@ BAD: dict[str, list[Any]] = {
     "tags": ["web", [1], None, 5],
     "metadata": [[("a", 1)], "a"],
     "extras": [["a"]],
-    "hosted": [{"type": "shell"}, "auto"],
+    "hosted": [{}, "gemini"],
     "parse_docstring": ["google"],
     "error_on_invalid_docstring": [None],
 }
