@@ -230,7 +230,8 @@ def test_two_hundred_calls_at_once_lose_no_update_and_tear_no_file(tmp_path: Pat
     thread.join()
     assert len(messages) == 200
     failed = [m for m in messages if m.status == "error"]
-    assert all("leaves the root" in str(m.content) for m in failed) and len(failed) == 5
+    odd = [str(m.content)[:300] for m in failed if "leaves the root" not in str(m.content)]
+    assert odd == [] and len(failed) == 5
     assert (root / "shared").read_text() == lines.replace("empty", "full")
     assert torn == []
     assert [p.name for p in tmp_path.iterdir()] == ["root"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+from pathlib import Path
 
 from toolwright.engines import cgroup
 
@@ -32,3 +34,20 @@ def test_a_group_that_is_gone_already_is_no_trouble() -> None:
 def test_the_tasks_of_our_user_are_counted_with_this_one() -> None:
     assert cgroup.tasks_of_user() >= 1
     assert cgroup.needed() is (os.geteuid() == 0)
+
+
+def test_nothing_is_left_when_the_process_has_ended(tmp_path: Path) -> None:
+    if not (cgroup.needed() and cgroup.possible()):
+        return
+    code = (
+        "import asyncio, sys\n"
+        "from toolwright.engines.sandbox import Sandbox\n"
+        "sandbox = Sandbox('workspace', [sys.argv[1]])\n"
+        "asyncio.run(sandbox.run(['sh', '-c', 'sleep 50 & sleep 50 &']))\n"
+        "import os; print(os.getpid())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True
+    )
+    base = cgroup._base()
+    assert base is not None and not list(base.glob(f"toolwright-{done.stdout.strip()}-*"))

@@ -20,6 +20,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace as but
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -113,9 +114,6 @@ class Workspace:
         self.files = Files(root)
         self.root: Root = self.files.root
         self.sandbox = Sandbox(sandbox, [root]) if isinstance(sandbox, str) else sandbox
-        self._outputs = tempfile.mkdtemp(prefix="toolwright-")
-        weakref.finalize(self, shutil.rmtree, self._outputs, ignore_errors=True)
-        self._output_files = Files(self._outputs)
         self._seen: dict[str, str] = {}
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self.asks = Asks(self.root.path)
@@ -127,6 +125,17 @@ class Workspace:
         if self.sandbox is not None:
             bash = [but(self.bash, approval=self.sandbox.backend == "none")]
         return (self.read, *writing, *bash, self.grep, self.find, self.ls)
+
+    @cached_property
+    def _outputs(self) -> str:
+        """Where long outputs are kept, for as long as this object is."""
+        folder = tempfile.mkdtemp(prefix="toolwright-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    @cached_property
+    def _output_files(self) -> Files:
+        return Files(self._outputs)
 
     # — reading —
 
@@ -142,9 +151,10 @@ class Workspace:
         if path.startswith(OUTPUT):
             return self._output_files.read(path.removeprefix(OUTPUT), offset, limit)
         name = clean(path)
-        digest = self._digest(name)  # before it is shown: a change in between is noticed, too
-        output = self.files.read(name, offset, limit)
-        self._seen[name] = digest
+        with self._locks[name]:  # else an edit meanwhile would look like somebody else's
+            digest = self._digest(name)  # before it is shown: a change in between is noticed, too
+            output = self.files.read(name, offset, limit)
+            self._seen[name] = digest
         return output
 
     @tool(effects=_READS, max_output=None)

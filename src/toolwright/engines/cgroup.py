@@ -6,13 +6,16 @@ where the library runs as root, as it does in many containers, a command gets a 
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
+import time
 from contextlib import suppress
 from pathlib import Path
 
 _V1, _V2 = Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")
 _ENTER = 'echo 0 > "$1/cgroup.procs" && shift && exec "$@" || exit 125'
+_NAME = "toolwright-"
 _left: list[Path] = []
 
 
@@ -50,7 +53,8 @@ def make(processes: int) -> Path | None:
     base = _base()
     if base is None:
         return None
-    group = base / f"toolwright-{secrets.token_hex(6)}"
+    _sweep_after_others(base)
+    group = base / f"{_NAME}{os.getpid()}-{secrets.token_hex(6)}"
     try:
         group.mkdir()
         (group / "pids.max").write_text(str(processes))
@@ -69,6 +73,24 @@ def remove(group: Path) -> None:
     """Remove a group; now, or when its last process has gone and the next one is made."""
     _left.append(group)
     _sweep()
+
+
+def _sweep_after_others(base: Path) -> None:
+    """Remove what processes left that are gone; a group with a process in it stays anyway."""
+    for group in base.glob(f"{_NAME}*"):
+        owner = group.name.removeprefix(_NAME).partition("-")[0]
+        if not os.path.exists(f"/proc/{owner}"):
+            with suppress(OSError):
+                group.rmdir()
+
+
+@atexit.register
+def _sweep_last() -> None:
+    for _ in range(20):
+        _sweep()
+        if not _left:
+            return
+        time.sleep(0.01)  # what was killed last is about to go
 
 
 def _sweep() -> None:
