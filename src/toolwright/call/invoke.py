@@ -79,23 +79,28 @@ async def invoke(
 
 def is_bare(tool: AnyTool) -> bool:
     """Whether `invoke_bare` can run it."""
-    if tool.injected or tool.positional or tool.output:
+    if tool.positional or tool.output:
         return False
     return tool.body == "async" or (tool.body == "sync" and tool.inline)
 
 
 @types.coroutine
 def invoke_bare(prepared: Prepared, context: ToolContext[Any]) -> Generator[Any, Any, object]:
-    """`invoke` for most tools: a function that runs here, takes what the model sent, and no more.
+    """`invoke` for most tools: a function that runs here and takes everything by name.
 
     The same, less what such a tool has no need of: what remains would cost more than a small body.
     """
     tool, run = prepared.tool, context.run
     if run.cancel.cancelled:
         raise not_started(tool.name, run.cancel.reason)
+    values = prepared.arguments
+    if tool.injected:
+        if tool.timeout is not None:
+            context.set_deadline(tool.timeout)
+        values = inject(tool.injected, values, context)
     try:
         try:
-            body: Any = tool.function(**prepared.arguments)
+            body: Any = tool.function(**values)
         except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
             raise cancelled_itself(tool.name) from None
         if tool.body == "sync":

@@ -66,7 +66,10 @@ CHECKS: Mapping[str, Check] = {
     ),
     "metadata": _MAPPING,
     "extras": _MAPPING,
-    "hosted": (lambda value: value is None or isinstance(value, Hosted), "Hosted(...) or None"),
+    "hosted": (
+        lambda value: value is None or isinstance(value, Hosted),
+        "Hosted({wire: Native(...)})",
+    ),
     "parse_docstring": _FLAG,
     "error_on_invalid_docstring": _FLAG,
 }

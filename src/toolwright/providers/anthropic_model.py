@@ -200,10 +200,8 @@ class AnthropicMessages:
             **sent,
         )
         async with stream:
-            kind = stream.response.headers.get("content-type", "")
-            if kind.partition(";")[0].strip() == "application/json":
-                yield await stream.response.aread()
-            elif native:
+            kind = stream.response.headers.get("content-type", "").partition(";")[0].strip()
+            if native or kind == "application/json":
                 async for event in parsed(stream.response.aiter_bytes()):
                     yield event
             else:
