@@ -9,12 +9,6 @@ from toolwright.cli.keys import Gone, Keyboard
 from toolwright.cli.terminal import BOLD, CYAN, YELLOW, note, styled
 from toolwright.cli.text import visible_line
 from toolwright.mcp.config import ServerConfig
-from toolwright.mcp.consent import lend_asker
-
-
-def lend() -> None:
-    """Let what loads servers ask here."""
-    lend_asker(ask)
 
 
 def ask(config: ServerConfig) -> bool:

@@ -93,7 +93,7 @@ def _run(words: Sequence[str]) -> None:
     ) -> None: ...
 
     asked = next((word for word in words if not word.startswith("-")), "")
-    import_module("toolwright.cli.consent").lend()
+    import_module("toolwright.mcp.consent").lend_asker(_ask)
     for name, (module, summary) in COMMANDS.items():
         if name == asked and name in GROUPS:
             app.add_typer(import_module(module).app, name=name)
@@ -101,6 +101,12 @@ def _run(words: Sequence[str]) -> None:
         command = _loaded(module) if name == asked else _listed
         app.command(name, help=None if name == asked else summary, epilog=exits.EPILOG)(command)
     app(words, prog_name="toolwright")
+
+
+def _ask(server: object) -> bool:
+    """Ask at the terminal before a server is started that a file names."""
+    agreed: bool = import_module("toolwright.cli.consent").ask(server)
+    return agreed
 
 
 def _loaded(module: str) -> Callable[..., None]:
