@@ -14,6 +14,7 @@ EXAMPLES = ROOT / "examples"
 SAYS = {
     "approval.py": ["suspended - transfer", "answered - 50.00 EUR to Ada"],
     "class_tool.py": ["你好, Ada!", "cash: 12.5", "An amount of 0 cannot be booked"],
+    "mcp_conformance_server.py": [],  # tests/mcp/test_conformance.py serves it
     "middleware.py": ["ok - results for cats", "ok - no results", "limit_reached"],
     "runtime_only.py": [
         "1: ok: 110.00 USD",

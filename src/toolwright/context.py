@@ -123,27 +123,10 @@ class Run(Generic[C]):
     """
 
     __slots__ = (
-        "agent",
-        "approver",
-        "cancel",
-        "closers",
-        "context",
-        "deadline",
-        "decisions",
-        "depth",
-        "failures",
-        "id",
-        "inject",
-        "listeners",
-        "mask",
-        "notes",
-        "seq",
-        "state",
-        "store",
-        "suspends",
-        "usage",
-        "waiting",
-    )
+        "agent", "approver", "cancel", "closers", "context", "deadline", "decisions", "depth",
+        "failures", "id", "inject", "listeners", "mask", "notes", "seq", "state", "store",
+        "suspends", "usage", "waiting",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -203,7 +186,7 @@ class Run(Generic[C]):
             try:
                 await self.closers.pop()()
             except Exception:
-                _log().exception("something that was opened for a run could not be closed")
+                _log().exception("what was opened for a run could not be closed")
 
 
 PROGRESS_INTERVAL = 0.05
@@ -278,12 +261,8 @@ class _Reporter:
 class Clock(Protocol):
     """What stops a call at its deadline."""
 
-    def pause(self) -> None:
-        """Let no time pass."""
-        ...
-
-    def resume(self) -> None:
-        """Go on."""
+    def hold(self, paused: bool) -> None:
+        """Let no time pass, or go on with what was left."""
         ...
 
 
@@ -383,19 +362,16 @@ class ToolContext(Generic[C]):
 
     @contextmanager
     def off_the_clock(self) -> Iterator[None]:
-        """Wait for a person: time in here does not count against the deadline.
-
-        Only for async bodies.
-        """
+        """Wait for a person: time in here does not count. For async bodies only."""
         self.paused += 1
         if self.paused == 1 and self.clock is not None:
-            self.clock.pause()
+            self.clock.hold(True)
         try:
             yield
         finally:
             self.paused -= 1
             if self.paused == 0 and self.clock is not None:
-                self.clock.resume()
+                self.clock.hold(False)
 
     def end(self) -> None:
         """Emit progress that was held back; drop whatever comes later."""

@@ -36,6 +36,8 @@ class Native:
             ``computer_call``, into those of the tool's own parameters; None: they are the same.
         here: Whether the program answers the calls. False: the provider runs the tool, and its
             results are in the reply.
+        beside: Lists of the request's body that stand beside ``tools``, such as Anthropic's
+            ``mcp_servers``; only its wire has them.
         answers: Further names under which the provider calls this tool: those of its members, if
             what it is sent stands for several.
     """
@@ -46,6 +48,7 @@ class Native:
     inward: Inward | None = None
     here: bool = False
     answers: tuple[str, ...] = ()
+    beside: Mapping[str, tuple[object, ...]] = NOTHING  # type: ignore[assignment]
 
     @property
     def type(self) -> str:

@@ -25,7 +25,7 @@ from toolwright.messages import AssistantMessage
 from toolwright.providers import openai_responses
 from toolwright.testing.scripted import Scripted, call
 
-SMALL = CodeLimits(seconds=1.0, memory=64 << 20, recursion=200, files=1 << 20)
+SMALL = CodeLimits(seconds=0.4, memory=64 << 20, recursion=200, files=1 << 20)
 
 
 def results(

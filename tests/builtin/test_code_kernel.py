@@ -44,6 +44,7 @@ def listener() -> Iterator[socket.socket]:
         yield server
 
 
+@pytest.mark.slow
 def test_state_plots_and_files_are_kept_and_shown(tmp_path: Path) -> None:
     plot = "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.savefig('p.png')\nplt.show()"
     interpreter = CodeInterpreterTool(python="sandbox", folder=tmp_path)

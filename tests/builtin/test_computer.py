@@ -21,6 +21,11 @@ from toolwright.testing.scripted import Scripted, call
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
 
 
+@pytest.fixture(autouse=True)
+def still_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwright.builtin.computer.SETTLE", 0.0)
+
+
 class Small(Computer):
     """The small interface, some of it sync and some async."""
 

@@ -6,9 +6,13 @@ from pathlib import Path
 
 from toolwright import Run, Toolset
 from toolwright.builtin.local_shell import local_shell, shell
+from toolwright.builtin.patch import apply_patch
+from toolwright.builtin.workspace import Workspace
 from toolwright.content import Data
 from toolwright.engines.sandbox import Sandbox
-from toolwright.messages import ToolCall, ToolMessage
+from toolwright.messages import ToolCall, ToolMessage, UserMessage
+from toolwright.model import ModelRequest, Settings
+from toolwright.providers import openai_chat, openai_responses
 
 
 def call(folder: Path, name: str, **arguments: object) -> ToolMessage:
@@ -65,3 +69,68 @@ def test_an_output_is_shortened_in_the_middle(tmp_path: Path) -> None:
     assert output[0]["stdout"].startswith("1\n2\n3\n4\n5\n\n[... ")
     assert output[0]["stdout"].endswith("99\n100\n")
     assert message.details["max_output_length"] == 20
+
+
+ITEMS: list[dict[str, object]] = [
+    {
+        "type": "local_shell_call",
+        "id": "lsh_1",
+        "call_id": "call_1",
+        "status": "completed",
+        "action": {
+            "type": "exec",
+            "command": ["echo", "words"],
+            "env": {},
+            "timeout_ms": None,
+            "user": None,
+            "working_directory": None,
+        },
+    },
+    {
+        "type": "shell_call",
+        "id": "sh_1",
+        "call_id": "call_2",
+        "status": "completed",
+        "action": {"commands": ["echo 你好"], "timeout_ms": 9000, "max_output_length": 4096},
+        "environment": {"type": "local"},
+    },
+    {
+        "type": "apply_patch_call",
+        "id": "ap_1",
+        "call_id": "call_3",
+        "status": "completed",
+        "operation": {"type": "create_file", "path": "a.py", "diff": "+x = 1"},
+    },
+]
+
+
+def test_on_the_responses_wire_they_have_the_forms_of_their_own(tmp_path: Path) -> None:
+    sandbox = Sandbox("off", [tmp_path])
+    patch = apply_patch(Workspace(tmp_path, None))
+    toolset = Toolset([local_shell(sandbox), shell(sandbox), patch])
+    assert openai_responses.encode_tools(toolset) == [
+        {"type": "local_shell"},
+        {"type": "shell", "environment": {"type": "local"}},
+        {"type": "apply_patch"},
+    ]
+    answer = {"id": "r", "status": "completed", "output": ITEMS}
+    reply = openai_responses.decode(answer, tools=toolset)
+    results = toolset.run_sync(reply.tool_calls, Run(approver=lambda ticket: True))
+    assert [result.status for result in results] == ["success"] * 3
+    assert (tmp_path / "a.py").read_text() == "x = 1\n"
+    request = ModelRequest((UserMessage("go"), reply, *results), tuple(toolset), Settings())
+    sent = openai_responses.encode(request, "gpt-5")["input"]
+    assert isinstance(sent, list)
+    outputs = {str(item.get("type")): item for item in sent}
+    assert outputs["local_shell_call_output"]["output"] == "words"
+    assert outputs["shell_call_output"]["output"] == [
+        {"stdout": "你好\n", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
+    ]
+    assert outputs["shell_call_output"]["max_output_length"] == 4096
+    assert outputs["apply_patch_call_output"]["status"] == "completed"
+
+
+def test_on_any_other_wire_they_are_functions(tmp_path: Path) -> None:
+    toolset = Toolset([local_shell(Sandbox("off", [tmp_path]), "local")])
+    assert openai_responses.encode_tools(toolset)[0]["type"] == "function"
+    assert openai_chat.encode_tools(Toolset([shell(Sandbox("off", [tmp_path]))]))[0]["function"]

@@ -383,6 +383,7 @@ def test_the_builtin_has_the_seven_tools_of_coding_agents(tmp_path: Path) -> Non
     assert names == ["read", "write", "edit", "bash", "grep", "find", "ls"]
 
 
+@pytest.mark.slow
 def test_output_files_go_with_the_workspace(tmp_path: Path) -> None:
     code = (
         "import sys\n"
@@ -412,3 +413,12 @@ def test_a_flood_without_end_is_ended_and_told(walls: Place) -> None:
     told = walls.fails("bash", command="yes 0123456789", timeout=300)
     assert "Command was killed after 64.0 MB of output" in told
     assert "lines" not in told[:100] and len(told) < 60_000
+
+
+@pytest.mark.parametrize("end", ["true", "exit 3"])
+def test_a_protected_file_that_a_command_makes_anew_is_told(walls: Place, end: str) -> None:
+    message = walls.call("bash", command=f"echo x > .mcp.json; echo y > plain; {end}")
+    notice = "[It made protected files, for a person to look at: .mcp.json]"
+    assert str(message.content).endswith(notice)
+    assert "It made" not in str(walls.call("bash", command=f"echo z >> .mcp.json; {end}").content)
+    assert (walls.folder / ".mcp.json").read_text() == "x\n"

@@ -720,3 +720,27 @@ def test_a_body_that_raises_cancelled_error_at_once_has_cancelled_itself() -> No
             await run_coroutine(body(), context, 1.0)
 
     run(drive)
+
+
+# — off the clock —
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_time_off_the_clock_does_not_count_and_the_rest_still_does(first: bool) -> None:
+    running = context()
+
+    async def body(work: float) -> str:
+        if not first:
+            await asyncio.sleep(0)
+        with running.off_the_clock(), running.off_the_clock():
+            await asyncio.sleep(0.4)
+        await asyncio.sleep(work)
+        return "done"
+
+    async def main() -> None:
+        assert await run_coroutine(body(0.01), running, 0.2) == "done"
+        with pytest.raises(TimedOut):
+            await run_coroutine(body(30), running, 0.2)
+        assert not deadlines(asyncio.get_running_loop()).entries
+
+    run(main)

@@ -85,16 +85,26 @@ def test_what_a_server_changed_since_is_shown_and_fails_the_command(
     assert again.returncode == 1
 
 
-def test_a_server_of_somebody_elses_file_is_not_started_unseen(say: Say, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("mcp", "tools", "evil"),
+        pytest.param(("tools", "mcp.json"), marks=pytest.mark.slow),
+        pytest.param(("run", "hi", "-t", "mcp.json"), marks=pytest.mark.slow),
+    ],
+)
+def test_a_server_of_somebody_elses_file_is_not_started_unseen(
+    say: Say, tmp_path: Path, words: tuple[str, ...]
+) -> None:
     entry = {"command": sys.executable, "args": ["-c", "open('started', 'w')"]}
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"evil": entry}}), "utf-8")
-    for words in (("mcp", "tools", "evil"), ("tools", "mcp.json"), ("run", "hi", "-t", "mcp.json")):
-        refused = say(*words)
-        assert refused.returncode == 3
-        assert "nobody has agreed" in refused.stderr and "open(" in refused.stderr
+    refused = say(*words)
+    assert refused.returncode == 3
+    assert "nobody has agreed" in refused.stderr and "open(" in refused.stderr
     assert not (tmp_path / "started").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [

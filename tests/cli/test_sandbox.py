@@ -54,7 +54,7 @@ def test_a_machine_without_any_says_that_commands_are_refused() -> None:
     assert said[-1] == "note        A note."
 
 
-@pytest.mark.parametrize("mode", ["workspace", "off"])
+@pytest.mark.parametrize("mode", ["workspace", pytest.param("off", marks=pytest.mark.slow)])
 def test_a_command_at_a_terminal_has_it(tmp_path: Path, mode: str) -> None:
     need("bubblewrap")
     ours, theirs = pty.openpty()

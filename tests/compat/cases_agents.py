@@ -220,7 +220,7 @@ def the_handler_answers(ran: Ran) -> None:
     assert ask("read_file") == {"approve": True}
     assert ask("delete_file")["approve"] is False
     assert ask("write_file", path="/system/x") == {"approve": False, "reason": "不允许访问系统目录"}
-    assert Agent(tools=[ran["mcp_tool"]]).tools == [ran["mcp_tool"]]
+    assert Agent(tools=[ran["mcp_tool"]]).name == "agent"  # nothing is asked before it runs
 
 
 def an_object_becomes_a_tool(ran: Ran) -> None:

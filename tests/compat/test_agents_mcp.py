@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.mcp.peers import http_peer
-from toolwright import Agent, Run, ToolCall, Toolset
+from toolwright import Agent, Run, ToolCall, Toolset, UserMessage
 from toolwright.call.bridge import run_sync
 from toolwright.call.provider import gather
 from toolwright.compat.openai_agents import (
@@ -19,6 +19,8 @@ from toolwright.compat.openai_agents import (
     MCPToolApprovalRequest,
 )
 from toolwright.messages import ToolMessage
+from toolwright.model import ModelRequest
+from toolwright.providers import anthropic, openai_responses
 from toolwright.testing.scripted import Scripted
 
 
@@ -92,3 +94,93 @@ def test_the_sdks_own_form_of_the_configuration_is_taken(url: str) -> None:
 
     assert run_sync(names) == ("echo",)
     assert (tool.name, tool.prefix) == ("hosted_mcp", "files_")
+
+
+# — at a provider —
+
+
+class AtProvider(Scripted):
+    """A model whose server hosts tools."""
+
+    def __init__(self, hosts: str) -> None:
+        super().__init__([])
+        self.hosts = hosts
+
+
+def given(tool: HostedMCPTool, hosts: str) -> Toolset:
+    agent = Agent(AtProvider(hosts), tools=[tool])
+    run: Run[Any] = Run(SimpleNamespace(user_id="u1"), agent=agent)
+    return run_sync(lambda: gather([tool], Toolset(), run))
+
+
+def asked(arguments: str) -> dict[str, Any]:
+    item = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "files",
+            "name": "delete", "arguments": arguments}  # fmt: skip
+    return {"object": "response", "status": "completed", "model": "gpt-5", "output": [item]}
+
+
+CONFIG = Mcp("https://mcp.example.com", "key", {"server_label": "files", "allowed_tools": ["a"]})
+
+
+def test_openai_talks_to_the_server_by_itself_and_the_function_answers_what_it_asks() -> None:
+    seen: list[Any] = []
+
+    async def approve(request: MCPToolApprovalRequest) -> MCPToolApprovalFunctionResult:
+        seen.append((request.data.tool_name, request.data.arguments))
+        return {"approve": False, "reason": "需要管理员权限"}
+
+    tools = given(HostedMCPTool(CONFIG, approve), "openai-responses")
+    [body] = openai_responses.encode_tools(tools)
+    assert body == {
+        "type": "mcp",
+        "server_label": "files",
+        "server_url": "https://mcp.example.com",
+        "authorization": "key",
+        "allowed_tools": ["a"],
+        "require_approval": "always",
+    }
+    reply = openai_responses.decode(asked('{"path": "/system"}'), tools=tools)
+    results = tools.run_sync(reply.tool_calls)
+    assert seen == [("delete", {"path": "/system"})]
+    items = openai_responses.encode(ModelRequest([reply, *results], tools), "gpt-5")["input"]
+    assert items[-1] == {
+        "type": "mcp_approval_response",
+        "approval_request_id": "mcpr_1",
+        "approve": False,
+        "reason": "需要管理员权限",
+    }
+
+
+def test_arguments_that_cannot_be_read_are_not_approved() -> None:
+    tools = given(HostedMCPTool(CONFIG, lambda request: {"approve": True}), "openai-responses")
+    reply = openai_responses.decode(asked("{broken"), tools=tools)
+    [result] = tools.run_sync(reply.tool_calls)
+    assert '"approve": false' in result.text
+
+
+def test_without_a_function_what_openai_asks_goes_to_the_approver() -> None:
+    tools = given(HostedMCPTool(CONFIG), "openai-responses")
+    reply = openai_responses.decode(asked("{}"), tools=tools)
+    [denied] = tools.run_sync(reply.tool_calls)
+    assert denied.kind == "denied"
+    [approved] = tools.run_sync(reply.tool_calls, Run(approver=lambda ticket: True))
+    assert approved.text == '{"approve": true}'
+
+
+def test_anthropic_which_cannot_ask_hosts_only_what_asks_nobody(url: str) -> None:
+    more = {"server_label": "files", "require_approval": "never", "allowed_tools": ["echo"]}
+    tools = given(HostedMCPTool(Mcp(url, "key", more)), "anthropic")
+    body = anthropic.encode(ModelRequest([UserMessage("hi")], tools), "claude")
+    assert body["mcp_servers"] == [
+        {"type": "url", "name": "files", "url": url, "authorization_token": "key"}
+    ]
+    assert body["tools"] == [
+        {
+            "type": "mcp_toolset",
+            "mcp_server_name": "files",
+            "default_config": {"enabled": False},
+            "configs": {"echo": {"enabled": True}},
+        }
+    ]
+    careful = HostedMCPTool(Mcp(url, "key", more), lambda request: {"approve": True})
+    assert given(careful, "anthropic").names == ("echo",)

@@ -112,6 +112,8 @@ def test_args_schema_is_what_was_given_or_shows_every_parameter() -> None:
 
     assert MADE["options"].args_schema is Args
     assert set(find.args_schema["properties"]) == {"query", "user"}
+    assert set(find.args_schema.model_json_schema()["properties"]) == {"query", "user"}
+    assert set(find.tool_call_schema.schema()["properties"]) == {"query"}
     assert set(find.args) == {"query"}
     assert find.invoke({"query": "q"}, user="ada") == "ada: q"
     with pytest.raises(InjectionError, match="user"):

@@ -12,6 +12,7 @@ from toolwright import BaseTool, Effects, Tool, Toolset, tool
 from toolwright.define.options import CHECKS
 from toolwright.define.tool import ToolOptions
 from toolwright.errors import DefinitionError
+from toolwright.hosted import Hosted
 
 GOOD: dict[str, list[Any]] = {
     "effects": [Effects()],
@@ -31,6 +32,7 @@ GOOD: dict[str, list[Any]] = {
     "tags": [[], ["a"], ("a", "b"), {"a"}],
     "metadata": [{"a": 1}],
     "extras": [{"cache_control": {}}],
+    "hosted": [None, Hosted()],
     "parse_docstring": [False],
     "error_on_invalid_docstring": [False],
 }
@@ -52,6 +54,7 @@ BAD: dict[str, list[Any]] = {
     "tags": ["web", [1], None, 5],
     "metadata": [[("a", 1)], "a"],
     "extras": [["a"]],
+    "hosted": [{}, "gemini"],
     "parse_docstring": ["google"],
     "error_on_invalid_docstring": [None],
 }

@@ -23,6 +23,10 @@ from toolwright.errors import SetupError
 
 walls = pytest.mark.parametrize("backend", BACKENDS)
 everywhere = pytest.mark.parametrize("backend", [*BACKENDS, "none"])
+rest_slow = pytest.mark.parametrize(
+    "backend",
+    ["bubblewrap", *(pytest.param(b, marks=pytest.mark.slow) for b in BACKENDS[1:] + ("none",))],
+)
 
 
 def run(sandbox: Sandbox, line: str, timeout: float = 60) -> Finished:
@@ -173,7 +177,7 @@ DAEMONS = (
 )
 
 
-@pytest.mark.parametrize("how", ["end", "timeout", "cancel"])
+@pytest.mark.parametrize("how", ["end", "cancel", pytest.param("timeout", marks=pytest.mark.slow)])
 @everywhere
 def test_no_daemon_outlives_its_command(backend: Backend, how: str, tmp_path: Path) -> None:
     mark = f"98{secrets.randbelow(10**9)}.5"
@@ -202,7 +206,7 @@ def test_no_daemon_outlives_its_command(backend: Backend, how: str, tmp_path: Pa
     until_sync(lambda: not survivors(mark))
 
 
-@everywhere
+@rest_slow
 def test_a_command_dies_with_the_process_that_started_it(backend: Backend, tmp_path: Path) -> None:
     mark = f"97{secrets.randbelow(10**9)}.5"
     walled(backend, tmp_path)
@@ -222,14 +226,14 @@ def test_a_command_dies_with_the_process_that_started_it(backend: Backend, tmp_p
     until_sync(lambda: not survivors(f"sleep\0{mark}"))
 
 
-@everywhere
+@rest_slow
 def test_a_flood_of_output_is_ended_and_what_fits_is_kept(backend: Backend, tmp_path: Path) -> None:
     sandbox = walled(backend, tmp_path)
     finished = asyncio.run(sandbox.run(["yes"], max_output=1 << 20, timeout=60))
     assert (finished.ended, len(finished.stdout)) == ("output", 1 << 20)
 
 
-@everywhere
+@rest_slow
 def test_memory_and_file_size_are_limited(backend: Backend, tmp_path: Path) -> None:
     limits = Limits(memory=256 << 20, file_size=1 << 20)
     sandbox = walled(backend, tmp_path, limits=limits)
@@ -238,7 +242,7 @@ def test_memory_and_file_size_are_limited(backend: Backend, tmp_path: Path) -> N
     assert (tmp_path / "big").stat().st_size == 1 << 20
 
 
-@everywhere
+@rest_slow
 def test_processor_time_is_limited_per_process(backend: Backend, tmp_path: Path) -> None:
     sandbox = walled(backend, tmp_path, limits=Limits(cpu=1))
     finished = run(sandbox, "while :; do :; done")

@@ -272,6 +272,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "langchain_store",
         "langchain_convert",
         "langchain_run",
+        "langchain_agent",
         "langchain_tools",
         "langchain",
         "agents_context",

@@ -25,7 +25,6 @@ FRONT_DOORS: dict[str, str] = {
     "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
     "toolwright.builtin.workspace:Workspace.grep": "what a model can narrow a search by, each by name",
     "toolwright.cli.resume:command": "the options of a command",
-    "toolwright.cli.mcp:call": "the options of a command",
     "toolwright.cli.run:command": "the options of a command",
     "toolwright.cli.serve:command": "the options of a command",
     "toolwright.mcp.client:MCPServer.__init__": "where a server is and how far it is trusted",

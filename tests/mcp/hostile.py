@@ -46,7 +46,7 @@ def mischief(id: object) -> None:
         lambda: send(answer("no-such-id", said("to nobody"))),
         lambda: send(answer(None, said("to nobody"))),
         lambda: send({"jsonrpc": "2.0", "id": [id], "result": {}}),
-        lambda: send({"jsonrpc": "1.0", "id": 7, "result": {}}),
+        lambda: send({"jsonrpc": "1.0", "id": 99_997, "result": {}}),
         lambda: send('{"jsonrpc":"2.0","id":99998,"result":{"x":' + deep(100_000) + "}}"),
         lambda: send('{"jsonrpc":"2.0","id":' + "9" * 5000 + ',"result":{}}'),
         lambda: send({"jsonrpc": "2.0", "id": 5, "method": "roots/list"}),
@@ -74,7 +74,7 @@ def call(id: object, text: str) -> None:
             send(answer(id, {"content": "text"}))
         case "flood":
             note = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-            for _ in range(20_000):
+            for _ in range(5_000):
                 send(note)
             send(answer(id, said(text)))
         case _:

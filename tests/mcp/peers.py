@@ -5,13 +5,14 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.waiting import until_sync
 
 PEER = [sys.executable, str(Path(__file__).with_name("peer.py"))]
+SSE_PEER = [sys.executable, str(Path(__file__).with_name("sse_peer.py"))]
 OLD_PEER = [*PEER, "legacy"]
 
 
@@ -23,13 +24,15 @@ def free_port() -> int:
 
 
 @contextmanager
-def http_peer() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def http_peer(
+    words: Sequence[str] = tuple(PEER), path: str = "/mcp"
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Its address and its process."""
     port = free_port()
-    process = subprocess.Popen([*PEER, str(port)])
+    process = subprocess.Popen([*words, str(port)])
     try:
         until_sync(lambda: _answers(port), 30)
-        yield f"http://127.0.0.1:{port}/mcp", process
+        yield f"http://127.0.0.1:{port}{path}", process
     finally:
         process.kill()
         process.wait()

@@ -84,6 +84,7 @@ def test_arguments_are_validated_before_the_server_is_asked(peer: MCPServer) -> 
     assert call(Toolset(peer.tools()), "echo", txt="?").kind == "invalid_arguments"
 
 
+@pytest.mark.slow
 def test_a_deadline_ends_a_call_and_the_connection_serves_the_next() -> None:
     quick = MCPServer(PEER, name="quick", trust=True, timeout=0.3)
     tools = Toolset(quick.tools())
@@ -181,6 +182,7 @@ def test_hidden_characters_are_out_of_the_description_and_reported(peer: MCPServ
     assert "U+200B U+E0041" in str(peer.hidden["hidden"][0])
 
 
+@pytest.mark.slow
 def test_pins_in_a_file_hold_over_runs_of_the_program(tmp_path: Path) -> None:
     pins = tmp_path / "pins.json"
     first = MCPServer(PEER, name="peer", trust="pinned", pins=pins)

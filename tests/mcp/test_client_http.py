@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.peers import free_port, http_peer
+from tests.mcp.peers import SSE_PEER, free_port, http_peer
 from toolwright import SetupError, ToolCall, ToolMessage, Toolset
 from toolwright.mcp.client import MCPServer
 
@@ -109,6 +109,14 @@ def test_the_new_revision_works_over_http_and_survives_a_restart() -> None:
         lost = run(tools, "echo", text="?")
         assert lost.kind == "tool_error" and "not sent" in lost.text
     asyncio.run(server.close())
+
+
+@pytest.mark.slow
+def test_a_server_that_knows_only_the_older_form_is_spoken_to_in_it() -> None:
+    with http_peer(SSE_PEER, "/sse") as (url, _):
+        server = MCPServer(url, trust=True)
+        assert run(Toolset(server.tools()), "echo", text="北京").content == "北京"
+        asyncio.run(server.close())
 
 
 def test_an_address_nobody_listens_at_is_told() -> None:

@@ -45,7 +45,7 @@ def test_a_server_finds_few_variables_and_those_it_was_given(
     assert (found["mine"], found["cwd"]) == ("猫", str(tmp_path))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no process groups")
+@pytest.mark.slow
 def test_a_server_that_ignores_everything_is_killed_with_its_children() -> None:
     code = (
         SAY
@@ -79,7 +79,6 @@ def _is_gone(pid: int) -> bool:
         return True
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no process groups")
 def test_the_death_of_a_server_is_seen_although_its_child_holds_the_pipes() -> None:
     code = (
         SAY
@@ -112,6 +111,7 @@ def test_the_end_of_stderr_is_kept() -> None:
     assert asyncio.run(main()).count("\n") < 30
 
 
+@pytest.mark.slow
 def test_nothing_is_left_running_when_the_program_ends() -> None:
     """The program neither closes the server nor waits for it."""
     code = f"""

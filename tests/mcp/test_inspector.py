@@ -45,8 +45,8 @@ def inspect(folder: Path, era: str, *words: str) -> Any:
     path = f"PYTHONPATH={os.environ.get('PYTHONPATH') or ROOT / 'src'}"
     done = subprocess.run(
         [*node_command(INSPECTOR), "--cli", *server, "--protocol-era", era, "-e", path,
-         "--format", "json", *words],
-        capture_output=True, text=True, timeout=120,
+         "--format", "json", "--connect-timeout", "90000", *words],
+        capture_output=True, text=True, timeout=240,
         env={**os.environ, "HOME": str(folder)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

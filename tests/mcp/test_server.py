@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from tests.mcp.serving import answering, both_eras, call, talk, text
+from tests.waiting import run
 from toolwright import (
     Audio,
     Effects,
@@ -216,6 +217,8 @@ def test_mistakes_are_named_before_anything_is_served() -> None:
 
     with pytest.raises(DuplicateToolError, match="app://a"):
         ToolServer([], resources=[a, a])
+    with pytest.raises(SetupError, match="made without resources"):
+        run(lambda: ToolServer([]).update(resources=[a]))
     with pytest.raises(SetupError, match="page_size"):
         ToolServer([], page_size=0)
 

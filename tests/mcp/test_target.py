@@ -28,6 +28,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_file_is_all_its_servers_and_names_they_share_are_told_apart(file: Path) -> None:
     tools = load_target(str(file))
     assert "one_echo" in tools and "two_echo" in tools and "echo" not in tools

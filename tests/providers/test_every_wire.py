@@ -198,7 +198,6 @@ def names_on(target: Any) -> dict[str, str]:
     ("shift", "step"),
     [
         (0, 1),
-        (3, 2),
         *(pytest.param(s, t, marks=pytest.mark.slow) for s in range(5) for t in (1, 2, 3)),
     ],
 )

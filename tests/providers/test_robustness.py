@@ -10,6 +10,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from openai import LengthFinishReasonError
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types.chat import ChatCompletionChunk
 
 from tests.providers.loopback import chunk
 from tests.providers.recorded import Row, body_of, pieces, rows
@@ -262,3 +265,41 @@ def test_line_separators_of_unicode_end_no_event() -> None:
     body = f"data: {data}\n\ndata: [DONE]\n\n".encode()
     for size in (1, 2, 3, 1000):
         assert outcome("openai-chat", said(body, size)).text == text
+
+
+# — where the official SDK can read a damaged stream, we read the same —
+
+
+def softened(value: Any, random: Random, rate: float) -> Any:
+    """`value` with some keys left out or null, as imitators do."""
+    if isinstance(value, list):
+        return [softened(one, random, rate) for one in value]
+    if not isinstance(value, dict):
+        return value
+    made = {}
+    for key, one in value.items():
+        chance = random.random()
+        if chance > rate:
+            made[key] = None if chance < 2 * rate else softened(one, random, rate)
+    return made
+
+
+def test_what_the_sdk_reads_of_an_incomplete_chat_stream_we_read_too() -> None:
+    streams = [events for name, _, events in recorded() if name == "openai-chat" and events]
+    same = 0
+    for seed in range(600):
+        random = Random(seed)
+        events = softened(random.choice(streams), random, random.choice([0.002, 0.01]))
+        state: Any = ChatCompletionStreamState()
+        try:
+            for event in events:
+                state.handle_chunk(ChatCompletionChunk.model_validate(event))
+            message = state.get_final_completion().choices[0].message
+        except (ValueError, AssertionError, AttributeError, RuntimeError, LengthFinishReasonError):
+            continue
+        calls = [(c.function.name or "", c.function.arguments) for c in message.tool_calls or ()]
+        reply = assemble(openai_chat.decode_stream(events))
+        found = [(call.name, call.arguments) for call in reply.tool_calls]
+        assert (found, reply.text) == (calls, message.content or ""), f"seed {seed}"
+        same += 1
+    assert same > 100

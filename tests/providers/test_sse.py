@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.providers.sse import SSEParser
+from toolwright.providers.sse import SSEParser, parsed
 
 line_ends = st.sampled_from(["\n", "\r\n", "\r"])
 datas = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=20)
@@ -52,3 +56,21 @@ def test_an_event_whose_last_line_was_cut_is_dropped() -> None:
 
 def test_bytes_that_are_no_text_do_not_stop_the_stream() -> None:
     assert parse(b"data: a\xff\n\ndata: b\n\n", 2) == ["a\ufffd", "b"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 1000])
+@pytest.mark.parametrize("blank", ["", "\n\r\n ", "\ufeff"])
+def test_a_body_that_is_one_json_object_is_one_event(blank: str, size: int) -> None:
+    body = f'{blank}{{"a": "猫\\n",\n\n "b": 1}}'.encode()
+    assert asyncio.run(_all(body, size)) == ['{"a": "猫\\n",\n\n "b": 1}']
+    stream = f'{blank.rstrip(" ")}data: {{"a": 1}}\n\n'.encode()
+    assert asyncio.run(_all(stream, size)) == ['{"a": 1}']
+    assert asyncio.run(_all(blank.encode(), size)) == []
+
+
+async def _all(body: bytes, size: int) -> list[str]:
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), size):
+            yield body[start : start + size]
+
+    return [data async for data in parsed(pieces())]

@@ -253,6 +253,7 @@ def test_a_reply_that_is_there_whole_is_read_too() -> None:
     assert find_calls(quiet, TOOLS) is quiet
 
 
+@pytest.mark.slow
 def test_a_long_text_costs_what_its_length_costs() -> None:
     import time
 

@@ -21,20 +21,39 @@ from toolwright.effects import Effects
 from toolwright.engines.running import Finished
 from toolwright.engines.sandbox import Sandbox
 from toolwright.errors import ToolError
+from toolwright.hosted import Hosted, Native, Where, Wire
 from toolwright.messages import ToolOutput
 
 _DEADLINE = MAX_TIMEOUT + 60
+WIRE: Wire = "openai-responses"
+"""The wire whose own tools these are."""
 
 
-def local_shell(sandbox: Sandbox) -> AnyTool:
+def _known(arguments: Mapping[str, Any]) -> Mapping[str, object]:
+    """A native call's action as arguments: without the user, which a sandbox has none of."""
+    return {key: value for key, value in _set(arguments).items() if key != "user"}
+
+
+def _set(arguments: Mapping[str, Any]) -> Mapping[str, object]:
+    return {key: value for key, value in arguments.items() if value is not None}
+
+
+LOCAL_SHELL = Native({"type": "local_shell"}, inward=_known, here=True)
+SHELL = Native({"type": "shell", "environment": {"type": "local"}}, inward=_set, here=True)
+
+
+def local_shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
     """The tool ``local_shell``: one command by its words.
 
     Args:
         sandbox: What the command may do. With ``mode="off"`` every call asks first.
+        where: ``local`` sends it as a function even where the provider has a form of its own for
+            it; it runs here in any case.
     """
 
     @tool(
         name="local_shell",
+        hosted=Hosted({WIRE: LOCAL_SHELL}, where),
         effects=Effects(),
         timeout=_DEADLINE,
         max_output=None,
@@ -71,15 +90,18 @@ def local_shell(sandbox: Sandbox) -> AnyTool:
     return run
 
 
-def shell(sandbox: Sandbox) -> AnyTool:
+def shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
     """The tool ``shell``: lines of shell, one after the other.
 
     Args:
         sandbox: What the commands may do. With ``mode="off"`` every call asks first.
+        where: ``local`` sends it as a function even where the provider has a form of its own for
+            it; it runs here in any case.
     """
 
     @tool(
         name="shell",
+        hosted=Hosted({WIRE: SHELL}, where),
         effects=Effects(),
         timeout=_DEADLINE,
         max_output=None,

@@ -17,6 +17,7 @@ from toolwright.define.decorator import tool
 from toolwright.define.tool import AnyTool
 from toolwright.effects import Effects
 from toolwright.errors import ToolError
+from toolwright.hosted import Hosted, Native, Where
 from toolwright.messages import ToolOutput
 
 Kind = Literal["create_file", "update_file", "delete_file"]
@@ -37,15 +38,18 @@ class Hunk(NamedTuple):
     new: tuple[str, ...]
 
 
-def apply_patch(workspace: Workspace) -> AnyTool:
+def apply_patch(workspace: Workspace, where: Where = "auto") -> AnyTool:
     """The tool ``apply_patch`` for a folder.
 
     Args:
         workspace: The folder; what holds for its ``write`` and ``edit`` holds here.
+        where: ``local`` sends it as a function even where the provider has a form of its own for
+            it; it runs here in any case.
     """
 
     @tool(
         name="apply_patch",
+        hosted=Hosted({"openai-responses": Native({"type": "apply_patch"}, here=True)}, where),
         effects=Effects(open_world=False, resources=("file:{path}",)),
         approval=workspace.asks,
     )

@@ -29,6 +29,16 @@ COMMON = 2000
 """A term in more passages than this, and in a tenth of all, is not looked for as long as rarer
 ones find enough; it only counts."""
 
+FEW = 50
+"""So many passages are asked one by one whether they match; of more, the matches whether they are
+wanted, the best first and as far as needed."""
+
+_AMONG_FEW = "AND rowid IN (SELECT id FROM chunks WHERE file IN temp.wanted)"
+_AMONG_MANY = (
+    "AND EXISTS"
+    " (SELECT 1 FROM chunks c JOIN temp.wanted w ON w.id = c.file WHERE c.id = terms.rowid)"
+)
+
 
 @record
 class Ranking:
@@ -106,12 +116,13 @@ class Searcher:
             wanted = None if all_files else self._wanted(db, test)
             if wanted is not None and not wanted:
                 return []
+            within = "" if wanted is None else _within(db)
             pool = max(POOL, 3 * limit)
             asked = [query_terms(query)[:MAX_TERMS] for query in queries]
             weights = _Weights(db, {term for query in asked for term in query})
             points: dict[int, float] = {}
             for query in asked:
-                found = _by_words(db, query, weights, (pool, limit), wanted is not None)
+                found = _by_words(db, query, weights, (pool, limit), within)
                 _add(points, found, ranking.text_weight)
             likeness: dict[int, float] = {}
             if vectors is not None:
@@ -130,7 +141,10 @@ class Searcher:
         return self.store.embedder.embed(list(queries))
 
     def _wanted(self, db: sqlite3.Connection, test: Test) -> frozenset[int]:
-        """The files that pass, noted where queries see them."""
+        """The files that pass, noted where queries see them; found once for a generation."""
+        key = (test, self.store.generation)
+        if self.store.selection is not None and self.store.selection[0] == key:
+            return self.store.selection[1]
         rows = db.execute("SELECT id, file_id, name, attributes FROM files")
         wanted = frozenset(
             row
@@ -139,6 +153,7 @@ class Searcher:
         )
         db.execute("DELETE FROM temp.wanted")
         db.executemany("INSERT INTO temp.wanted VALUES (?)", ((row,) for row in wanted))
+        self.store.selection = (key, wanted)
         return wanted
 
     def _load(self, db: sqlite3.Connection) -> None:
@@ -238,7 +253,7 @@ def _by_words(
     query: Sequence[str],
     weights: _Weights,
     counts: tuple[int, int],
-    some: bool,
+    within: str,
 ) -> list[int]:
     """The passages that match best, the best first.
 
@@ -247,20 +262,25 @@ def _by_words(
         query: The question's terms.
         weights: What they say.
         counts: How many are wanted, and how many are enough.
-        some: Whether only the wanted files are searched.
+        within: What the query says of the files that are searched.
     """
     pool, enough = counts
     rare, known = weights.rare(query), weights.known(query)
-    found = _matching(db, rare, pool, some) if rare else []
+    found = _matching(db, rare, pool, within) if rare else []
     if len(found) < enough and len(known) > len(rare):
-        found += [id for id in _matching(db, known, pool, some) if id not in set(found)]
+        found += [id for id in _matching(db, known, pool, within) if id not in set(found)]
     return found[:pool]
 
 
-def _matching(db: sqlite3.Connection, words: Sequence[str], pool: int, some: bool) -> list[int]:
+def _within(db: sqlite3.Connection) -> str:
+    """How a query is kept to the wanted files: the cheaper of two ways."""
+    rows = db.execute(f"SELECT 1 FROM chunks WHERE file IN temp.wanted LIMIT {FEW + 1}").fetchall()
+    return _AMONG_FEW if len(rows) <= FEW else _AMONG_MANY
+
+
+def _matching(db: sqlite3.Connection, words: Sequence[str], pool: int, within: str) -> list[int]:
     """The passages with any of these terms, the best first."""
     match = " OR ".join(f'"{term}"' for term in words)
-    within = "AND rowid IN (SELECT id FROM chunks WHERE file IN temp.wanted)" if some else ""
     rows = db.execute(
         f"SELECT rowid FROM terms WHERE terms MATCH ? {within} ORDER BY rank LIMIT ?", (match, pool)
     )

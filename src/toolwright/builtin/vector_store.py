@@ -134,6 +134,8 @@ class VectorStore:
     ) -> None:
         self.path = Path(path)
         self.embedder = embedder
+        self.selection: tuple[object, frozenset[int]] | None = None
+        """Which files the temporary table `wanted` holds, and for whom."""
         self._lock = threading.RLock()
         if not create and not self.path.is_file():
             raise SetupError(f"there is no vector store {str(self.path)!r}; make it with index")

@@ -164,7 +164,8 @@ class Ddgs:
         except DDGSException as error:
             if "no results" in str(error).lower():
                 return []
-            raise ToolError(f"The search engines cannot be asked now ({error}).") from None
+            why = str(error).partition("(")[0].strip()[:100] or type(error).__name__
+            raise ToolError(f"The search engines cannot be asked now ({why}).") from None
         return [
             Found(as_text(one.get("href")), as_text(one.get("title")), as_text(one.get("body")))
             for one in results

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections import deque
+from operator import itemgetter
 from time import monotonic
 from typing import Any
 
@@ -49,14 +50,17 @@ def _key(call: ToolCall) -> tuple[str, str]:
     arguments: object = call.arguments
     try:
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        return call.name, json.dumps(json.loads(text, object_pairs_hook=_sorted))
+        return call.name, repr(_read(text))
     except (ValueError, TypeError, RecursionError):
         return call.name, arguments if isinstance(arguments, str) else repr(arguments)
 
 
 def _sorted(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object that can be compared: its keys in order, those that come twice both there."""
-    return {"object": sorted(pairs, key=lambda pair: pair[0])}
+    return {"object": sorted(pairs, key=itemgetter(0))}
+
+
+_read = json.JSONDecoder(object_pairs_hook=_sorted).decode
 
 
 class Budget:

@@ -107,15 +107,14 @@ class Stop:
             self.reason = reason
             self._halt()
 
-    def pause(self) -> None:
-        """Let no time pass: a person is asked."""
-        self._left = max(self.context.time_left or 0.0, 0.0)
-        if self._deadlines is not None:
+    def hold(self, paused: bool) -> None:
+        """Let no time pass while a person is asked, or go on with what was left."""
+        if self._deadlines is None or self._closed:
+            return
+        if paused:
+            self._left = max(self.context.time_left or 0.0, 0.0)
             self._deadlines.entries.pop(self, None)
-
-    def resume(self) -> None:
-        """Go on with the time that was left."""
-        if self._deadlines is not None and not self._closed:
+        else:
             self.context.set_deadline(self._left)
             self._deadlines.add(self, self._left, self._loop)
 
@@ -125,6 +124,8 @@ class Stop:
         self._halt = _nothing  # it holds this object: nothing shall wait for the collector
         if self._deadlines is not None:
             self._deadlines.entries.pop(self, None)
+            if self.context.clock is self:
+                self.context.clock = None
         self._forget()
 
     def error(self, work: Work) -> TimedOut | Cancelled:

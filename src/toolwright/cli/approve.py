@@ -228,8 +228,8 @@ class Question:
             head = f"{name} as you edited it"
         lines = [self._styled(line, f"{BOLD};{YELLOW}") for line in chopped(head, columns)]
         for line in more.split("\n") if more else ():
-            lead = line[: len(line) - len(line.lstrip(" "))]
-            lines += chopped(lead + visible_line(line), columns)
+            rest = line.lstrip(" +-")  # of a form, or of a difference, whose indent says much
+            lines += chopped(line[: len(line) - len(rest)] + visible_line(rest), columns)
         lines += [
             self._styled(line, DIM)
             for line in chopped(visible_line(badges(ticket.effects)), columns)

@@ -18,9 +18,7 @@ def look() -> Section:
     absent = [check.name for check in others if check.state == "missing"]
     if absent:
         checks.append(Check("others", "missing", f"no key for {', '.join(absent)}"))
-    if any(check.state == "ok" for check in checks):
-        return Section("Keys", checks)
-    return Section("Keys", checks, ("set one of the keys above to use a hosted model",))
+    return Section("Keys", checks)
 
 
 def _others() -> Iterator[tuple[str, tuple[str, ...]]]:

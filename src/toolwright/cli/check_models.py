@@ -99,4 +99,5 @@ def _advice(model: str, servers: Sequence[Server]) -> Sequence[str]:
         return (f"try it: toolwright run 'What is 17 * 23?' -t calculator -m {model}",)
     running = any(server.state == "up" for server in servers)
     first = () if running else ("run a model here, such as: ollama pull qwen3:8b",)
-    return (*first, "or go on with rules alone: toolwright demo")
+    keys = "or set one of the keys above, for a hosted model"
+    return (*first, keys, "or go on with rules alone: toolwright demo")

@@ -24,7 +24,7 @@ def ask(config: ServerConfig) -> bool:
     verb = "starts this program" if config.command else "talks to this address"
     note(f"the server {visible_line(config.name)} of {visible_line(config.origin)} {verb}:", YELLOW)
     for line in config.shown.split("\n"):
-        note(f"{styled('│', CYAN, sys.stderr)} {visible_line(line)}")
+        note(f"│ {visible_line(line)}", CYAN)
     return key("Agree, until it changes?  y yes   n no  ")
 
 

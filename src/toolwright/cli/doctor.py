@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from toolwright.cli import check_extras, check_keys, check_models, check_python
+from toolwright.cli import check_extras, check_keys, check_models, check_python, check_sandbox
 from toolwright.cli.check import Check, Look, Section
 from toolwright.cli.exits import FAILED
 from toolwright.cli.terminal import BOLD, DIM, GREEN, YELLOW, answer, layout, styled
@@ -19,6 +19,7 @@ SECTIONS: tuple[Look, ...] = (
     check_extras.look,
     check_keys.look,
     check_models.look,
+    check_sandbox.look,
 )
 """What is looked at, in the order in which it is shown. A new section is a file and a line here."""
 

@@ -57,7 +57,7 @@ except ImportError as error:
     raise MissingExtraError("an MCP server", "mcp") from None
 
 app = typer.Typer(
-    help="Servers of the Model Context Protocol: their tools, and how far they are trusted.",
+    help="MCP servers: add, list, tools, call, pin, diff, remove.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -82,16 +82,12 @@ def _pins() -> Pins:
 
 def _config(text: str, file: Path | None) -> ServerConfig:
     path = _file(file)
-    if path.is_file():
-        known = read_config(path)
-        if text in known:
-            return known[text]
-    elif file is not None:
-        raise SetupError(f"there is no file {path}")
+    known = read_config(path) if path.is_file() or file is not None else {}
+    if text in known:
+        return known[text]
     is_name = not (is_url(text) or " " in text or "/" in text or ".json" in text)
     if is_name:
-        names = f"; {path} has {', '.join(known) or 'none'}" if path.is_file() else ""
-        raise UsageProblem(f"no server is called {text!r}{names}")
+        raise UsageProblem(f"no server is called {text!r}; {path} has {', '.join(known) or 'none'}")
     return find_server(text)
 
 
@@ -172,12 +168,10 @@ def list_servers(file: File = None, as_json: AsJson = False) -> None:
     if not rows:
         note(f"{path} names no servers; toolwright mcp add NAME COMMAND adds one", DIM)
     for row in rows:
-        state = (
-            "" if row["agreed"] else styled("  (nobody has agreed to it yet)", YELLOW, sys.stdout)
-        )
-        answer(styled(visible_line(str(row["name"])), BOLD, sys.stdout) + state)
-        for line in str(row["shown"]).split("\n"):
-            answer(f"  {visible_line(line)}")
+        head = styled(visible_line(str(row["name"])), BOLD, sys.stdout)
+        if not row["agreed"]:
+            head += styled("  (nobody has agreed to it yet)", YELLOW, sys.stdout)
+        layout([head, *(f"  {visible_line(line)}" for line in str(row["shown"]).split("\n"))])
 
 
 @app.command("tools", epilog=EPILOG)
@@ -236,7 +230,7 @@ def pin(
     pinned = found.pins.of(found.config.identity)
     open_names = [name for name in wanted if pinned.get(name) != now[name]]
     for name in open_names:
-        note(_shown(pinned.get(name), now[name]))
+        _show(pinned.get(name), now[name])
     if not open_names:
         note("all of them are approved as they are", GREEN)
     elif yes or (
@@ -249,16 +243,15 @@ def pin(
         raise typer.Exit(FAILED)
 
 
-def _shown(before: Pin | None, now: Pin) -> str:
+def _show(before: Pin | None, now: Pin) -> None:
     if before is None:
-        return visible_json(dict(now.definition))
-    return _coloured(difference(before.definition, now.definition))
+        note(visible_json(dict(now.definition)))
+        return
+    for line in difference(before.definition, now.definition).split("\n"):
+        note(line, _COLOURS.get(line[:1], ""))
 
 
-def _coloured(diff: str) -> str:
-    styles = {"+": GREEN, "-": RED, "@": CYAN}
-    lines = (styled(line, styles.get(line[:1], ""), sys.stderr) for line in diff.split("\n"))
-    return "\n".join(lines)
+_COLOURS = {"+": GREEN, "-": RED, "@": CYAN}
 
 
 def _changes(server: MCPServer) -> Mapping[str, str]:
@@ -284,8 +277,11 @@ def diff(server: Server, file: File = None) -> None:
         changes = _changes(found)
         asyncio.run(found.close())
     for name, text in changes.items():
-        answer(styled(visible_line(name), BOLD, sys.stdout))
-        answer(text)
+        lines = [styled(visible_line(name), BOLD, sys.stdout)]
+        for line in text.split("\n"):
+            style = _COLOURS.get(line[:1])
+            lines.append(styled(line, style, sys.stdout) if style else line)
+        layout(lines)
     if changes:
         raise typer.Exit(FAILED)
     approved = len(found.pins.of(found.config.identity))

@@ -19,6 +19,7 @@ from toolwright.call.rules import Rules
 from toolwright.call.toolset import Toolset
 from toolwright.cli.exits import UsageProblem
 from toolwright.cli.terminal import DIM, note, stdout_kept_clean
+from toolwright.cli.text import count
 from toolwright.errors import MissingExtraError, SetupError
 
 try:
@@ -79,7 +80,7 @@ def command(
         take_stdout()  # before anything of the target runs
     with stdout_kept_clean():
         server = _server(target, name, instructions, rules)
-    offered = f"{server.sdk.name}: {len(server.tools)} tools"
+    offered = f"{server.sdk.name}: {count(len(server.tools), 'tool')}"
     if http:
         host, port = _address(http)
         shown = f"[{host}]" if ":" in host else host

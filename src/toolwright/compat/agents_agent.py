@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from toolwright.agent import agent as core
 from toolwright.agent import result as core_result
-from toolwright.call.toolset import Toolish, Toolset
+from toolwright.call.provider import Source
+from toolwright.call.toolset import Toolset
 from toolwright.compat.agents_context import RunContextWrapper
 from toolwright.compat.agents_tools import Enabled, as_enabled
 from toolwright.compat.agents_verdicts import AgentsException
@@ -86,7 +87,7 @@ class Agent(core.Agent[Any]):
         self,
         name: str = "agent",
         instructions: str = "",
-        tools: Toolset | Iterable[Toolish] = (),
+        tools: Toolset | Iterable[Source] = (),
         model: str | Model | None = None,
         *,
         model_settings: Settings | None = None,

@@ -256,7 +256,12 @@ def _run_by(make: Callable[[Sandbox], AnyTool], body: Body) -> AnyTool:
 def _with_body(model: AnyTool, body: Body) -> AnyTool:
     made = Tool.from_schema(model.name, model.description, model.parameters, body)
     return replace(
-        made, effects=model.effects, timeout=model.timeout, approval=model.approval, max_output=None
+        made,
+        effects=model.effects,
+        timeout=model.timeout,
+        approval=model.approval,
+        hosted=model.hosted,
+        max_output=None,
     )
 
 

@@ -8,6 +8,7 @@ or an `Agent` as it is. What differs is said in ``docs/coming-from-langchain.md`
 
 from __future__ import annotations
 
+from toolwright.compat.langchain_agent import create_agent
 from toolwright.compat.langchain_convert import (
     convert_to_anthropic_tool,
     convert_to_openai_function,
@@ -25,7 +26,7 @@ from toolwright.compat.langchain_messages import (
     ToolCall,
     convert_to_messages,
 )
-from toolwright.compat.langchain_run import ChatModel, ToolNode, create_agent, init_chat_model
+from toolwright.compat.langchain_run import ChatModel, ToolNode, init_chat_model
 from toolwright.compat.langchain_store import InMemoryStore
 from toolwright.compat.langchain_tools import BaseTool, StructuredTool, tool
 from toolwright.define.inject import (

@@ -14,6 +14,20 @@ from toolwright.define.importing import parse_definition
 from toolwright.define.schema import from_model
 
 
+class Schema(dict[str, Any]):
+    """A JSON Schema with the methods of the model that LangChain makes of a signature.
+
+    >>> Schema({"type": "object"}).model_json_schema()
+    {'type': 'object'}
+    """
+
+    def model_json_schema(self) -> dict[str, Any]:
+        """The schema itself."""
+        return dict(self)
+
+    schema = model_json_schema
+
+
 def convert_tool(tool: object, form: Form, *, strict: bool | None = None) -> dict[str, Any]:
     """A tool as a provider wants it.
 

@@ -1,4 +1,4 @@
-"""What runs, under LangChain's names: a chat model with bound tools, `ToolNode`, `create_agent`."""
+"""What runs, under LangChain's names: a chat model with bound tools, `ToolNode`."""
 
 from __future__ import annotations
 
@@ -69,6 +69,29 @@ class ToolNode:
         return run_sync(lambda: self.ainvoke(state, config, **given))
 
 
+class StructuredModel:
+    """A model that answers with an instance of a type; made by `with_structured_output`."""
+
+    def __init__(self, agent: Agent[Any]) -> None:
+        self._agent = agent
+
+    async def ainvoke(self, messages: object, config: Config = None) -> Any:
+        """Ask; see `invoke`."""
+        return (await self._agent.run(convert_to_messages(messages))).output
+
+    def invoke(self, messages: object, config: Config = None) -> Any:
+        """Ask the model, and have it correct an answer that is not of the type.
+
+        Args:
+            messages: A text, or messages in any form `convert_to_messages` reads.
+            config: Taken and not used.
+
+        Raises:
+            OutputError: it gave no such answer.
+        """
+        return run_sync(lambda: self.ainvoke(messages, config))
+
+
 class ChatModel:
     """A model that is asked with `invoke` and told of its tools with `bind_tools`."""
 
@@ -109,6 +132,18 @@ class ChatModel:
         )
         return ChatModel(bound)
 
+    def with_structured_output(self, schema: Any) -> StructuredModel:
+        """The same model, which answers with an instance of a type.
+
+        Args:
+            schema: A pydantic model, a dataclass, a typed dict, or any other type.
+
+        Raises:
+            DefinitionError: it has no JSON form.
+        """
+        agent: Agent[Any] = Agent(self.model, output_type=schema)
+        return StructuredModel(agent)
+
     async def ainvoke(self, messages: object, config: Config = None) -> AIMessage:
         """Ask; see `invoke`."""
         [reply] = convert_to_messages([await self._bound.ainvoke(convert_to_messages(messages))])
@@ -133,61 +168,3 @@ def init_chat_model(model: str | Model, **options: Any) -> ChatModel:
         options: See `toolwright.providers.connect.connect`.
     """
     return ChatModel(Bound(connect(model, **options), Toolset(), Settings()))
-
-
-class CompiledAgent:
-    """An agent that takes and gives a state with messages; made by `create_agent`."""
-
-    def __init__(self, agent: Agent, store: object = None) -> None:
-        self.agent = agent
-        self._store = store
-
-    async def ainvoke(
-        self, state: Mapping[str, Any], config: Config = None, *, context: object = None
-    ) -> dict[str, Any]:
-        """Run to the end; see `invoke`."""
-        shared = {key: value for key, value in state.items() if key != "messages"}
-        result = await self.agent.run(
-            convert_to_messages(state["messages"]),
-            context=context,
-            state=shared,
-            store=self._store,
-            inject={"config": config or {}},
-        )
-        return {**shared, "messages": convert_to_messages(result.messages)}
-
-    def invoke(
-        self, state: Mapping[str, Any], config: Config = None, *, context: object = None
-    ) -> dict[str, Any]:
-        """Run to the end.
-
-        Args:
-            state: With ``messages``; tools may read and change the rest.
-            config: Handed to tools that ask for a `RunnableConfig`.
-            context: The user's own object, handed to tools that ask for a `ToolRuntime`.
-
-        Returns:
-            The state as it is then, with every message.
-        """
-        return run_sync(lambda: self.ainvoke(state, config, context=context))
-
-
-def create_agent(
-    model: str | Model | ChatModel,
-    tools: Iterable[Toolish] = (),
-    *,
-    system_prompt: str = "",
-    store: object = None,
-    name: str = "agent",
-) -> CompiledAgent:
-    """An agent: a model with tools, in a loop.
-
-    Args:
-        model: Name, core `Model`, or `ChatModel`.
-        tools: What it may call.
-        system_prompt: What it is told before anything else.
-        store: Memory that outlives the run.
-        name: For people and events.
-    """
-    asked = model.model if isinstance(model, ChatModel) else model
-    return CompiledAgent(Agent(connect(asked), tools, instructions=system_prompt, name=name), store)

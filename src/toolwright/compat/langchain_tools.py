@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from toolwright.call.bridge import run_sync
 from toolwright.call.direct import as_call
+from toolwright.compat.langchain_convert import Schema
 from toolwright.compat.langchain_run import Config, run_of
 from toolwright.define import base
 from toolwright.define import decorator as core
@@ -53,8 +54,7 @@ class BaseTool(base.BaseTool):
 
     @property
     def tool_call_schema(self) -> Mapping[str, object]:
-        """What a model is shown."""
-        return self.tool.tool_call_schema
+        return Schema(self.tool.tool_call_schema)  # what a model is shown
 
     async def ainvoke(  # type: ignore[override]  # a config where the core takes a run
         self, value: object = "", config: Config = None, **given: Any
@@ -137,7 +137,7 @@ class StructuredTool(BaseTool):
         for name in ("name", "description", *ToolOptions.__annotations__):
             if hasattr(made, name):
                 setattr(held, name, getattr(made, name))
-        held.args_schema = args_schema or made.args_schema
+        held.args_schema = args_schema or Schema(made.args_schema)
         held.func, held.coroutine = func, coroutine
         vars(held)["tool"] = made
         return held

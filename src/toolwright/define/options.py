@@ -8,6 +8,7 @@ from typing import Any
 
 from toolwright.effects import Effects
 from toolwright.errors import DefinitionError
+from toolwright.hosted import Hosted
 
 Check = tuple[Callable[[Any], bool], str]
 
@@ -65,6 +66,10 @@ CHECKS: Mapping[str, Check] = {
     ),
     "metadata": _MAPPING,
     "extras": _MAPPING,
+    "hosted": (
+        lambda value: value is None or isinstance(value, Hosted),
+        "Hosted({wire: Native(...)})",
+    ),
     "parse_docstring": _FLAG,
     "error_on_invalid_docstring": _FLAG,
 }

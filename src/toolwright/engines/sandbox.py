@@ -31,9 +31,6 @@ from toolwright.engines.seccomp import MACHINES
 from toolwright.errors import SetupError
 from toolwright.record import record
 
-if sys.platform != "win32":
-    import resource
-
 Mode = Literal["read-only", "workspace", "off"]
 Backend = Literal["bubblewrap", "landlock", "none"]
 SUPERVISOR = Path(__file__).with_name("supervise.py")
@@ -70,9 +67,9 @@ class Limits:
             "RLIMIT_NOFILE": self.open_files,
             "RLIMIT_CORE": 0,
         }
-        found: dict[str, int] = {}
-        if sys.platform == "win32":
-            return found
+        import resource  # late: Windows has none, and no command runs there
+
+        found = {}
         for name, value in wanted.items():
             if value is not None and hasattr(resource, name):
                 hard = resource.getrlimit(getattr(resource, name))[1]

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import mcp_types as types
-from mcp.client._input_required import InputRequiredRoundsExceededError
-from mcp.client.session import ClientRequestContext
+from mcp.client import ClientRequestContext, InputRequiredRoundsExceededError
 from mcp.shared.exceptions import MCPError
 
 from toolwright.call.bridge import on_own_loop, run_sync
@@ -250,9 +249,7 @@ class MCPServer:
                 return await client.call_tool(tool, arguments, _DAY, progress_callback=progressed)
             except MCPError as error:
                 if not again and _was_forgotten(error):
-                    await (
-                        self._home().close()
-                    )  # the server knows this session no more; it did nothing
+                    await self._home().close()  # it has forgotten us, and did nothing
                     continue
                 raise self._failed(error, tool) from error
             except (Unreachable, SetupError) as error:

@@ -24,6 +24,8 @@ from toolwright.errors import DefinitionError
 from toolwright.mcp.hidden import clean
 from toolwright.record import NOTHING, record
 
+log = logging.getLogger("toolwright.mcp")
+
 ATTEMPTS = 3
 """How often a form is asked before the server is told that it was cancelled."""
 

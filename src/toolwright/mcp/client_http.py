@@ -188,28 +188,26 @@ async def _streamable(
         yield streams
 
 
-async def refuses_streamable(
-    config: ServerConfig, auth: httpx2.Auth | None, timeout: float
-) -> bool:
-    """Whether a server knows only the older form: it has an event stream with an endpoint.
+async def speaks_sse(config: ServerConfig, auth: httpx2.Auth | None, timeout: float) -> bool:
+    """Whether a server knows only the older form: its event stream begins with an endpoint.
 
     Asked only after the newer form failed, as the specification's section on compatibility has it.
     """
-    async with httpx2.AsyncClient(
-        headers=dict(config.headers), auth=auth, timeout=timeout
-    ) as client:
-        try:
-            async with (
-                asyncio.timeout(timeout),
-                client.stream(
-                    "GET", config.url, headers={"accept": "text/event-stream"}
-                ) as response,
-            ):
-                if response.status_code != 200:
-                    return False
-                async for line in response.aiter_lines():
-                    if line.strip():
-                        return line.startswith("event:") and line.endswith("endpoint")
-        except (httpx2.HTTPError, TimeoutError):
-            return False
-    return False
+    try:
+        async with asyncio.timeout(timeout):
+            return (await _first_line(config, auth)).replace(" ", "") == "event:endpoint"
+    except (httpx2.HTTPError, TimeoutError):
+        return False
+
+
+async def _first_line(config: ServerConfig, auth: httpx2.Auth | None) -> str:
+    """What an event stream at the address begins with; empty if there is none."""
+    headers = {**config.headers, "accept": "text/event-stream"}
+    async with (
+        httpx2.AsyncClient(headers=headers, auth=auth) as client,
+        client.stream("GET", config.url) as response,
+    ):
+        async for line in response.aiter_lines():
+            if response.status_code != 200 or line.strip():
+                return line if response.status_code == 200 else ""
+    return ""

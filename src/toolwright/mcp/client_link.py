@@ -22,7 +22,7 @@ from mcp.shared.message import SessionMessage
 
 from toolwright.errors import SetupError, ToolwrightError, describe
 from toolwright.mcp.client_frames import Rate
-from toolwright.mcp.client_http import http, refuses_streamable
+from toolwright.mcp.client_http import http, speaks_sse
 from toolwright.mcp.client_stdio import Stderr, stdio
 from toolwright.mcp.config import ServerConfig
 from toolwright.record import record
@@ -118,7 +118,7 @@ class Link:
             config = self._options.config
             if config.kind != "http" or self._sse:
                 raise
-            if not await refuses_streamable(config, self._options.auth, 10.0):
+            if not await speaks_sse(config, self._options.auth, 10.0):
                 raise
             self._sse = True
             await self._try()
@@ -259,17 +259,20 @@ class Link:
         tools = client.server_capabilities.tools
         if self._legacy or tools is None or not tools.list_changed:
             return
-        while True:
-            with suppress(SubscriptionLost):
-                try:
-                    async with client.listen(tools_list_changed=True) as events:
-                        async for _ in events:
-                            self._tools = None
-                except (MCPError, TimeoutError) as error:
-                    log.debug("%s tells of no changes: %s", self._name, describe(error))
-                    return
-            self._tools = None  # what changed meanwhile was not heard
-            await asyncio.sleep(_RELISTEN)
+        try:
+            while True:
+                await self._heard(client)
+                self._tools = None  # what changed meanwhile was not heard
+                await asyncio.sleep(_RELISTEN)
+        except (MCPError, TimeoutError) as error:
+            log.debug("%s tells of no changes: %s", self._name, describe(error))
+
+    async def _heard(self, client: Client) -> None:
+        """Hear of changes until the stream of them ends."""
+        with suppress(SubscriptionLost):
+            async with client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    self._tools = None
 
 
 _LEVELS = {

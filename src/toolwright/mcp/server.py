@@ -186,7 +186,14 @@ class ToolServer:
             tools: In place of those served now; None to keep them.
             prompts: Likewise.
             resources: Likewise.
+
+        Raises:
+            SetupError: it was made as a server that has none of these, and clients know that.
         """
+        for given, method in ((prompts, "prompts/list"), (resources, "resources/list")):
+            if given is not None and self.sdk.get_request_handler(method) is None:
+                what = method.partition("/")[0]
+                raise SetupError(f"this server was made without {what}: ToolServer({what}=[])")
         old = self._offer
         self._offer = Offer(
             old.tools if tools is None else tools,

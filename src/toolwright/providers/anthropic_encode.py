@@ -186,7 +186,8 @@ def encode_options(settings: Settings, tools: WireTools, options: AnthropicOptio
         schema = held_schema(settings.output, "anthropic-strict").schema
         form = {"format": {"type": "json_schema", "schema": schema}}
         body["output_config"] = {**as_dict(extra.pop("output_config", None)), **form}
-    return {**body, **extra}
+    beside = {key: [*found, *as_list(extra.pop(key, None))] for key, found in tools.beside.items()}
+    return {**body, **beside, **extra}
 
 
 def head_of(encoder: TurnEncoder, container: str, cache: bool) -> Json:

@@ -123,13 +123,15 @@ class AnthropicMessages:
         self._own = self._clients.first.base_url.host.endswith("anthropic.com")
         limit = options.get("max_retries")
         self._retries = Retries(model, client.max_retries if client and limit is None else limit)
+        hosts = options.get("hosts_tools", _hosts(base_url, client))
+        self.hosts = "anthropic" if hosts else ""
         self._bodies = BodyCache(
             AnthropicOptions(
                 model,
                 stream,
                 options.get("prompt_cache", True),
                 options.get("unsigned_thinking", False),
-                options.get("hosts_tools", _hosts(base_url, client)),
+                hosts,
             ),
             media_of(options),
         )
@@ -198,10 +200,8 @@ class AnthropicMessages:
             **sent,
         )
         async with stream:
-            kind = stream.response.headers.get("content-type", "")
-            if kind.partition(";")[0].strip() == "application/json":
-                yield await stream.response.aread()
-            elif native:
+            kind = stream.response.headers.get("content-type", "").partition(";")[0].strip()
+            if native or kind == "application/json":
                 async for event in parsed(stream.response.aiter_bytes()):
                     yield event
             else:

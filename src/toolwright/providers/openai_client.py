@@ -127,16 +127,11 @@ def retries(model: str, given: openai.AsyncOpenAI | None, limit: int | None) -> 
 
 
 async def sent_events(stream: openai.AsyncStream[object]) -> AsyncGenerator[object]:
-    """What a streamed answer says, event by event; an answer that is no stream is one event.
+    """What an answer says, event by event; one that is no stream is one event.
 
     Events are read here rather than by the SDK, which loses the first one behind a byte order
     mark.
     """
-    async with stream:
-        kind = stream.response.headers.get("content-type", "")
-        if kind.partition(";")[0].strip() == "application/json":
-            yield await stream.response.aread()
-            return
-        async with aclosing(parsed(stream.response.aiter_bytes())) as events:
-            async for event in events:
-                yield event
+    async with stream, aclosing(parsed(stream.response.aiter_bytes())) as events:
+        async for event in events:
+            yield event

@@ -93,6 +93,7 @@ class OpenAIResponses:
         self._own = is_own_host(self._clients.first.base_url.host)
         self._retries = retries(model, client, options.get("max_retries"))
         hosts = options.get("hosts_tools", self._own)
+        self.hosts = "openai-responses" if hosts else ""
         self._bodies = BodyCache(model, stream, media_of(options), hosts)
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterable
 
 _LINE = re.compile(r"\r\n|\n|\r")
 _BOM = "\ufeff"
+_BLANK = "\ufeff \t\r\n".encode()
 
 
 class SSEParser:
@@ -78,10 +79,24 @@ class SSEParser:
 
 
 async def parsed(pieces: AsyncIterable[bytes]) -> AsyncGenerator[str]:
-    """The data of every event in a body that arrives in pieces."""
+    """The data of every event in a body that arrives in pieces.
+
+    A body that is one JSON object is one event: some servers do not stream although they are
+    asked to, and not all of them say so in the content type. No line of an event begins so.
+    """
     parser = SSEParser()
+    start = b""
+    whole: bool | None = None
     async for piece in pieces:
-        for data in parser.feed(piece):
+        if whole is None:
+            start += piece
+            begun = start.lstrip(_BLANK)
+            if not begun:
+                continue
+            whole, piece = begun.startswith(b"{"), start
+        elif whole:
+            start += piece
+        for data in () if whole else parser.feed(piece):
             yield data
-    for data in parser.close():
+    for data in [start.lstrip(_BLANK).decode("utf-8", "replace")] if whole else parser.close():
         yield data

@@ -98,6 +98,15 @@ class WireTools:
         """The features in test that those need."""
         return list(dict.fromkeys(one for own in self.natives.values() for one in own.betas))
 
+    @property
+    def beside(self) -> dict[str, list[object]]:
+        """Lists of the request's body that those need beside its tools."""
+        found: dict[str, list[object]] = {}
+        for native in self.natives.values():
+            for key, items in native.beside.items():
+                found.setdefault(key, []).extend(items)
+        return found
+
     def native(self, kinds: Collection[str], label: str = "") -> str:
         """The name of the provider's own tool of one of these types; empty if there is none.
 
