@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +38,7 @@ def main() -> None:
 
 
 def measure(workloads: list[str], peers: list[str], rounds: int) -> dict[str, Any]:
-    """Medians over rounds; within a round all peers take turns, so that a slow minute hits all.
+    """The least over rounds; within a round all peers take turns, so that a slow minute hits all.
 
     Returns:
         ``numbers[workload][peer][name]``, and ``versions[package]``.
@@ -62,12 +61,12 @@ def measure(workloads: list[str], peers: list[str], rounds: int) -> dict[str, An
                 if "numbers" in answer:
                     found.setdefault(peer, []).append(answer["numbers"])
                     versions |= answer["versions"]
-        numbers[workload] = {peer: _medians(rows) for peer, rows in found.items()}
+        numbers[workload] = {peer: _least(rows) for peer, rows in found.items()}
     return {"numbers": numbers, "versions": versions}
 
 
-def _medians(rows: list[dict[str, float]]) -> dict[str, float]:
-    return {name: statistics.median(row[name] for row in rows if name in row) for name in rows[0]}
+def _least(rows: list[dict[str, float]]) -> dict[str, float]:
+    return {name: min(row[name] for row in rows if name in row) for name in rows[0]}
 
 
 def one(workload: str, peer: str) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""Timing: warmed up, in samples long enough to be read, the collector of garbage off, the median told."""
+"""Timing: warmed up, in samples long enough to be read, garbage left alone, the
+least told: whatever else the machine does can only add to it.
+"""
 
 from __future__ import annotations
 
 import gc
-import statistics
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -27,13 +28,13 @@ def quiet() -> Iterator[None]:
 
 
 async def seconds(work: Callable[[], Awaitable[object]]) -> float:
-    """Seconds one piece of work takes: the median of samples."""
+    """Seconds one piece of work takes: the least of the samples."""
     times = 1
     while (spent := await _sample(work, times)) < SAMPLE / 4:
         times *= 2
     times = max(1, int(times * SAMPLE / spent))
     with quiet():
-        return statistics.median([await _sample(work, times) / times for _ in range(SAMPLES)])
+        return min([await _sample(work, times) / times for _ in range(SAMPLES)])
 
 
 async def _sample(work: Callable[[], Awaitable[object]], times: int) -> float:
@@ -44,10 +45,10 @@ async def _sample(work: Callable[[], Awaitable[object]], times: int) -> float:
 
 
 async def once(work: Callable[[], Awaitable[object]], times: int = 5) -> float:
-    """Seconds of work too long to be sampled: the median of a few times, after one to warm up."""
+    """Seconds of work too long to be sampled: the least of a few times, after one to warm up."""
     await work()
     spent = []
     for _ in range(times):
         gc.collect()
         spent.append(await _sample(work, 1))
-    return statistics.median(spent)
+    return min(spent)

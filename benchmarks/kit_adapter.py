@@ -23,9 +23,12 @@ class Session:
         from toolwright import ToolCall
 
         self._run = functools.partial(tools.run, run=run)
+        self._failures = run.failures
         self._call = ToolCall
 
     async def call(self, raw: tuple[str, str, str]) -> Any:
+        if self._failures:  # else the same wrong call would be refused from the fourth time on
+            self._failures.clear()
         return (await self._run([self._call(*raw)]))[0]
 
     async def batch(self, raws: Sequence[tuple[str, str, str]]) -> Any:
