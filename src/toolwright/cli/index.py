@@ -36,9 +36,9 @@ def command(
     ] = OPENAI_URL,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Index a folder of documents: text, Markdown, HTML, PDF and code.
+    """Index a folder of documents, to be searched.
 
-    Only what changed since the last time is read again; what is gone is taken out.
+    Text, Markdown, HTML, PDF and code. Only what changed since the last time is read again; what is gone is taken out.
     """
     id = store or folder.resolve().name
     path = store_path(id)

@@ -21,14 +21,14 @@ COMMANDS = {
     "approvals": ("toolwright.cli.approvals", "List the calls that wait for approval."),
     "tools": ("toolwright.cli.tools", "List the tools that a target brings."),
     "schema": ("toolwright.cli.schema", "Show tools as a provider is told of them, as JSON."),
-    "index": ("toolwright.cli.index", "Put a folder of documents into a store to be searched."),
+    "index": ("toolwright.cli.index", "Index a folder of documents, to be searched."),
     "doctor": ("toolwright.cli.doctor", "Say what is here, what is missing and what to do next."),
     "call": ("toolwright.cli.call", "Call one tool as a model would, without a model."),
     "mcp": ("toolwright.cli.mcp", "MCP servers: add, list, tools, call, pin, diff, remove."),
     "serve": ("toolwright.cli.serve", "Serve tools over the Model Context Protocol."),
     "sandbox": (
         "toolwright.cli.sandbox",
-        "Run a command in the sandbox that agents' commands use.",
+        "Run a command in the sandbox that agents' commands run in.",
     ),
 }
 """Where each command is, and what it is for."""

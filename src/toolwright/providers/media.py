@@ -43,6 +43,7 @@ def readable(block: Block) -> str | None:
 def note(block: Block, where: str) -> str:
     """What stands in place of a block that is not text.
 
+    >>> from toolwright.content import Image
     >>> note(Image(b"1234"), "cannot be shown")
     '[image/png, 4 bytes, cannot be shown]'
     """
@@ -52,6 +53,7 @@ def note(block: Block, where: str) -> str:
 def is_blank(content: Content) -> bool:
     """Whether there is nothing but blank text in `content`.
 
+    >>> from toolwright.content import Image
     >>> is_blank(" \\n"), is_blank((Text(""), Image(b"1")))
     (True, False)
     """

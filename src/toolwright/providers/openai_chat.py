@@ -110,21 +110,20 @@ def encode_messages(
 ) -> list[Json]:
     """The body's ``messages``.
 
-        Args:
-            messages: The transcript.
-            names: Alias on the wire by tool name; other names are made legal one by one.
-            model: The model asked; reasoning of other models is left out. Empty: none is.
-            profile: What the server takes.
+    Args:
+        messages: The transcript.
+        names: Alias on the wire by tool name; other names are made legal one by one.
+        model: The model asked; reasoning of other models is left out. Empty: none is.
+        profile: What the server takes.
 
-        >>> from toolwright.hosted import native_of
-    from toolwright.messages import UserMessage
-        >>> call = ToolCall("c1", "weather", '{"city": "\\\\u5317\\\\u4eac"}')
-        >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
-        >>> user, assistant, tool = encode_messages(turn)
-        >>> assistant["tool_calls"][0]["function"]
-        {'name': 'weather', 'arguments': '{"city":"北京"}'}
-        >>> tool
-        {'role': 'tool', 'tool_call_id': 'c1', 'content': '晴'}
+    >>> from toolwright.messages import UserMessage
+    >>> call = ToolCall("c1", "weather", '{"city": "\\u5317\\u4eac"}')
+    >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
+    >>> user, assistant, tool = encode_messages(turn)
+    >>> assistant["tool_calls"][0]["function"]
+    {'name': 'weather', 'arguments': '{"city":"北京"}'}
+    >>> tool
+    {'role': 'tool', 'tool_call_id': 'c1', 'content': '晴'}
     """
     encoder = ChatEncoder(names, profile, model)
     wires = [wire for message in repair(messages) for wire in encoder.add(message)]
