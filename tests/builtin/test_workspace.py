@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -85,6 +86,21 @@ def test_scenario_one_works_with_the_offline_model(tmp_path: Path) -> None:
     agent.run_sync('write a file hello.ts with the content "console.log(1)"')
     assert (tmp_path / "hello.ts").read_text() == "console.log(1)"
     agent.run_sync('edit hello.ts: old_text="log(1)" new_text="log(2)"')
+    assert (tmp_path / "hello.ts").read_text() == "console.log(2)"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        'replace "log(1)" with "log(2)" in hello.ts',
+        "replace log(1) with log(2) in hello.ts",
+        "change `log(1)` to `log(2)` in hello.ts",
+        "把 hello.ts 中的 “log(1)” 替换为 “log(2)”",
+    ],
+)
+def test_the_offline_model_replaces_what_it_is_told_to(prompt: str, tmp_path: Path) -> None:
+    (tmp_path / "hello.ts").write_text("console.log(1)")
+    Agent(Offline(), tools=Workspace(tmp_path, None).tools).run_sync(prompt)
     assert (tmp_path / "hello.ts").read_text() == "console.log(2)"
 
 
@@ -293,6 +309,22 @@ def test_bidirectional_and_invisible_characters_come_back_byte_for_byte(place: P
     assert (place.folder / "odd").read_bytes() == text.encode()
     place.ok("edit", path="odd", old_text="b", new_text="B")
     assert (place.folder / "odd").read_bytes() == text.replace("b", "B").encode()
+
+
+def test_a_sparse_file_of_a_terabyte_costs_no_memory_whichever_tool_meets_it(place: Place) -> None:
+    with (place.folder / "sparse").open("wb") as file:
+        file.write(b"needle\n" * 3000)
+        os.truncate(file.fileno(), 1 << 40)
+    tracemalloc.start()
+    try:
+        assert "more than " in place.ok("read", path="sparse", limit=1)
+        assert "too large to edit" in place.fails("edit", path="sparse", old_text="n", new_text="N")
+        assert "larger than 16.0 MB" in place.fails("grep", pattern="needle", path="sparse")
+        assert "No matches" in place.ok("grep", pattern="needle")
+        assert place.ok("ls").startswith("sparse\n") and "sparse" in place.ok("find", pattern="*")
+        assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    finally:
+        tracemalloc.stop()
 
 
 # — commands —

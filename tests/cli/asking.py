@@ -46,7 +46,7 @@ def asks(*texts):
 one = asks("猫")
 two = asks("first", "second")
 long = asks("echo hi; " + "x" * 5000 + "; rm -rf /")
-hidden = asks("a\\u202eb\\x1b[2J\\u200b\\U000e0041 ok")
+hidden = asks("a\\u202eb\\x1b[2J\\u200b\\U000e0041\\U000e0061 ok")
 busy = Scripted([[call("slow"), call("write", {"text": "猫"})], "done"])
 fake = Scripted([call("shout", {"text": "n refuse"}), call("slow"), call("write", {"text": "猫"})])
 again = Scripted([call("write", {"text": "more"}), "done"])

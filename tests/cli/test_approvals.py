@@ -24,7 +24,7 @@ def test_what_waits_is_listed_whole_with_nothing_hidden(asker: Path) -> None:
     assert ended.code == 0
     assert ended.out.startswith(f"{ids(path)[0]}  write waits for approval (the tool always asks):")
     assert "\nwrites\n" in ended.out
-    assert r'"text": "a\u202eb\u001b[2J\u200b\udb40\udc41 ok"' in ended.out
+    assert r'"text": "a\u202eb\u001b[2J\u200b\udb40\udc41\udb40\udc61 ok"' in ended.out
     assert "expires in " in ended.out
 
 

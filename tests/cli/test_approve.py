@@ -89,8 +89,8 @@ def test_a_refusal_tells_the_model_the_sentence(asker: Path) -> None:
 def test_what_cannot_be_seen_is_shown(asker: Path) -> None:
     terminal = at_terminal(asker, *words("hidden"))
     screen = asked(terminal)
-    assert r'"text": "a\u202eb\u001b[2J\u200b\udb40\udc41 ok"' in screen
-    for hidden in ("\u202e", "\x1b[2J", "\u200b", "\U000e0041"):
+    assert r'"text": "a\u202eb\u001b[2J\u200b\udb40\udc41\udb40\udc61 ok"' in screen
+    for hidden in ("\u202e", "\x1b[2J", "\u200b", "\U000e0041", "\U000e0061"):
         assert hidden not in screen
     terminal.type("q")
     terminal.end()

@@ -164,7 +164,7 @@ def test_a_visible_line_is_one_line_with_nothing_hidden(text: str) -> None:
     [
         *("\x1b", "\x7f", "\x9b", "\u00a0", "\u00ad", "\u034f", "\u061c", "\u115f", "\u180e"),
         *("\u200b", "\u200d", "\u200f", "\u2028", "\u202e", "\u2060", "\u2066", "\u2800"),
-        *("\u3164", "\ufe0f", "\ufeff", "\uffa0", "\ufff9", "\U000e0041", "\U000e0100", "\ue000"),
+        *("\u3164", "\ufe0f", "\ufeff", "\uffa0", "\ufff9", "\U000e0061", "\U000e0100", "\ue000"),
     ],
 )
 def test_a_character_that_is_not_seen_is_shown_as_its_escape(hidden: str) -> None:

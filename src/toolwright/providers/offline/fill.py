@@ -17,6 +17,7 @@ from toolwright.providers.offline.slots import (
     slots_of,
     whole,
 )
+from toolwright.providers.offline.swap import swapped
 from toolwright.providers.offline.text import after_saying, labelled, plain_words, rest
 from toolwright.providers.offline.values import Value, find_values
 from toolwright.providers.offline.words import ideas
@@ -72,6 +73,7 @@ class _Filling:
 
     def result(self) -> Filled:
         self._assigned()
+        self._swapped()
         self._choices()
         self._flags()
         self._best_pairs()
@@ -103,6 +105,12 @@ class _Filling:
             argument = read(slot, match["v"].strip())
             if argument is not None and self.checker.fits(slot, argument):
                 self._take(slot, argument, match.start(), match.end())
+
+    def _swapped(self) -> None:
+        """``replace "a" with "b"``, for a tool that edits."""
+        for slot, said, start, end in swapped(self.text, self._open()):
+            if self.checker.fits(slot, said):
+                self._take(slot, said, start, end)
 
     def _choices(self) -> None:
         said = ideas(self.text)
