@@ -228,5 +228,7 @@ def serve(page: Path) -> Iterator[str]:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if sys.argv[1:] else f"{tempfile.mkdtemp()}/harbour")
+    if folder.exists():
+        sys.exit(f"{folder} is there already: name a new folder")
     told = asyncio.run(work(folder, *sys.argv[2:]))
     print(f"The page says: {told}\nThe project and the pictures are in {folder}")
