@@ -33,21 +33,21 @@ from toolwright.errors import ToolError
 )
 def test_globs_mean_what_people_expect(glob: str, yes: list[str], no: list[str]) -> None:
     pattern = matcher(glob)
-    assert [path for path in yes if not pattern.fullmatch(path)] == []
-    assert [path for path in no if pattern.fullmatch(path)] == []
+    assert [path for path in yes if not pattern(path)] == []
+    assert [path for path in no if pattern(path)] == []
 
 
 @given(st.text(max_size=20))
 def test_whatever_is_given_is_a_pattern_or_told_to_be_none(glob: str) -> None:
     try:
-        matcher(glob).fullmatch("a/b/c.py")
+        matcher(glob)("a/b/c.py")
     except ToolError as error:
         assert "pattern" in str(error)
 
 
 @given(st.text(st.characters(exclude_characters="*?[]{}/,\0"), min_size=1, max_size=10))
 def test_a_name_without_wildcards_finds_itself_at_any_depth(name: str) -> None:
-    assert matcher(name).fullmatch(name) and matcher(name).fullmatch(f"x/y/{name}")
+    assert matcher(name)(name) and matcher(name)(f"x/y/{name}")
 
 
 def test_too_many_meanings_are_refused() -> None:
@@ -73,3 +73,17 @@ def test_a_link_to_the_outside_is_not_walked(tmp_path: Path) -> None:
     (tmp_path / "out" / "secret.py").touch()
     (tmp_path / "root" / "link").symlink_to(tmp_path / "out")
     assert "secret" not in str(find_files(Root(tmp_path / "root"), "**", ".", 9).content)
+
+
+def test_what_gitignore_names_is_not_found_unless_its_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("build/\n*.log\n")
+    for name in ("build/a.py", "src/b.py", "src/c.log"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert str(find_files(Root(tmp_path), "src/*", ".", 9).content).startswith("src/b.py\n\n")
+    assert str(find_files(Root(tmp_path), "*.py", ".", 9).content).startswith("src/b.py\n\n")
+    assert str(find_files(Root(tmp_path), "*.py", "build", 9).content).startswith("build/a.py")
+
+
+def test_a_glob_that_hangs_other_engines_is_decided_at_once() -> None:
+    assert not matcher("*a" * 60 + "b")("a" * 250)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.shared import cannot_run
 from toolwright.builtin import grep as module
+from toolwright.builtin import ripgrep
 from toolwright.builtin.beneath import Root
 from toolwright.builtin.grep import MAX_LINE, Query, Search
+from toolwright.context import CancelToken
 from toolwright.errors import ToolError
 from toolwright.messages import ToolOutput
 
@@ -26,6 +32,16 @@ def place(tmp_path: Path) -> Path:
     (tmp_path / ".git" / "d.py").write_text("def hidden(): ...\n")
     (tmp_path / "binary").write_bytes(b"def \0\1\2")
     return tmp_path
+
+
+@pytest.fixture(autouse=True, params=["ripgrep", "alone"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each test runs with ripgrep choosing the files and without it."""
+    if request.param == "alone":
+        monkeypatch.setattr(ripgrep, "program", lambda: None)
+    elif ripgrep.program() is None:
+        cannot_run("there is no ripgrep: scripts/system_packages.py installs it")
+    return str(request.param)
 
 
 def search(root: Path, pattern: str, path: str = ".", **options: object) -> ToolOutput:
@@ -72,11 +88,13 @@ def test_the_limit_stops_the_search_and_says_so(place: Path) -> None:
     assert len([row for row in rows(output) if ":1:" in row]) == 1
 
 
-def test_no_matches_are_told_with_what_was_searched(place: Path) -> None:
-    output = search(place, "nowhere")
-    assert output.content == (
-        "[No matches; searched 3 files, skipped 1 that are binary, too large or not readable.]"
-    )
+def test_no_matches_are_told_with_what_was_not_looked_into(place: Path) -> None:
+    assert str(search(place, "nowhere").content).startswith("[No matches. Binary files, ")
+
+
+def test_a_binary_file_that_is_named_is_refused(place: Path) -> None:
+    with pytest.raises(ToolError, match="'binary' is not searched"):
+        search(place, "def", path="binary")
 
 
 def test_a_folder_that_is_usually_skipped_is_searched_when_named(place: Path) -> None:
@@ -131,7 +149,7 @@ def test_a_search_ends_when_its_time_is_up(place: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
     output = search(place, "def")
     assert output.details["stopped_by"] == "time"
-    assert "stopped after" in str(output.content)
+    assert "Stopped before its end" in str(output.content)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -147,3 +165,105 @@ def test_it_finds_the_lines_that_hold_the_text_and_no_others(
     (tmp_path / "t.txt").write_text("\n".join(lines), encoding="utf-8")
     expected = [f"t.txt:{n}: {line}" for n, line in enumerate(lines, 1) if needle in line]
     assert rows(search(tmp_path, needle)) == expected
+
+
+def test_what_gitignore_names_is_not_looked_into_unless_it_is_named(place: Path) -> None:
+    (place / ".gitignore").write_text("*.log\n!keep.log\n/build/\n# note\n")
+    (place / "sub" / ".gitignore").write_text("secret.py\n!mine.log\n")
+    for name in ("a.log", "keep.log", "sub/mine.log", "sub/b.log", "sub/secret.py", "sub/build/x"):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text("needle\n")
+    (place / "build").mkdir()
+    (place / "build" / "y").write_text("needle\n")
+    found = ["keep.log:1: needle", "sub/mine.log:1: needle", "sub/build/x:1: needle"]
+    assert rows(search(place, "needle")) == found
+    assert rows(search(place, "needle", path="sub")) == found[1:]
+    assert rows(search(place, "needle", glob="*.log")) == found[:2]
+    assert rows(search(place, "needle", path="build")) == ["build/y:1: needle"]
+    assert rows(search(place, "needle", path="a.log")) == ["a.log:1: needle"]
+
+
+def test_a_link_that_leads_out_is_not_followed(place: Path, tmp_path_factory: Any) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "secret.txt").write_text("needle\n")
+    (place / "link").symlink_to(outside)
+    (place / "file.txt").symlink_to(outside / "secret.txt")
+    assert rows(search(place, "needle")) == []
+    for path in ("link", "file.txt", "link/secret.txt"):
+        with pytest.raises(ToolError, match="leaves the root"):
+            search(place, "needle", path=path)
+
+
+def test_a_folder_swapped_for_a_link_while_it_is_searched_never_leads_out(
+    place: Path, tmp_path_factory: Any
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "x.txt").write_text("needle outside\n")
+    inside, parked, stop = place / "swap", place / "parked", threading.Event()
+    inside.mkdir()
+    (inside / "x.txt").write_text("needle inside\n")
+
+    def swap() -> None:
+        while not stop.is_set():
+            inside.rename(parked)
+            inside.symlink_to(outside)
+            inside.unlink()
+            parked.rename(inside)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        seen = [row for _ in range(40) for row in rows(search(place, "needle"))]
+    finally:
+        stop.set()
+        thread.join()
+    assert not [row for row in seen if "outside" in row]
+
+
+def test_a_cancelled_search_ends(place: Path) -> None:
+    token = CancelToken()
+    token.cancel()
+    output = Search(Root(place), Query("def"), token).run(".")
+    assert output.details["stopped_by"] == "time"
+
+
+WORDS = ["猫", "cat", "Cat ", "٣1", "\u3000", "x.y", "ß", "\r", "-", "_"]
+PATTERNS = [
+    r"\w+$",
+    r"^\W",
+    r"\d",
+    r"\bcat\b",
+    r"[\w.]+y",
+    "猫.?$",
+    r"^\s*$",
+    r"x\.y",
+    "c|猫",
+    r"\Acat",
+]
+
+
+@settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["a.txt", "z.py", "目录/文件.md", "sub/a b.txt", "sub/deep/c.py", ".env"]),
+        st.lists(st.sampled_from(["\n", *WORDS]), max_size=8).map("".join),
+    ),
+    st.lists(
+        st.sampled_from(["*.py", "sub/", "!c.py", "/a.txt", "目录/*.md", "**/deep"]), max_size=3
+    ),
+    st.sampled_from(PATTERNS),
+    st.booleans(),
+    st.sampled_from(["", "*.py", "**/*.md", "*.{txt,py}"]),
+)
+def test_the_output_is_the_same_with_ripgrep_and_without(
+    files: dict[str, str], ignored: list[str], pattern: str, ignore_case: bool, glob: str
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        for name, text in files.items():
+            (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+            (Path(folder) / name).write_bytes(text.encode())
+        (Path(folder) / ".gitignore").write_text("\n".join(ignored))
+        options: dict[str, object] = {"ignore_case": ignore_case, "glob": glob, "context": 1}
+        here = search(Path(folder), pattern, **options)
+        patch.setattr(ripgrep, "program", lambda: None)
+        assert search(Path(folder), pattern, **options) == here

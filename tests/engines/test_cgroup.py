@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.shared import cannot_run
 from toolwright.engines import cgroup
 
 
@@ -14,7 +15,7 @@ def test_a_group_holds_what_is_started_in_it_and_is_removed() -> None:
     group = cgroup.make(50)
     if group is None:
         assert not cgroup.possible()
-        return
+        cannot_run("no control group can be made here")
     inside = "cat /proc/self/cgroup"
     done = subprocess.run(
         cgroup.entering(group, ["/bin/sh", "-c", inside]), capture_output=True, check=True
@@ -26,9 +27,10 @@ def test_a_group_holds_what_is_started_in_it_and_is_removed() -> None:
 
 def test_a_group_that_is_gone_already_is_no_trouble() -> None:
     group = cgroup.make(5)
-    if group is not None:
-        group.rmdir()
-        cgroup.remove(group)
+    if group is None:
+        cannot_run("no control group can be made here")
+    group.rmdir()
+    cgroup.remove(group)
 
 
 def test_the_tasks_of_our_user_are_counted_with_this_one() -> None:
@@ -38,7 +40,7 @@ def test_the_tasks_of_our_user_are_counted_with_this_one() -> None:
 
 def test_nothing_is_left_when_the_process_has_ended(tmp_path: Path) -> None:
     if not (cgroup.needed() and cgroup.possible()):
-        return
+        cannot_run("a control group is needed by root alone, and only where one can be made")
     code = (
         "import asyncio, sys\n"
         "from toolwright.engines.sandbox import Sandbox\n"

@@ -34,6 +34,13 @@ def need(backend: Backend) -> None:
         cannot_run(f"{backend} {said}")
 
 
+def need_number_of_processes() -> None:
+    """End the test if nothing here holds our user to a number of processes."""
+    for note in features().notes:
+        if "no number of processes" in note:
+            cannot_run(note)
+
+
 def survivors(mark: str) -> list[int]:
     """Processes whose command line holds a mark."""
     found = []

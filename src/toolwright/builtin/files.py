@@ -17,6 +17,7 @@ from toolwright.builtin.window import (
     read_window,
 )
 from toolwright.content import Image, Text, sniff
+from toolwright.context import CancelToken
 from toolwright.define.decorator import tool
 from toolwright.define.tool import AnyTool
 from toolwright.effects import Effects
@@ -101,20 +102,21 @@ class Files:
         literal: bool = False,
         context: int = 0,
         limit: int = 100,
+        cancel: CancelToken,
     ) -> ToolOutput:
         """Search files for lines that match a pattern; tells file and line number of each.
 
         Args:
             pattern: Regular expression (without look-around and backreferences), or text.
             path: File or folder to search, relative to the root.
-            glob: Only files whose name matches, such as "*.py".
+            glob: Only files whose name or path matches, such as "*.py".
             ignore_case: Whether letter case is ignored.
             literal: Whether the pattern is plain text.
             context: Lines to show before and after each match.
             limit: Most matches to show.
         """
         query = Query(pattern, glob, ignore_case, literal, context, limit)
-        return Search(self.root, query).run(clean(path))
+        return Search(self.root, query, cancel).run(clean(path))
 
 
 def tools(root: str | os.PathLike[str] = ".") -> tuple[AnyTool, ...]:

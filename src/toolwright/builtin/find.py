@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 
 from toolwright.builtin.beneath import Root
-from toolwright.builtin.grep import SKIPPED
+from toolwright.builtin.linear import compiled, escaped
+from toolwright.builtin.walk import Walk
 from toolwright.builtin.window import MAX_BYTES, count, printable
 from toolwright.errors import ToolError
 from toolwright.messages import ToolOutput
@@ -14,26 +15,29 @@ from toolwright.messages import ToolOutput
 MAX_WALK = 200_000
 """Most names looked at."""
 _PARTS = re.compile(r"(\*\*/|\*\*|\*|\?|\[[^\]/]+\])")
-_MEANING = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+_MEANING = {"**/": "(?:[^/]+/)*", "**": "(?:[^/]|/)*", "*": "[^/]*", "?": "[^/]"}
 
 
-def matcher(glob: str) -> re.Pattern[str]:
-    """What a glob means for a path: ``*``, ``**``, ``?``, ``[a-z]`` and ``{ts,tsx}``.
+def matcher(glob: str) -> Callable[[str], bool]:
+    """Whether a path fits a glob: ``*``, ``**``, ``?``, ``[a-z]`` and ``{ts,tsx}``.
 
     Without a slash it is about the name alone.
 
     Raises:
         ToolError: if there is nothing in it, or its braces have too many meanings.
 
-    >>> bool(matcher("*.{ts,tsx}").fullmatch("src/app.tsx"))
+    >>> matcher("*.{ts,tsx}")("src/app.tsx")
     True
-    >>> bool(matcher("src/**/*.py").fullmatch("src/a.py")), bool(matcher("a/*").fullmatch("a/b/c"))
+    >>> matcher("src/**/*.py")("src/a.py"), matcher("a/*")("a/b/c")
     (True, False)
     """
     if not glob.strip("/"):
         raise ToolError("The pattern is empty. '*' finds every file.")
     choices = [_regex(each.lstrip("/")) for each in _braces(glob)]
-    return re.compile("|".join(choices))
+    try:
+        return compiled(f"^(?:{'|'.join(choices)})$")
+    except ValueError:
+        raise ToolError(f"{glob[:200]!r} is not a pattern of file names.") from None
 
 
 def _regex(glob: str) -> str:
@@ -43,14 +47,14 @@ def _regex(glob: str) -> str:
 
 def _plain(part: str) -> str:
     if not part.startswith("[") or not part.endswith("]"):
-        return re.escape(part)
+        return escaped(part)
     inner = part[1:-1]
     negated = "^/" if inner.startswith("!") else ""
     ends = re.sub(r"([\\\]\[^&~|])", r"\\\1", inner.removeprefix("!"))
     try:
         re.compile(f"[{negated}{ends}]")
     except re.error:
-        return re.escape(part)
+        return escaped(part)
     return f"[{negated}{ends}]"
 
 
@@ -80,9 +84,9 @@ def find_files(root: Root, pattern: str, path: str, limit: int) -> ToolOutput:
     wanted = matcher(pattern)
     prefix = "" if path == "." else f"{path}/"
     looked, names = 0, list[str]()
-    for name in _walk(root, path):
+    for name in Walk(root, path, links=True):
         looked += 1
-        if wanted.fullmatch(name.removeprefix(prefix)):
+        if wanted(name.removeprefix(prefix)):
             names.append(name)
         if looked == MAX_WALK:
             break
@@ -99,19 +103,3 @@ def find_files(root: Root, pattern: str, path: str, limit: int) -> ToolOutput:
         notice += ", and there are more files than were looked at"
     details = {"files": len(names), "shown": len(shown), "looked_at": looked}
     return ToolOutput("\n".join([*shown, *([""] if shown else []), f"[{notice}.]"]), None, details)
-
-
-def _walk(root: Root, folder: str) -> Iterator[str]:
-    pending = [folder]
-    while pending:
-        here = pending.pop()
-        prefix = "" if here == "." else f"{here}/"
-        try:
-            entries = sorted(root.entries(here))
-        except ToolError:
-            if here == folder:
-                raise
-            continue  # it went away, or may not be read
-        yield from (prefix + e.name for e in entries if e.kind in ("file", "link"))
-        below = [e.name for e in entries if e.kind == "folder" and e.name not in SKIPPED]
-        pending.extend(prefix + name for name in reversed(below))

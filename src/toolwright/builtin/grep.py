@@ -1,38 +1,38 @@
 """Search text files below a root for lines that match a pattern.
 
-A pattern comes from a model, so its engine must take linear time: Python's `re` can be made
-to hang, and holds the interpreter lock while it does. The engine used is that of the JSON
-Schema validator the core brings along (Rust's `regex`): a schema of one ``pattern`` accepts
-exactly the lines that match. It decides 200 000 lines in 20 ms.
+Where ripgrep is installed it chooses the files; which lines match is decided here in either case,
+in linear time (see `toolwright.builtin.linear`), so the output is the same with and without it.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import NamedTuple
 
-import jsonschema_rs
-
+from toolwright.builtin import ripgrep
 from toolwright.builtin.beneath import Root
-from toolwright.builtin.window import MAX_BYTES, count, printable
+from toolwright.builtin.find import matcher
+from toolwright.builtin.linear import compiled, escaped
+from toolwright.builtin.walk import SKIPPED, Walk, order
+from toolwright.builtin.window import MAX_BYTES, count, human, printable
+from toolwright.context import CancelToken
 from toolwright.errors import ToolError
 from toolwright.messages import ToolOutput
 from toolwright.record import record
 
-SKIPPED = frozenset(
-    (".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache")
-)
-"""Folders a search does not enter unless it starts there."""
 MAX_LINE = 500
 """Longest line shown, in characters."""
 MAX_FILE = 16 * 1024 * 1024
 """Largest file searched, in bytes."""
 MAX_SECONDS = 10.0
 """How long one search may take."""
+NOTHING = (
+    "No matches. Binary files, those above 16 MB and what .gitignore names are not looked into; "
+    "a folder that it names is, when given as path."
+)
 
 
 @record
@@ -41,7 +41,7 @@ class Query:
 
     Args:
         pattern: Regular expression or text.
-        glob: Pattern of file names; empty for all.
+        glob: Pattern of file names or paths, as of ``find``; empty for all.
         ignore_case: Whether letter case is ignored.
         literal: Whether `pattern` is plain text.
         context: Lines shown around each match.
@@ -68,63 +68,70 @@ class Search:
     Args:
         root: Where nothing leads out of.
         query: What to look for.
+        cancel: Ends the search early.
 
     Raises:
         ToolError: if the pattern is not valid.
     """
 
-    def __init__(self, root: Root, query: Query) -> None:
+    def __init__(self, root: Root, query: Query, cancel: CancelToken | None = None) -> None:
         self.root = root
         self.query = query
-        self.matches = _matcher(query)
+        self.cancel = cancel or CancelToken()
+        self.pattern, self.matches = _matcher(query)
+        self._wanted = matcher(query.glob) if query.glob else lambda path: True
         self.shown: list[str] = []
         self.hits = 0
         self.files_hit = 0
-        self.files_searched = 0
-        self.skipped = 0
         self.shortened = 0
         self.stopped = ""  # why it ended early: "limit", "bytes" or "time"
         self._bytes = 0
         self._end = perf_counter() + MAX_SECONDS
 
     def run(self, path: str) -> ToolOutput:
-        """Search a file, or a folder and what is below it."""
-        paths = self._walk(path) if self.root.is_folder(path) else iter((path,))
-        for name in paths:
-            if perf_counter() > self._end:
+        """Search a file, whatever it is called, or a folder and what is below it.
+
+        Raises:
+            ToolError: if it cannot be searched.
+        """
+        if not self.root.is_folder(path):
+            text = self._read(path)
+            if text is None:
+                raise ToolError(
+                    f"{path!r} is not searched: it is binary or larger than {human(MAX_FILE)}."
+                )
+            self._search(path, text)
+            return self._output()
+        for name in self._files(path):
+            if self._ended():
                 self.stopped = self.stopped or "time"
             if self.stopped:
                 break
-            self._search(name)
+            self._search(name, self._read(name) or "")
         return self._output()
 
-    def _walk(self, folder: str) -> Iterator[str]:
-        """Paths of the regular files below a folder, each folder's in order of name."""
-        pending = [folder]
-        while pending:
-            here = pending.pop()
-            prefix = "" if here == "." else f"{here}/"
-            try:
-                entries = sorted(self.root.entries(here))
-            except ToolError:
-                self.skipped += 1
-                continue
-            yield from (prefix + e.name for e in entries if e.kind == "file" and self._wanted(e))
-            below = [e.name for e in entries if e.kind == "folder" and e.name not in SKIPPED]
-            pending.extend(prefix + name for name in reversed(below))
+    def _files(self, folder: str) -> Iterable[str]:
+        """The files to look into, in order."""
+        walk = Walk(self.root, folder)
+        prefix = "" if folder == "." else f"{folder}/"
+        found = ripgrep.candidates(
+            self.root,
+            folder,
+            self.pattern,
+            glob=self.query.glob,
+            skipped=sorted(SKIPPED),
+            largest=MAX_FILE,
+            ended=self._ended,
+        )
+        names = walk if found is None else filter(walk.holds, sorted(found, key=order))
+        return (name for name in names if self._wanted(name.removeprefix(prefix)))
 
-    def _wanted(self, entry: tuple[str, str]) -> bool:
-        glob = self.query.glob.rsplit("/", 1)[-1]
-        return not glob or fnmatch.fnmatchcase(entry[0], glob)
+    def _ended(self) -> bool:
+        return self.cancel.cancelled or perf_counter() > self._end
 
-    def _search(self, path: str) -> None:
-        text = self._read(path)
-        if text is None:
-            self.skipped += 1
-            return
-        self.files_searched += 1
+    def _search(self, path: str, text: str) -> None:
         found = False
-        for line in self._select(text.split("\n")):
+        for line in self._select(text.split("\n") if text else []):
             found = found or line.hit
             self._show(path, line)
             if self.stopped:
@@ -163,7 +170,7 @@ class Search:
                 yield _Line(number, text, False)
             else:
                 before.append(_Line(number, text, False))
-            if not number % 4096 and perf_counter() > self._end:
+            if not number % 4096 and self._ended():
                 self.stopped = "time"
                 return
 
@@ -184,8 +191,6 @@ class Search:
         details = {
             "matches": self.hits,
             "files": self.files_hit,
-            "files_searched": self.files_searched,
-            "files_skipped": self.skipped,
             "lines_shortened": self.shortened,
             "stopped_by": self.stopped or None,
         }
@@ -194,37 +199,27 @@ class Search:
         return ToolOutput(text, details=details)
 
     def _notice(self) -> str:
-        searched = f"searched {count(self.files_searched, 'file')}"
-        if self.skipped:
-            searched += f", skipped {self.skipped} that are binary, too large or not readable"
-        if self.stopped == "time":
-            searched += f", stopped after {MAX_SECONDS:.0f} s"
-        if not self.hits:
-            return f"No matches; {searched}."
         found = f"{count(self.hits, 'match', 'matches')} in {count(self.files_hit, 'file')}"
+        if self.stopped == "time":
+            return f"Stopped before its end: {found}. Narrow the search with path or glob."
         if self.stopped:
             return f"First {found}; there may be more. Narrow the search with path or glob."
-        return f"{found}; {searched}."
+        return f"{found}." if self.hits else NOTHING
 
 
-def _matcher(query: Query) -> Callable[[str], bool]:
-    pattern = query.pattern
-    if not pattern:
+def _matcher(query: Query) -> tuple[str, Callable[[str], bool]]:
+    """The pattern as the engines take it, and whether a line matches."""
+    if not query.pattern:
         raise ToolError("The pattern is empty.")
     if query.limit < 1 or query.context < 0:
         raise ToolError("limit counts from 1, and context from 0.")
-    if query.literal:
-        if not query.ignore_case:
-            return lambda line: pattern in line
-        wanted = pattern.casefold()
-        return lambda line: wanted in line.casefold()
-    schema = {"pattern": f"(?i){pattern}" if query.ignore_case else pattern}
-    options = jsonschema_rs.RegexOptions(size_limit=1_000_000)
+    pattern = escaped(query.pattern) if query.literal else query.pattern
+    pattern = f"(?i){pattern}" if query.ignore_case else pattern
     try:
-        return jsonschema_rs.validator_for(schema, pattern_options=options).is_valid
-    except (jsonschema_rs.ValidationError, ValueError):
+        return pattern, compiled(pattern)
+    except ValueError:
         raise ToolError(
-            f"{pattern[:200]!r} is not a valid regular expression here: look-around and "
+            f"{query.pattern[:200]!r} is not a valid regular expression here: look-around and "
             "backreferences are not known, and ( ) [ ] need their partners. "
             "To search for it as plain text, pass literal=true."
         ) from None

@@ -31,6 +31,7 @@ from toolwright.builtin.beneath import Root, clean
 from toolwright.builtin.edit import Change, apply, diff
 from toolwright.builtin.files import Files
 from toolwright.builtin.find import find_files
+from toolwright.builtin.grep import Query, Search
 from toolwright.builtin.replace import CHANGED, replace
 from toolwright.builtin.shell import (
     MAX_TIMEOUT,
@@ -41,7 +42,7 @@ from toolwright.builtin.shell import (
     shell_words,
 )
 from toolwright.builtin.window import MAX_LINES, count, human
-from toolwright.context import ToolContext
+from toolwright.context import CancelToken, ToolContext
 from toolwright.define.decorator import tool
 from toolwright.define.tool import AnyTool
 from toolwright.effects import Effects
@@ -189,30 +190,24 @@ class Workspace:
         literal: bool = False,
         context: int = 0,
         limit: int = 100,
+        cancel: CancelToken,
     ) -> ToolOutput:
         """Search files for lines that match a pattern; tells file and line number of each.
 
         Args:
             pattern: Regular expression (without look-around and backreferences), or text.
             path: File or folder to search, relative to the root.
-            glob: Only files whose name matches, such as "*.py".
+            glob: Only files whose name or path matches, such as "*.py".
             ignore_case: Whether letter case is ignored.
             literal: Whether the pattern is plain text.
             context: Lines to show before and after each match.
             limit: Most matches to show.
         """
-        files, place = self.files, path
+        query = Query(pattern, glob, ignore_case, literal, context, limit)
+        root, place = self.root, path
         if path.startswith(OUTPUT):
-            files, place = self._output_files, path.removeprefix(OUTPUT)
-        return files.grep(
-            pattern,
-            place,
-            glob=glob,
-            ignore_case=ignore_case,
-            literal=literal,
-            context=context,
-            limit=limit,
-        )
+            root, place = self._output_files.root, path.removeprefix(OUTPUT)
+        return Search(root, query, cancel).run(clean(place))
 
     # — writing —
 
