@@ -68,8 +68,17 @@ def _table(rows: Table) -> str:
 def _cell(name: str, value: float | None, least: float | None, is_base: bool) -> str:
     if value is None:
         return "–"
-    text = f"{value:,.0f} B" if name.startswith("bytes") else duration(value)
+    text = amount(value) if name.startswith("bytes") else duration(value)
     return text if least is None or is_base else f"{text} ({value / least:,.2f}×)"
+
+
+def amount(size: float) -> str:
+    """Bytes as people read them.
+
+    >>> amount(750.2), amount(123_456_789)
+    ('750 B', '123.5 MB')
+    """
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size:,.0f} B"
 
 
 def duration(seconds: float) -> str:

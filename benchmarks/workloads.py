@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from statistics import median
 from time import perf_counter
@@ -176,13 +176,15 @@ async def _round_trip(client: Any) -> float:
 
 
 async def _in_flight(client: Any, width: int, size: int) -> float:
-    left = iter(range(size))
-
-    async def worker() -> None:
+    async def worker(left: Iterator[int]) -> None:
         for _ in left:
             await client.call_tool("rate", {"city": "Lyon", "days": 3})
 
-    return await once(lambda: asyncio.gather(*[worker() for _ in range(width)])) / size
+    async def all_of_them() -> None:
+        left = iter(range(size))
+        await asyncio.gather(*[worker(left) for _ in range(width)])
+
+    return await once(all_of_them) / size
 
 
 WORKLOADS: dict[str, Callable[[Peer], Awaitable[Numbers]]] = {
