@@ -15,9 +15,7 @@ from toolwright.builtin.beneath import Root
 def candidates(
     place: Path, pattern: str, folder: str = ".", *, ended: bool = False
 ) -> list[str] | None:
-    found = ripgrep.candidates(
-        Root(place), folder, pattern, largest=1000, skipped=["node_modules"], ended=lambda: ended
-    )
+    found = ripgrep.candidates(Root(place), folder, pattern, largest=1000, ended=lambda: ended)
     return None if found is None else sorted(found)
 
 

@@ -228,9 +228,12 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "builtin": (
         "beneath",
         "window",
+        "linear",
+        "walk",
+        "ripgrep",
+        "find",
         "grep",
         "replace",
-        "find",
         "edit",
         "files",
         "shell",

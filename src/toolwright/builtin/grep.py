@@ -16,7 +16,7 @@ from toolwright.builtin import ripgrep
 from toolwright.builtin.beneath import Root
 from toolwright.builtin.find import matcher
 from toolwright.builtin.linear import compiled, escaped
-from toolwright.builtin.walk import SKIPPED, Walk, order
+from toolwright.builtin.walk import Walk, order
 from toolwright.builtin.window import MAX_BYTES, count, human, printable
 from toolwright.context import CancelToken
 from toolwright.errors import ToolError
@@ -119,7 +119,6 @@ class Search:
             folder,
             self.pattern,
             glob=self.query.glob,
-            skipped=sorted(SKIPPED),
             largest=MAX_FILE,
             ended=self._ended,
         )

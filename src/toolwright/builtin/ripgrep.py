@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 
 from toolwright.builtin.beneath import Root
+from toolwright.builtin.walk import SKIPPED
 
 PLACES = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 """Where the program is looked for: never in a PATH that may lead into a workspace."""
@@ -40,7 +41,6 @@ def candidates(
     pattern: str,
     *,
     glob: str = "",
-    skipped: Sequence[str] = (),
     largest: int,
     ended: Callable[[], bool],
 ) -> list[str] | None:
@@ -51,7 +51,6 @@ def candidates(
         folder: Where to start, relative to the root.
         pattern: A regular expression that was found valid.
         glob: Pattern of file names; a hint.
-        skipped: Names of folders not to enter.
         largest: Size of the largest file to search, in bytes.
         ended: Asked now and then; when it says yes, ripgrep is killed.
 
@@ -65,7 +64,7 @@ def candidates(
     words = [rg, *_OPTIONS, f"--max-filesize={largest}"]
     if _SIMPLE_GLOB.fullmatch(glob):
         words.append(f"--glob={glob}")
-    words += [f"--glob=!{name}/" for name in skipped]
+    words += [f"--glob=!{name}/" for name in sorted(SKIPPED)]
     handle = root.open_folder(folder)
     try:
         data = _run([*words, "-e", pattern, "--", "./"], _place(root, folder, handle), ended)
