@@ -3,6 +3,7 @@
 # Another interpreter: make PYTHON=python3.13 test
 
 PYTHON ?= python3
+ROUNDS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
@@ -40,8 +41,8 @@ check: $(VENV)/dev.stamp ## lint, format, types, gates
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(PYTEST) tests/gates -m "not slow" --timeout=120
 
-bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/performance.md (half an hour)
-	.venv-bench/bin/python -m benchmarks --out docs
+bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/performance.md (ROUNDS=3: half an hour)
+	.venv-bench/bin/python -m benchmarks --rounds $(ROUNDS) --out docs
 
 lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest versions allowed
 	$(PIP) install 'uv>=0.9'

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import gc
 import json
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,6 +11,7 @@ from pydantic_core import from_json
 
 from benchmarks import work
 from benchmarks.clock import once, seconds
+from benchmarks.large import scale
 from toolwright import AssistantMessage, Run, ToolCall, ToolContext, ToolMessage, Toolset, tool
 from toolwright.call.guard import Allow, input_guard, output_guard
 from toolwright.call.partial import PartialArguments
@@ -129,50 +128,6 @@ async def _soon() -> None:
     import asyncio
 
     await asyncio.sleep(0)
-
-
-async def scale() -> Numbers:
-    """Large numbers of everything: seconds, and megabytes at the worst moment."""
-    numbers: Numbers = {}
-    for size in (1000, 10_000):
-        begun = time.perf_counter()
-        tools = Toolset([tool(work.another_ship(i)) for i in range(size)])
-        numbers[f"{size} tools defined"] = time.perf_counter() - begun
-        call = [ToolCall("1", f"ship_{size - 1}", work.SHIP)]
-        numbers[f"a call among {size} tools"] = await seconds(
-            functools.partial(tools.run, call, Run())
-        )
-    small = Toolset([work.count, work.wait])
-    for size in (1000, 10_000):
-        calls = [ToolCall(str(i), "count", f'{{"i": {i}}}') for i in range(size)]
-        numbers[f"{size} calls in a turn"] = await once(functools.partial(small.run, calls), 3)
-    for size in (10, 100):
-        numbers[f"a result of {size} MB"] = await _large(size)
-    for size in (100, 1000):
-        numbers[f"{size} runs at once"] = await once(functools.partial(_runs, small, size), 3)
-    return numbers
-
-
-async def _large(megabytes: int) -> float:
-    text = "x" * (megabytes * 1_000_000)
-
-    @tool(max_output=None)
-    async def big() -> str:
-        """Give much."""
-        return text
-
-    gc.collect()
-    return await once(lambda: Toolset([big]).run([ToolCall("1", "big")]), 3)
-
-
-async def _runs(tools: Toolset, size: int) -> None:
-    import asyncio
-
-    async def one(number: int) -> None:
-        for _ in range(3):
-            await tools.run([ToolCall("1", "wait", f'{{"i": {number}}}')], Run())
-
-    await asyncio.gather(*map(one, range(size)))
 
 
 ALONE: dict[str, Callable[[], Awaitable[Numbers]]] = {

@@ -28,6 +28,7 @@ TITLES = {
     "W6b": "The bytes of the next request (W6b)",
     "W8": "Arguments streamed in pieces of 20 characters, a look after each (W8)",
     "W9": "What each feature costs (W9)",
+    "W10": "A call of a server's tool through the protocol's own client (W10)",
     "scale": "Large numbers",
 }
 
@@ -53,21 +54,31 @@ def _machine(versions: Mapping[str, str]) -> str:
 
 
 def _table(rows: Table) -> str:
-    """Peers as columns, with the ratio to the limit behind each number."""
+    """Peers as columns, each number with its ratio to the limit, or else to the SDK we stand on."""
+    base = next((name for name in ("limit", "mcp") if name in rows), "")
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
     lines = [f"| | {' | '.join(rows)} |", f"|---|{'---:|' * len(rows)}"]
     for name in names:
-        least = rows.get("limit", {}).get(name)
-        cells = [_cell(name, row.get(name), least, peer) for peer, row in rows.items()]
+        least = rows.get(base, {}).get(name)
+        cells = [_cell(name, row.get(name), least, peer == base) for peer, row in rows.items()]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _cell(name: str, value: float | None, least: float | None, peer: str) -> str:
+def _cell(name: str, value: float | None, least: float | None, is_base: bool) -> str:
     if value is None:
         return "–"
-    text = f"{value:,.0f} B" if name.startswith("bytes") else duration(value)
-    return text if least is None or peer == "limit" else f"{text} ({value / least:,.2f}×)"
+    text = amount(value) if name.startswith("bytes") else duration(value)
+    return text if least is None or is_base else f"{text} ({value / least:,.2f}×)"
+
+
+def amount(size: float) -> str:
+    """Bytes as people read them.
+
+    >>> amount(750.2), amount(123_456_789)
+    ('750 B', '123.5 MB')
+    """
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size:,.0f} B"
 
 
 def duration(seconds: float) -> str:

@@ -63,6 +63,14 @@ class Peer:
         """Run its agent with a model that asks for one call in each turn; tick at each request."""
         raise Missing
 
+    def server(self, function: Callable[..., Any]) -> Any:
+        """A server of the Model Context Protocol with this tool, as the SDK's client takes it."""
+        raise Missing
+
+    def serve(self, function: Callable[..., Any]) -> None:
+        """Serve this tool over stdin and stdout until they are closed."""
+        raise Missing
+
     def history(self, size: int) -> Any:
         """So many calls and their results, as it keeps them."""
         raise Missing

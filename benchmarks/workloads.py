@@ -9,7 +9,8 @@ import os
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -147,6 +148,46 @@ def _kept(make: Callable[[int], Any], size: int) -> float:
     return (after - before) / size
 
 
+async def w10(peer: Peer) -> Numbers:
+    """Call a tool of the peer's server through the protocol's own client, in memory and over pipes."""
+    if type(peer).serve is Peer.serve:
+        raise Missing
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    numbers = {}
+    with suppress(Missing):
+        async with Client(peer.server(work.rate)) as client:
+            numbers["in memory"] = await _round_trip(client)
+    command = ["-W", "ignore", "-m", "benchmarks.serve", type(peer).__module__]
+    server = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+    async with Client(stdio_client(server)) as client:
+        numbers["over stdio"] = await _round_trip(client)
+        numbers["64 in flight, each"] = await _in_flight(client, 64, 640)
+    return numbers
+
+
+async def _round_trip(client: Any) -> float:
+    async def call() -> None:
+        result = await client.call_tool("rate", {"city": "Lyon", "days": 3})
+        assert result.content[0].text == "Lyon"
+
+    return await seconds(call)
+
+
+async def _in_flight(client: Any, width: int, size: int) -> float:
+    async def worker(left: Iterator[int]) -> None:
+        for _ in left:
+            await client.call_tool("rate", {"city": "Lyon", "days": 3})
+
+    async def all_of_them() -> None:
+        left = iter(range(size))
+        await asyncio.gather(*[worker(left) for _ in range(width)])
+
+    return await once(all_of_them) / size
+
+
 WORKLOADS: dict[str, Callable[[Peer], Awaitable[Numbers]]] = {
     "W1": w1, "W2": w2, "W3": w3, "W4": w4, "W5": w5, "W6": w6, "W7": w7,
+    "W10": w10,
 }  # fmt: skip

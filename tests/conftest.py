@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,9 @@ from tests.shared import NOT_RUN
 settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("wander", deadline=None, print_blob=True)
 settings.load_profile("steady" if os.environ.get("CI") == "true" else "wander")
+
+# Programs in the background of a shell are started deaf to Ctrl-C, and so would be all they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

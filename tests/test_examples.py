@@ -11,10 +11,14 @@ import pytest
 from tests.shared import ROOT
 
 EXAMPLES = ROOT / "examples"
+# What needs more than the core is run where its extra is tested.
+ELSEWHERE = {
+    "mcp_conformance_server.py": "tests/mcp/test_conformance.py",
+    "workbench.py": "tests/builtin/test_workbench.py",
+}
 SAYS = {
     "approval.py": ["suspended - transfer", "answered - 50.00 EUR to Ada"],
     "class_tool.py": ["你好, Ada!", "cash: 12.5", "An amount of 0 cannot be booked"],
-    "mcp_conformance_server.py": [],  # tests/mcp/test_conformance.py serves it
     "middleware.py": ["ok - results for cats", "ok - no results", "limit_reached"],
     "runtime_only.py": [
         "1: ok: 110.00 USD",
@@ -27,7 +31,8 @@ SAYS = {
 
 
 def test_every_example_is_listed_with_what_it_says():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAYS)
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {*SAYS, *ELSEWHERE}
+    assert all((ROOT / test).is_file() for test in ELSEWHERE.values())
 
 
 @pytest.mark.parametrize("name", sorted(SAYS))

@@ -25,18 +25,23 @@ class FastMcp(Peer):
         return FunctionTool.from_function(function)
 
     async def open(self, functions: Sequence[Callable[..., Any]]) -> None:
-        self.server: Any = FastMCP("bench")
+        self.known: Any = FastMCP("bench")
         for function in functions:
-            self.server.add_tool(self.define(function))
+            self.known.add_tool(self.define(function))
 
     async def one(self, call: Call) -> Any:
         try:
-            return await self.server.call_tool(call.name, json.loads(call.arguments))
+            return await self.known.call_tool(call.name, json.loads(call.arguments))
         except (ToolError, ValidationError) as error:
             return str(error)
 
     def text(self, message: Any) -> str:
         return message if isinstance(message, str) else str(message.content[0].text)
+
+    def serve(self, function: Callable[..., Any]) -> None:
+        made = FastMCP("bench")
+        made.add_tool(self.define(function))
+        made.run("stdio", show_banner=False)
 
 
 PEER = FastMcp()

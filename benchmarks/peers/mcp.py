@@ -22,18 +22,26 @@ class Mcp(Peer):
         return Tool.from_function(function)
 
     async def open(self, functions: Sequence[Callable[..., Any]]) -> None:
-        self.server: Any = MCPServer("bench")
+        self.known: Any = MCPServer("bench")
         for function in functions:
-            self.server.add_tool(function)
+            self.known.add_tool(function)
 
     async def one(self, call: Call) -> Any:
         try:
-            return await self.server.call_tool(call.name, json.loads(call.arguments))
+            return await self.known.call_tool(call.name, json.loads(call.arguments))
         except ToolError as error:
             return str(error)
 
     def text(self, message: Any) -> str:
         return message if isinstance(message, str) else str(message.content[0].text)
+
+    def server(self, function: Callable[..., Any]) -> Any:
+        made = MCPServer("bench")
+        made.add_tool(function)
+        return made
+
+    def serve(self, function: Callable[..., Any]) -> None:
+        self.server(function).run("stdio")
 
 
 PEER = Mcp()

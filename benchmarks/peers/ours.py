@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
@@ -54,6 +55,17 @@ class Ours(Peer):
 
         result = await Agent(Model(), [tool(function)], max_turns=turns + 1).run("go")
         return result.output
+
+    def server(self, function: Callable[..., Any]) -> Any:
+        from toolwright.mcp.server import ToolServer
+
+        return ToolServer([function], name="bench").sdk
+
+    def serve(self, function: Callable[..., Any]) -> None:
+        from toolwright.mcp.server import ToolServer
+        from toolwright.mcp.server_stdio import serve_stdio
+
+        asyncio.run(serve_stdio(ToolServer([function], name="bench")))
 
     def history(self, size: int) -> list[object]:
         kept: list[object] = []

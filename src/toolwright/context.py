@@ -118,6 +118,7 @@ class Run(Generic[C]):
         depth: How many runs it is within.
         deadline: `time.perf_counter` value at which a run around it ends it; None if none does.
         waiting: Inner runs to go on with, by the id of the call that is each.
+        failures: How calls of each tool failed, by its name; see `toolwright.call.limit`.
         notes: What steps remember during the run, each under itself.
         mask: Hides secrets in events and failures; None as long as no tool has any.
     """
@@ -159,7 +160,7 @@ class Run(Generic[C]):
         self.mask: Masks | None = None
         self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision]] = {}
         self.suspends = False
-        self.failures: dict[tuple[str, str], tuple[str, int]] = {}
+        self.failures: dict[str, Any] = {}
 
     def next(self) -> tuple[int, float, str]:
         """The three fields every event begins with."""

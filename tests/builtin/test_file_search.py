@@ -46,6 +46,11 @@ def test_passages_are_given_with_where_they_stand(docs: str) -> None:
     assert searched(FileSearchTool([docs]), " ").kind == "tool_error"
 
 
+def test_a_store_is_named_by_a_path_object_too(docs: str) -> None:
+    plain = Path(docs).rename(Path(docs).with_name("docs"))  # no name of a store, though it could
+    assert searched(FileSearchTool([plain]), "海象").text.startswith("[1] zh.md")
+
+
 def test_the_number_of_results_is_what_was_asked_for(docs: str) -> None:
     assert len(FileSearchTool([docs]).search("walrus")) == 8
     assert len(FileSearchTool([docs], 3).search("walrus")) == 3

@@ -45,9 +45,20 @@ def test_whatever_is_given_is_a_pattern_or_told_to_be_none(glob: str) -> None:
         assert "pattern" in str(error)
 
 
-@given(st.text(st.characters(exclude_characters="*?[]{}/,\0"), min_size=1, max_size=10))
+@given(
+    st.text(
+        st.characters(exclude_characters="*?[]{}/,\0", exclude_categories=["Cs"]),
+        min_size=1,
+        max_size=10,
+    )
+)
 def test_a_name_without_wildcards_finds_itself_at_any_depth(name: str) -> None:
     assert matcher(name)(name) and matcher(name)(f"x/y/{name}")
+
+
+def test_half_a_surrogate_pair_is_no_pattern() -> None:
+    with pytest.raises(ToolError, match="not a pattern"):
+        matcher("\ud800")
 
 
 def test_too_many_meanings_are_refused() -> None:

@@ -147,3 +147,10 @@ def test_text_that_no_database_holds_is_cleaned(tmp_path: Path) -> None:
     store.add(Source("a.md", "half \ud83d end"))
     assert words(store) >= {"half", "end"}
     store.close()
+
+
+def test_a_store_is_closed_at_the_end_of_its_block(tmp_path: Path) -> None:
+    with VectorStore(tmp_path / "docs.sqlite") as store:
+        store.add(Source("a", "walrus"))
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        words(store)

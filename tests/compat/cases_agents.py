@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.compat.seeds import IMPORTS, NOT_PYTHON, PENDING, RUNS, Case, Ran
+from tests.compat.seeds import IMPORTS, NOT_PYTHON, RUNS, Case, Ran
 from toolwright import ToolCall, Toolset
 from toolwright.builtin.file_search import store_path
 from toolwright.builtin.vector_store import Source, VectorStore
@@ -21,6 +21,7 @@ from toolwright.compat import openai_agents
 from toolwright.compat.openai_agents import (
     Agent,
     AgentsException,
+    ComputerTool,
     FunctionTool,
     FunctionToolResult,
     McpApprovalRequest,
@@ -161,6 +162,11 @@ def the_computer_acts(ran: Ran) -> None:
         ("click", "left"),
         ("typewrite", "你好"),
     ]
+    HEARD.clear()
+    model = Scripted([call("computer", {"actions": [{"type": "type", "text": "你好"}]}), "Typed."])
+    agent = Agent(model=model, tools=[ComputerTool(computer)])
+    assert Runner.run_sync(agent, "Say hello.").final_output == "Typed."
+    assert ("typewrite", "你好") in HEARD
 
 
 def guardrail_names() -> Mapping[str, Any]:
@@ -257,10 +263,6 @@ def providers_are_composed(ran: Ran) -> None:
     assert result.content == "manage_users"
 
 
-def pending(why: str, use: Any, more: Any = dict) -> Case:
-    return Case(PENDING, why, use=use, names=more)
-
-
 DIAGRAM = Case(NOT_PYTHON, "a diagram")
 CASES: Mapping[str, Case] = {
     **{f"004.{n}": DIAGRAM for n in (1, 2, 3, 5, 7, 9, 11, 13, 15, 17, 19, 20)},
@@ -268,10 +270,8 @@ CASES: Mapping[str, Case] = {
     "004.6": Case(RUNS, use=the_tool_sees_its_whole_context, names=names()),
     "004.8": Case(RUNS, use=three_signatures, names=weather_names),
     "004.10": Case(IMPORTS, use=file_search_is_hosted_or_local),
-    "004.12": pending(
-        "issue 7 brings a tool that uses a computer; the library that moves the pointer is faked",
-        the_computer_acts,
-        screen_names,
+    "004.12": Case(
+        IMPORTS, "the library that moves the pointer is faked", the_computer_acts, screen_names
     ),
     "004.14": Case(IMPORTS, use=both_guardrails_guard, names=guardrail_names),
     "004.16": Case(RUNS, use=the_result_is_told, names=names(logger=logging.getLogger("example"))),

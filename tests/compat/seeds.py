@@ -162,8 +162,7 @@ RUNS = "runs"
 IMPORTS = "runs with its import lines changed"
 BROKEN = "broken Python in the seed, mended"
 NOT_PYTHON = "not Python"
-PENDING = "constructs; running it is pending"
-VERDICTS = (RUNS, IMPORTS, BROKEN, NOT_PYTHON, PENDING)
+VERDICTS = (RUNS, IMPORTS, BROKEN, NOT_PYTHON)
 
 
 def mended(case: Case, code: str) -> str:

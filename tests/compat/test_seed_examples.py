@@ -13,7 +13,6 @@ from tests.compat.seeds import (
     BROKEN,
     IMPORTS,
     NOT_PYTHON,
-    PENDING,
     RUNS,
     VERDICTS,
     Case,
@@ -34,7 +33,7 @@ def test_every_code_block_of_the_seeds_has_a_verdict() -> None:
 
 def test_the_list_of_verdicts_is_what_is_written_down() -> None:
     counts = Counter(case.verdict for case in CASES.values())
-    assert counts == {RUNS: 28, IMPORTS: 9, BROKEN: 6, NOT_PYTHON: 51, PENDING: 1}
+    assert counts == {RUNS: 28, IMPORTS: 10, BROKEN: 6, NOT_PYTHON: 51}
 
 
 def _ran(id: str) -> Ran:
@@ -59,7 +58,7 @@ def test_the_example_is_what_its_verdict_says_and_works(id: str) -> None:
 def _check_verdict(id: str, case: Case) -> None:
     """The verdict can be wrong; here it is found out."""
     example = examples()[id]
-    if case.verdict in (RUNS, IMPORTS, PENDING):
+    if case.verdict in (RUNS, IMPORTS):
         assert example.is_python
         assert not case.mend
         changed = example.mapped != example.code
@@ -70,8 +69,6 @@ def _check_verdict(id: str, case: Case) -> None:
         ast.parse(mended(case, example.mapped))
     if case.verdict == NOT_PYTHON:
         assert not example.is_python or example.language in ("text", "mermaid"), id
-    if case.verdict == PENDING:
-        assert "issue" in case.why
 
 
 @pytest.mark.parametrize("id", [id for id in PYTHON if CASES[id].verdict == BROKEN])

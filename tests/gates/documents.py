@@ -89,8 +89,10 @@ def broken_links(text: str, folder: Path) -> list[str]:
         if path is not None and not path.exists():
             found.append(match["target"])
             continue
-        document = text if path is None else path.read_text("utf-8") if path.is_file() else ""
-        if anchor and anchor not in {_anchor(title) for title in _HEADING.findall(document)}:
+        if not anchor:  # pictures and folders have no headings
+            continue
+        document = text if path is None else path.read_text("utf-8")
+        if anchor not in {_anchor(title) for title in _HEADING.findall(document)}:
             found.append(match["target"])
     return found
 

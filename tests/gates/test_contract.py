@@ -14,7 +14,6 @@ from toolwright.errors import Kind
 PAGE = ROOT / "docs" / "contract.md"
 INVARIANTS = 12
 ROW = re.compile(r"(?m)^\| (.+?) \|(?: (.+?) \|)? ([^|]*) \|$")
-NOT_YET = "not yet"
 
 
 def rows(text: str) -> dict[str, list[str]]:
@@ -22,7 +21,7 @@ def rows(text: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for first, _, last in ROW.findall(text):
         if not set(first) <= set("-|") and last not in ("tests", ""):
-            found[first.strip("`")] = [last] if last == NOT_YET else re.findall(r"`([^`]+)`", last)
+            found[first.strip("`")] = re.findall(r"`([^`]+)`", last)
     return found
 
 
@@ -31,7 +30,7 @@ def complaints(text: str) -> list[str]:
     named = [*rows(text).items(), ("the page", re.findall(r"`(tests/[^`]+\.py[^`]*)`", text))]
     found = [f"{first}: no test named" for first, tests in named if not tests]
     for first, tests in named:
-        found += [f"{first}: no {test}" for test in tests if test != NOT_YET and not _exists(test)]
+        found += [f"{first}: no {test}" for test in tests if not _exists(test)]
     return found
 
 
@@ -43,7 +42,6 @@ def test_every_invariant_and_every_kind_of_failure_has_its_line() -> None:
     found = rows(PAGE.read_text("utf-8"))
     assert [key for key in found if key.isdecimal()] == [str(n + 1) for n in range(INVARIANTS)]
     assert set(typing.get_args(Kind)) <= set(found)
-    assert [key for key, tests in found.items() if tests == [NOT_YET]] == ["unknown_outcome"]
 
 
 def test_what_happens_is_shown_for_every_kind_of_failure() -> None:
@@ -51,8 +49,7 @@ def test_what_happens_is_shown_for_every_kind_of_failure() -> None:
     text = (ROOT / "docs" / "what-happens-when.md").read_text("utf-8")
     headings = re.findall(r"(?m)^## … .*: `(\w+)`$", text)
     code = "".join(block.code for block in program(text))
-    kinds = set(typing.get_args(Kind))
-    assert set(headings) == kinds - {"unknown_outcome"}
+    assert set(headings) == set(typing.get_args(Kind))
     assert len(headings) == len(set(headings))
     report([f"{kind} is not shown to happen" for kind in headings if f'"{kind}"' not in code])
 

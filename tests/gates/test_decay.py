@@ -95,7 +95,7 @@ CALLS = {
     "nested": (nested, DEEP, False, 50),
     "guarded, heard": (guarded, GOOD, True, 93),
     "waits": (waits, GOOD, False, 93),
-    "invalid": (plain, BAD, False, 202),
+    "invalid": (plain, BAD, False, 179),
 }
 
 

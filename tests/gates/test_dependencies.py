@@ -38,7 +38,7 @@ def test_every_core_dependency_has_a_lower_and_an_upper_bound() -> None:
     assert unbound == []
 
 
-@pytest.mark.parametrize("lock", ["run.txt", "dev.txt", "core.txt", "peers.txt"])
+@pytest.mark.parametrize("lock", ["run.txt", "dev.txt", "core.txt", "peers.txt", "bench.txt"])
 def test_a_lock_holds_versions_that_the_declaration_allows(lock: str) -> None:
     text = (ROOT / "requirements" / lock).read_text("utf-8")
     locked = {canonicalize_name(n): Version(v) for n, v in re.findall(r"(?m)^(\S+?)==(\S+)", text)}
@@ -51,7 +51,7 @@ def test_a_lock_holds_versions_that_the_declaration_allows(lock: str) -> None:
     report(rows)
 
 
-@pytest.mark.parametrize("lock", ["run.txt", "dev.txt", "core.txt", "peers.txt"])
+@pytest.mark.parametrize("lock", ["run.txt", "dev.txt", "core.txt", "peers.txt", "bench.txt"])
 def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
     text = (ROOT / "requirements" / lock).read_text("utf-8")
     entries = re.split(r"(?m)^(?=[A-Za-z0-9])", text)[1:]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import toolwright
 from tests.mcp.peers import PEER
 from tests.waiting import until
 from toolwright.mcp.client_stdio import Stderr, stdio
@@ -124,7 +125,7 @@ def test_nothing_is_left_running_when_the_program_ends() -> None:
 
     async def main() -> int:
         words = (sys.executable, "-c", textwrap.dedent(code))
-        path = os.pathsep.join(sys.path)
+        path = str(Path(toolwright.__file__).parents[1])
         process = await asyncio.create_subprocess_exec(
             *words, stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
         )

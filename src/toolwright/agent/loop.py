@@ -16,7 +16,9 @@ from toolwright.agent.assemble import Assembly, settle
 from toolwright.agent.correction import Corrections
 from toolwright.agent.output import Answers, OutputPlan
 from toolwright.agent.transcript import order_results
+from toolwright.call.batch import skipped
 from toolwright.call.offer import Offer
+from toolwright.call.pipeline import run_call
 from toolwright.call.toolset import Toolset
 from toolwright.context import Run
 from toolwright.errors import ModelError, Suspend
@@ -85,6 +87,13 @@ class Progression:
             OutputError: it did not answer in the form that was asked for.
             BaseException: cancellation from outside, and what else tools may not swallow.
         """
+        interrupt = Interrupt(self._run)
+        try:
+            return await self._advance(interrupt)
+        finally:
+            interrupt.close()
+
+    async def _advance(self, interrupt: Interrupt) -> EndReason:
         calls = unanswered(self._messages)
         resumed, turns = bool(calls), 0
         while True:
@@ -96,7 +105,7 @@ class Progression:
             if turns >= self._plan.max_turns:
                 return "max_turns"
             turns += 1
-            reply = await self._ask(turns)
+            reply = await self._ask(turns, interrupt)
             if reply is None:
                 return "cancelled"
             self._messages.append(reply)
@@ -114,7 +123,40 @@ class Progression:
 
     async def _call(self, calls: Sequence[ToolCall], resumed: bool) -> EndReason | None:
         """Run the calls of a turn; why the run ends with them, if it does."""
-        batch = self._offer.tools.batch(calls, self._run)
+        tools = self._offer.tools
+        if len(calls) == 1 and not (resumed or tools.has_secrets or self._run.cancel.cancelled):
+            results = await self._call_alone(calls[0], tools)
+        else:
+            results = await self._call_together(calls, tools, resumed)
+        self.corrections.note(results)
+        if self.waits:
+            return "suspended"
+        if self.answers is not None:
+            self.answers.see_results(results)
+            if self.answers.given:
+                return "answered"
+        return "returned" if tools.has_answers and _is_answer(tools, results) else None
+
+    async def _call_alone(self, call: ToolCall, tools: Toolset) -> list[ToolMessage]:
+        run = self._run
+        try:
+            message, fatal = await run_call(call, tools, run)
+        except BaseException:
+            self._messages.append(skipped(call, run))
+            raise
+        if isinstance(fatal, Suspend):
+            self.waits = {call.id: fatal}
+            return []
+        self.waits = {}
+        self._messages.append(message)
+        if fatal is not None:
+            raise fatal
+        return [message]
+
+    async def _call_together(
+        self, calls: Sequence[ToolCall], tools: Toolset, resumed: bool
+    ) -> list[ToolMessage]:
+        batch = tools.batch(calls, self._run)
         try:
             await batch.run()
         finally:
@@ -122,18 +164,10 @@ class Progression:
             self._messages.extend(results)
             if resumed:
                 order_results(self._messages)
-        self.corrections.note(results)
         self.waits = batch.waits
-        if self.waits:
-            return "suspended"
-        if self.answers is not None:
-            self.answers.see_results(results)
-            if self.answers.given:
-                return "answered"
-        tools = self._offer.tools
-        return "returned" if tools.has_answers and _is_answer(tools, results) else None
+        return results
 
-    async def _ask(self, turn: int) -> AssistantMessage | None:
+    async def _ask(self, turn: int, interrupt: Interrupt) -> AssistantMessage | None:
         """The model's next reply; None if the run was cancelled meanwhile."""
         run = self._run
         if run.listeners:
@@ -143,7 +177,7 @@ class Progression:
         if self._request is None or self._request.tools is not offered:
             self._request = ModelRequest(self._messages, offered, self._settings)
         stream = self._plan.model.stream(self._request)
-        interrupt = Interrupt(run)
+        interrupt.arm()
         try:
             reply = await _receive(stream, run)
         except asyncio.CancelledError:
@@ -151,7 +185,7 @@ class Progression:
                 raise
             return None
         finally:
-            interrupt.close()
+            interrupt.disarm()
             if (aclose := getattr(stream, "aclose", None)) is not None:
                 await aclose()  # now, not when it is collected: it may hold a connection
         run.usage = run.usage + reply.usage
@@ -201,23 +235,35 @@ def _told(run: Run[Any], delta: Delta) -> Streamed | Retrying:
 
 
 class Interrupt:
-    """Cancels the current task when the run is cancelled, and knows that it did."""
+    """Cancels the current task when the run is cancelled while armed, and knows that it did.
 
-    __slots__ = ("_before", "_forget", "_loop", "_struck", "_task")
+    One watches a whole run: to watch anew in every turn costs as much as a call.
+    """
+
+    __slots__ = ("_armed", "_before", "_cancel", "_forget", "_loop", "_struck", "_task")
 
     def __init__(self, run: Run[Any]) -> None:
         self._task = asyncio.current_task()
-        self._before = self._task.cancelling() if self._task is not None else 0
+        self._before = 0
         self._loop = asyncio.get_running_loop()
-        self._struck = False
+        self._armed = self._struck = False
+        self._cancel = run.cancel
         self._forget = run.cancel.watch(self._cancelled)
+
+    def arm(self) -> None:
+        """From now on a cancel of the run, or one that has been, cancels the task."""
+        if self._task is not None:
+            self._before = self._task.cancelling()
+        self._armed = True
+        if self._cancel.cancelled:
+            self._cancelled()
 
     def _cancelled(self) -> None:
         with suppress(RuntimeError):  # the loop has closed: there is nothing left to cancel
             self._loop.call_soon_threadsafe(self._strike)
 
     def _strike(self) -> None:
-        if self._task is not None and not self._struck:
+        if self._task is not None and self._armed and not self._struck:
             self._struck = True
             self._task.cancel()
 
@@ -228,9 +274,13 @@ class Interrupt:
         self._struck = False
         return self._task.uncancel() <= self._before
 
-    def close(self) -> None:
-        self._forget()
+    def disarm(self) -> None:
+        self._armed = False
         if self._struck and self._task is not None:
             self._struck = False
             self._task.uncancel()
+
+    def close(self) -> None:
+        self._forget()
+        self.disarm()
         self._task = None

@@ -72,7 +72,7 @@ class FileSearchTool:
 
     def __init__(
         self,
-        vector_store_ids: Sequence[str],
+        vector_store_ids: Sequence[str | PathLike[str]],
         max_num_results: int | None = None,
         include_search_results: bool = False,
         ranking_options: object = None,
@@ -81,11 +81,14 @@ class FileSearchTool:
         where: Where = "auto",
         embedder: Embedder | None = None,
     ) -> None:
-        if isinstance(vector_store_ids, str | bytes) or not vector_store_ids:
+        if isinstance(vector_store_ids, str | bytes | PathLike) or not vector_store_ids:
             raise SetupError("FileSearchTool(vector_store_ids=...): give a list of stores")
         if max_num_results is not None and not 1 <= max_num_results <= MAX_RESULTS:
             raise SetupError(f"max_num_results={max_num_results}: from 1 to {MAX_RESULTS}")
-        self.vector_store_ids = vector_store_ids
+        # A path stays one, even if it looks like a name.
+        self.vector_store_ids = [
+            id if isinstance(id, str) else str(Path(id).absolute()) for id in vector_store_ids
+        ]
         self.max_num_results = max_num_results
         self.include_search_results = include_search_results
         self.ranking_options = ranking_options

@@ -176,6 +176,12 @@ class VectorStore:
         with self._lock:
             self._db.close()
 
+    def __enter__(self) -> VectorStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     # — for whoever searches —
 
     @contextmanager

@@ -80,7 +80,7 @@ class Batch:
             try:
                 self._fatal = await self._answer(0)
             except BaseException:
-                self._skip(0)  # it was not even begun
+                self._results[0] = skipped(self.calls[0], self._run)
                 raise
         else:
             await self._run_together()
@@ -115,7 +115,8 @@ class Batch:
             self._fatal = error
             await self._stop()
         while self._waiting:
-            self._skip(self._waiting.pop())
+            index = self._waiting.pop()
+            self._results[index] = skipped(self.calls[index], self._run)
 
     def _start(self) -> None:
         """Start what may start now."""
@@ -145,7 +146,7 @@ class Batch:
         index = self._tasks.pop(task)
         self._barrier = False
         if self._results[index] is None:  # it was cancelled before its first step
-            self._skip(index)
+            self._results[index] = skipped(self.calls[index], self._run)
         fatal = None if task.cancelled() else task.exception() or task.result()
         if fatal is not None and not isinstance(fatal, asyncio.CancelledError):
             self._fatal = self._fatal or fatal
@@ -171,12 +172,12 @@ class Batch:
             except asyncio.CancelledError as again:
                 self._fatal = again
 
-    def _skip(self, index: int) -> None:
-        """Answer a call that never started."""
-        call, run = self.calls[index], self._run
-        if run.listeners:
-            run.emit(ToolStarted(*run.next(), call.id, call))
-        message = failed(call, None, not_started(call.name, run.cancel.reason), 0.0)
-        self._results[index] = message
-        if run.listeners:
-            run.emit(ToolFinished(*run.next(), call.id, message))
+
+def skipped(call: ToolCall, run: Run[Any]) -> ToolMessage:
+    """The result of a call that was not even begun, with its events."""
+    if run.listeners:
+        run.emit(ToolStarted(*run.next(), call.id, call))
+    message = failed(call, None, not_started(call.name, run.cancel.reason), 0.0)
+    if run.listeners:
+        run.emit(ToolFinished(*run.next(), call.id, message))
+    return message

@@ -84,7 +84,8 @@ def coerce(value: dict[str, object], schema: Schema, *, extra: Extra = "forbid")
     """
     run = _Run(schema)
     try:
-        result = run.at(value, schema, (), ())
+        plain = schema.get("type") == "object" and _BEYOND_OBJECT.isdisjoint(schema)
+        result = run.members(value, schema, ()) if plain else run.at(value, schema, (), ())
     except RecursionError:  # the caller's stack is nearly used up
         return Coerced(value)
     if extra == "ignore" and isinstance(result, dict):
@@ -113,7 +114,7 @@ class _Run:
         if not _TYPED.isdisjoint(schema):
             value = self._typed(value, schema, path)
         if isinstance(value, dict):
-            return self._object(value, schema, path)
+            return self.members(value, schema, path)
         return self._array(value, schema, path) if isinstance(value, list) else value
 
     def _composed(
@@ -195,7 +196,7 @@ class _Run:
         self.changes.append(Coercion(path, short(value), short(found[0][0]), found[0][1]))
         return found[0][0]
 
-    def _object(self, value: dict[str, object], schema: Schema, path: Path) -> dict[str, object]:
+    def members(self, value: dict[str, object], schema: Schema, path: Path) -> dict[str, object]:
         properties = schema.get("properties")
         properties = properties if isinstance(properties, (dict, Mapping)) else {}
         others = schema.get("additionalProperties")
@@ -246,6 +247,7 @@ class _Run:
 # — one value —
 
 _COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+_BEYOND_OBJECT = frozenset({*_COMPOSED, "enum", "const"})
 _TYPED = frozenset({"type", "enum", "const"})
 _SCALARS: Mapping[type, object] = {str: "string", int: "integer", bool: "boolean"}
 _NOTHING = object()

@@ -107,7 +107,8 @@ def invoke_bare(prepared: Prepared, context: ToolContext[Any]) -> Generator[Any,
             if type(body) is str or not inspect.isawaitable(body):
                 return body
             body = _await(body)
-        return (yield from run_coroutine(body, context, tool.timeout))
+        waiting: Any = run_coroutine(body, context, tool.timeout)  # a generator, whatever its type
+        return (yield from waiting)
     except _TOLD:
         raise
     except Exception as error:

@@ -25,7 +25,8 @@ def repeats(run: Run[Any], call: ToolCall) -> None:
     Raises:
         LimitReached: telling the model to stop.
     """
-    error, count = run.failures.get(_key(call), ("", 0))
+    known = run.failures.get(call.name)
+    error, count = known.of(call) if known is not None else ("", 0)
     if count >= REPEATS:
         raise LimitReached(
             f"This same call of {call.name!r} has failed {count} times with the same error, so it "
@@ -37,22 +38,54 @@ def note(run: Run[Any], call: ToolCall, message: ToolMessage) -> None:
     """Count a failure, or forget the call's earlier ones if it went well."""
     if message.kind in ("limit_reached", "cancelled", "skipped"):  # no failure of its own
         return
-    key = _key(call)
-    if not message.failed:
-        run.failures.pop(key, None)
-        return
-    error, count = run.failures.get(key, ("", 0))
-    run.failures[key] = (message.text, count + 1 if error == message.text else 1)
+    known = run.failures.get(call.name)
+    if message.failed:
+        if known is None:
+            known = run.failures[call.name] = Failures()
+        known.add(call, message.text)
+    elif known is not None:
+        known.forget(call)
 
 
-def _key(call: ToolCall) -> tuple[str, str]:
+class Failures:
+    """How often each call of one tool has failed in the same way.
+
+    Arguments are read when there are two calls to be compared; most failures stay alone.
+    """
+
+    __slots__ = ("_counts", "_unread")
+
+    def __init__(self) -> None:
+        self._counts: dict[str, tuple[str, int]] = {}
+        self._unread: tuple[ToolCall, str] | None = None
+
+    def of(self, call: ToolCall) -> tuple[str, int]:
+        """The call's last error, and how often that came in a row."""
+        if self._unread is not None:
+            (first, error), self._unread = self._unread, None
+            self._counts[_key(first)] = (error, 1)
+        return self._counts.get(_key(call), ("", 0))
+
+    def add(self, call: ToolCall, error: str) -> None:
+        if self._unread is None and not self._counts:
+            self._unread = (call, error)
+            return
+        last, count = self.of(call)
+        self._counts[_key(call)] = (error, count + 1 if last == error else 1)
+
+    def forget(self, call: ToolCall) -> None:
+        if self.of(call)[1]:
+            del self._counts[_key(call)]
+
+
+def _key(call: ToolCall) -> str:
     """What makes two calls the same, however they are written; whatever a wire has put there."""
     arguments: object = call.arguments
     try:
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        return call.name, repr(_read(text))
+        return repr(_read(text))
     except (ValueError, TypeError, RecursionError):
-        return call.name, arguments if isinstance(arguments, str) else repr(arguments)
+        return arguments if isinstance(arguments, str) else repr(arguments)
 
 
 def _sorted(pairs: list[tuple[str, object]]) -> dict[str, object]:

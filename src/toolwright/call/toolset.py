@@ -58,6 +58,7 @@ class Toolset:
     Attributes:
         has_answers: Whether some tool answers the person itself (`return_direct`).
         has_barriers: Whether some tool lets no other call of its turn run beside it.
+        has_secrets: Whether some tool has arguments that must not be shown.
 
     Raises:
         DuplicateToolError: two tools have the same name.
@@ -97,7 +98,7 @@ class Toolset:
         self.has_answers = self.has_barriers = False
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
-        self._secrets = False
+        self.has_secrets = False
         for item in carried(tools):
             self._add(item)
 
@@ -110,7 +111,7 @@ class Toolset:
                 f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; "
                 "give one of them another name, @tool('name'), or use with_prefix"
             )
-        self._secrets = self._secrets or made.arguments.mask is not None
+        self.has_secrets = self.has_secrets or made.arguments.mask is not None
         handle = handler_of(made, self.steps, self.rules, self._invoke)
         self.has_answers = self.has_answers or made.return_direct
         self.has_barriers = self.has_barriers or made.sequential
@@ -200,7 +201,7 @@ class Toolset:
         other = copy.copy(self)
         other._entries = {**self._entries, extra.name: Entry(extra, handler_of(extra))}
         other._aliases = None
-        other._secrets = self._secrets or extra.arguments.mask is not None
+        other.has_secrets = self.has_secrets or extra.arguments.mask is not None
         return other
 
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
@@ -245,7 +246,7 @@ class Toolset:
             SetupError: the program is wired up wrongly, such as a value to inject that is missing.
         """
         run = run or Run()
-        if len(calls) != 1 or self._secrets or run.cancel.cancelled:
+        if len(calls) != 1 or self.has_secrets or run.cancel.cancelled:
             batch = self.batch(calls, run)
             await batch.run()
             return batch.results
@@ -263,13 +264,13 @@ class Toolset:
 
     def batch(self, calls: Sequence[ToolCall], run: Run[Any]) -> Batch:
         """The calls of one turn, not yet running: for callers that outlive a cancellation."""
-        if self._secrets:
+        if self.has_secrets:
             self.cover(run, calls)
         return Batch(calls, self, run, self._width)
 
     def cover(self, run: Run[Any], calls: Sequence[ToolCall] = ()) -> None:
         """Let a run mask what its tools call secret, if they do."""
-        if self._secrets:
+        if self.has_secrets:
             cover(run, self, self.wire_names, calls)
 
 

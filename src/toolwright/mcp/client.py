@@ -22,14 +22,18 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-import mcp_types as types
+from toolwright.errors import DefinitionError, MissingExtraError, SetupError, ToolError
+
+try:
+    import mcp_types as types
+except ImportError as error:
+    raise MissingExtraError("An MCP server", "mcp") from error
 from mcp.client import ClientRequestContext, InputRequiredRoundsExceededError
 from mcp.shared.exceptions import MCPError
 
 from toolwright.call.bridge import on_own_loop, run_sync
 from toolwright.context import ToolContext
 from toolwright.define.tool import AnyTool
-from toolwright.errors import DefinitionError, SetupError, ToolError
 from toolwright.mcp.client_auth import Auth, provider
 from toolwright.mcp.client_elicit import Elicit, Elicitation, answered, elicitation_of
 from toolwright.mcp.client_http import LOST, NOT_SENT

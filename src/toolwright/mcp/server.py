@@ -11,7 +11,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, cast
 
-import mcp_types as types
+from toolwright.errors import MissingExtraError, SetupError
+
+try:
+    import mcp_types as types
+except ImportError as error:
+    raise MissingExtraError("A server of tools", "mcp") from error
 from mcp.server import NotificationOptions, Server
 from mcp.server.caching import CACHEABLE_METHODS, CacheHint
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
@@ -29,7 +34,6 @@ from pydantic import BaseModel
 from toolwright.call.provider import Source, fixed, gather
 from toolwright.call.toolset import Toolset
 from toolwright.context import Run
-from toolwright.errors import SetupError
 from toolwright.mcp.server_calls import NewRun, answer
 from toolwright.mcp.server_client import CannotAsk, Client, Elicited
 from toolwright.mcp.server_offer import Offer, completion, not_found, page, result_of, suggester
