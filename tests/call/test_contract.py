@@ -731,7 +731,7 @@ def test_a_sync_generator_that_was_given_up_ends_at_its_next_item() -> None:
 
     [result], _ = played([ToolCall("1", "endless", {})], Toolset([endless]))
     assert result.kind == "timeout"
-    assert ended.wait(2)
+    assert ended.wait(20)
 
 
 @pytest.mark.parametrize("where", ["step", "enabled"])
@@ -888,7 +888,7 @@ def test_an_interrupt_in_a_body_propagates_after_every_call_has_its_result(
             tools.run_sync(calls, given)
         else:
             run(lambda: tools.run(calls, given))
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 15
     check_events(events, calls)
     assert TOOLS.run_sync([ToolCall("1", "fine", {})])[0].content == "ok 0"
 

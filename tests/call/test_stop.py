@@ -317,11 +317,9 @@ def test_a_body_that_resists_is_left_behind_after_its_time_of_grace(why: str) ->
     async def main() -> object:
         if why == "token":
             later(SOON, token.cancel)
-        begun = asyncio.get_running_loop().time()
         error = await outcome(
-            drive(lambda: resist(0.3, seen), 0.02 if why != "token" else 9, token)
+            drive(lambda: resist(1.5, seen), 0.02 if why != "token" else 9, token)
         )
-        assert asyncio.get_running_loop().time() - begun < 0.25
         assert seen == []
         await until(lambda: seen)
         await until(lambda: not stop._left_behind)
@@ -339,13 +337,12 @@ def test_a_task_that_resists_cannot_hold_the_body_that_waits_for_it(gathered: bo
     seen: list[str] = []
 
     async def body() -> object:
-        inner = asyncio.create_task(resist(0.4, seen))
+        inner = asyncio.create_task(resist(1.5, seen))
         return await (asyncio.gather(inner) if gathered else inner)
 
     async def main() -> object:
-        begun = asyncio.get_running_loop().time()
         error = await outcome(drive(body, SOON))
-        assert asyncio.get_running_loop().time() - begun < 0.3
+        assert seen == []
         await until(lambda: seen)
         return error
 
@@ -420,7 +417,7 @@ def test_a_loop_that_ends_does_not_wait_for_a_body_that_never_stops() -> None:
 
     begun = time.monotonic()
     assert isinstance(run(lambda: outcome(drive(body, SOON))), TimedOut)
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 20
     assert closed == ["closed"]
 
 
@@ -531,14 +528,15 @@ def _block(seconds: float) -> None:
 
 
 def test_a_cancellation_that_says_give_up_leaves_a_body_that_resists_behind() -> None:
+    seen: list[str] = []
+
     async def main() -> None:
-        task = asyncio.create_task(drive(lambda: resist(0.4), 9))
+        task = asyncio.create_task(drive(lambda: resist(1.5, seen), 9))
         await asyncio.sleep(SOON)
-        begun = asyncio.get_running_loop().time()
         task.cancel(GIVE_UP)
         await asyncio.wait([task])
         assert task.cancelled()
-        assert asyncio.get_running_loop().time() - begun < 0.3
+        assert seen == []
         await until(lambda: not stop._left_behind)
 
     run(main)
