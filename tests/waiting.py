@@ -11,7 +11,7 @@ T = TypeVar("T")
 STEP = 0.002
 
 
-def run(make: Callable[[], Coroutine[Any, Any, T]], seconds: float = 20) -> T:
+def run(make: Callable[[], Coroutine[Any, Any, T]], seconds: float = 60) -> T:
     """Run in a fresh loop; what would hang fails instead."""
 
     async def main() -> T:
