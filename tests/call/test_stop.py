@@ -202,7 +202,7 @@ def test_a_body_is_stopped_whatever_it_waits_for(body: Body, why: str) -> None:
             later(SOON, token.cancel)
         return await outcome(drive(body, None if why == "token" else SOON, token))
 
-    error = run(main, 3)
+    error = run(main)
     assert isinstance(error, TimedOut if why == "deadline" else (Cancelled, TimedOut))
     assert error.details == {"may_still_be_running": False}
     assert "'work'" in error.text and "was stopped" in error.text
@@ -220,7 +220,7 @@ def test_a_cancel_before_the_first_wait_stops_the_body_at_that_wait() -> None:
         token.cancel("enough")
         return await _sleep()
 
-    error = run(lambda: outcome(drive(body, 5, token)), 2)
+    error = run(lambda: outcome(drive(body, 5, token)))
     assert isinstance(error, Cancelled) and "enough" in error.text
 
 
@@ -242,7 +242,7 @@ def test_many_deadlines_share_one_timer_and_each_is_kept() -> None:
 
         return await asyncio.gather(*(asyncio.create_task(one(n)) for n in range(300)))
 
-    done = run(main, 5)
+    done = run(main)
     assert all(isinstance(error, TimedOut) for error in done)
 
 
@@ -449,7 +449,7 @@ def test_a_cancellation_from_outside_propagates_and_is_counted_once(body: Body) 
             await drive(body, 5)
         assert task.uncancel() == 0
 
-    run(main, 3)
+    run(main)
 
 
 def test_a_timeout_around_the_call_is_a_timeout_of_the_caller() -> None:
