@@ -221,6 +221,8 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "landlock",
         "running",
         "sandbox",
+        "worker",
+        "process",
         "*",
     ),
     "sessions": ("*",),

@@ -13,6 +13,7 @@ command started, remain. Whether anybody is asked first is another dial: approva
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
@@ -118,6 +119,12 @@ class Sandbox:
         self.env = dict(env or {})
         self.limits = limits or Limits()
         self.backend: Backend = "none" if mode == "off" else backend or best_backend()
+
+    def reading(self, *more: Path) -> Sandbox:
+        """The same sandbox in which more may be read."""
+        made = copy.copy(self)
+        made.readable = resolved((*self.readable, *more), "readable place")
+        return made
 
     def command(
         self,
