@@ -84,8 +84,8 @@ class NoExfiltration:
 def _tell(prepared: Prepared, context: ToolContext[Any], source: str) -> None:
     run, hosts = context.run, tuple(dict.fromkeys(_hosts(prepared.arguments)))
     if run.listeners:
-        about = (context.call.id, prepared.tool.name, source, hosts)
-        run.emit(ExfiltrationBlocked(*run.next(), *about))
+        name, call_id = prepared.tool.name, context.call.id
+        run.emit(ExfiltrationBlocked(*run.next(), call_id, name, source, hosts))
 
 
 def is_private(tool: AnyTool) -> bool:
