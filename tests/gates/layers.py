@@ -219,6 +219,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "cgroup",
         "bubblewrap",
         "landlock",
+        "memory",
         "running",
         "sandbox",
         "worker",
