@@ -310,6 +310,8 @@ def handler_of(
         rules: Which calls are refused, asked about or let through.
         last: Runs the body.
     """
+    if (check := getattr(made.executor, "check_tool", None)) is not None:
+        check(made)
     outer, inner = _parted((*steps, *made.steps), made)
     if is_bare(made):
         last = invoke_bare
