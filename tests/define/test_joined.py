@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from toolwright import Secret, tool
-from toolwright.define import fragments
+from toolwright.define.fragments import fragment_of, key_of
 from toolwright.define.joined import join
 from toolwright.define.parameter_field import ParameterField, parameter_field
 from toolwright.define.schema import whole
@@ -196,11 +196,10 @@ SHARED = [
 
 @pytest.mark.parametrize("annotation", SHARED)
 def test_ordinary_annotations_are_shared(annotation: Any) -> None:
-    fields = fields_of([(annotation, True, "text")])
-    assert join("t", fields, True)
-    assert fragments.fragment_of(fields["p0"].annotation, True) is fragments.fragment_of(
-        fields["p0"].annotation, True
-    )
+    known: Any = fields_of([(annotation, True, "text")])["p0"].annotation
+    key = key_of(known)
+    assert key is not None
+    assert fragment_of(known, key, True) is fragment_of(known, key, True) is not None
 
 
 ALONE = [

@@ -67,19 +67,14 @@ class Fragment:
 _known: dict[Hashable, Fragment] = {}
 
 
-def fragment_of(annotation: object, closed: bool) -> Fragment | None:
+def fragment_of(annotation: object, key: Hashable, closed: bool) -> Fragment | None:
     """The fragment of an annotation; None if it is not one to be shared.
 
     Args:
         annotation: Resolved, without a default and a description of its own.
+        key: Its `key_of`.
         closed: Whether its objects shall be closed, unless they are open on purpose.
-
-    Raises:
-        Exception: pydantic's, if the annotation has no JSON form.
     """
-    key = key_of(annotation)
-    if key is None:
-        return None
     key = (key, closed)
     if key in _known and ((known := _known[key]) is None or all(map(_holds, known.rests_on))):
         return known

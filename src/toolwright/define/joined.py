@@ -27,11 +27,12 @@ def join(
         given: The parameters by name.
         closing: Whether unknown keys are refused.
     """
-    if any(key_of(field.annotation) is None for field in given.values()):
+    keys = [key_of(field.annotation) for field in given.values()]
+    if None in keys:
         return None
     parts: dict[str, Fragment] = {}
-    for name, field in given.items():
-        part = fragment_of(field.annotation, closing)
+    for (name, field), key in zip(given.items(), keys, strict=True):
+        part = fragment_of(field.annotation, key, closing)
         if part is None:
             return None
         parts[name] = part
