@@ -9,11 +9,8 @@ makes of them: anything else, such as a type with code of its own, is left to py
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import decimal
 import enum
 import types
-import uuid
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -24,7 +21,7 @@ from typing_extensions import TypedDict
 
 from toolwright.define.closed import close, is_loose_part, is_open, is_plain, nests, objects
 from toolwright.define.maker import SchemaMaker
-from toolwright.define.secret import holds_secret
+from toolwright.define.secret import Secret, holds_secret
 from toolwright.record import NOTHING, record
 
 MOST = 1000
@@ -64,7 +61,8 @@ class Fragment:
     nests: bool
 
 
-_known: dict[Hashable, Fragment] = {}
+_known: dict[Hashable, Fragment | None] = {}
+"""By key; None: pydantic is to be asked each time."""
 
 
 def fragment_of(annotation: object, key: Hashable, closed: bool) -> Fragment | None:
@@ -137,11 +135,14 @@ def _within(core: object) -> Iterator[Mapping[str, Any]]:
             yield from _within(held)
 
 
+_OWN = ("pydantic", "toolwright")
+
+
 def _has_code(part: Mapping[str, Any]) -> bool:
-    """Whether a JSON Schema is made by code that is not pydantic's own: it may differ each time."""
+    """Whether a JSON Schema is made by code other than pydantic's and ours: it may differ each time."""
     config = getattr(part.get("cls"), "model_config", {})
     return callable(config.get("json_schema_extra")) or any(
-        callable(each) and not str(getattr(each, "__module__", "")).startswith("pydantic.")
+        callable(each) and str(getattr(each, "__module__", "")).partition(".")[0] not in _OWN
         for key in (
             "pydantic_js_functions",
             "pydantic_js_annotation_functions",
@@ -175,15 +176,8 @@ def typed_dict(
 
 # — which annotations are shared, and by what they are told apart —
 
-_PLAIN: frozenset[object] = frozenset(
-    [
-        str, int, float, bool, bytes, object, type(None),
-        list, dict, tuple, set, frozenset,
-        datetime.datetime, datetime.date, datetime.time, datetime.timedelta,
-        decimal.Decimal, uuid.UUID,
-    ]
-)  # fmt: skip
-_CONTAINERS = (list, dict, tuple, set, frozenset, Union, types.UnionType)
+_LIBRARIES = frozenset(["builtins", "datetime", "decimal", "pathlib", "pydantic", "uuid"])
+_CONTAINERS = (list, dict, tuple, set, frozenset, Union, types.UnionType, Sequence, Mapping)
 _LITERALS = (Literal, typing_extensions.Literal)
 _CONSTANTS = (str, bytes, int, bool, type(None), enum.Enum)
 _SCALARS = (str, int, float, bool, type(None))
@@ -197,10 +191,9 @@ def key_of(annotation: object) -> Hashable:
     """
     if annotation is Any or annotation is ...:
         return annotation
-    if isinstance(annotation, type) and type(annotation) is not types.GenericAlias:
-        shared = annotation in _PLAIN or issubclass(annotation, BaseModel | enum.Enum)
-        return annotation if shared else None
     origin, args = get_origin(annotation), get_args(annotation)
+    if origin is None:
+        return annotation if isinstance(annotation, type) and _is_declared(annotation) else None
     if origin in _LITERALS:
         kinds = tuple(map(type, args))
         return (Literal, args, kinds) if all(issubclass(k, _CONSTANTS) for k in kinds) else None
@@ -213,6 +206,16 @@ def key_of(annotation: object) -> Hashable:
     return None if None in keys else (origin, *keys)
 
 
+def _is_declared(kind: type) -> bool:
+    """Whether a class is a library's, or says by its fields alone what it becomes."""
+    return (
+        kind.__module__.partition(".")[0] in _LIBRARIES
+        or issubclass(kind, BaseModel | enum.Enum)
+        or dataclasses.is_dataclass(kind)
+        or typing_extensions.is_typeddict(kind)
+    )
+
+
 def _metadata_key(item: Any) -> Hashable:
     """The same of what stands in an `Annotated`: a `Field`, a bound, a text for people."""
     from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
@@ -220,16 +223,17 @@ def _metadata_key(item: Any) -> Hashable:
     kind = type(item)
     if kind is str:
         return str
+    if item is Secret or kind is Secret:
+        return Secret
     if kind is FieldInfo:
-        if any(getattr(item, name) is not None for name in _ALIASES):
+        if item.alias is not None or item.validation_alias is not None:
             return None
         return _all_known(kind, [getattr(item, name, None) for name in FieldInfo.__slots__])
-    if kind.__module__ == "annotated_types" and dataclasses.is_dataclass(item):
+    if kind.__module__.partition(".")[0] not in ("annotated_types", "pydantic"):
+        return None
+    if dataclasses.is_dataclass(item):
         return _all_known(kind, [getattr(item, each.name) for each in dataclasses.fields(item)])
-    return None
-
-
-_ALIASES = ("alias", "validation_alias")
+    return _all_known(kind, [vars(item)]) if hasattr(item, "__dict__") else None
 
 
 def _all_known(kind: type, values: Iterable[object]) -> Hashable:

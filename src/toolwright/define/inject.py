@@ -183,7 +183,10 @@ def marker_of(annotation: object) -> InjectedToolArg | None:
     if get_origin(annotation) in (Union, types.UnionType):
         kept = [part for part in get_args(annotation) if part is not type(None)]
         return marker_of(kept[0]) if len(kept) == 1 else None
-    wanted = get_origin(annotation) or annotation
+    return _marker_of_class(get_origin(annotation) or annotation)
+
+
+def _marker_of_class(wanted: object) -> InjectedToolArg | None:
     if not isinstance(wanted, type):
         return None
     if issubclass(wanted, _BY_TYPE):

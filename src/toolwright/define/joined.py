@@ -27,15 +27,9 @@ def join(
         given: The parameters by name.
         closing: Whether unknown keys are refused.
     """
-    keys = [key_of(field.annotation) for field in given.values()]
-    if None in keys:
+    parts = _parts(given, closing)
+    if parts is None:
         return None
-    parts: dict[str, Fragment] = {}
-    for (name, field), key in zip(given.items(), keys, strict=True):
-        part = fragment_of(field.annotation, key, closing)
-        if part is None:
-            return None
-        parts[name] = part
     defs = _merged(part.defs for part in parts.values() if part.defs)
     if defs is None:
         return None
@@ -50,6 +44,19 @@ def join(
         schema["required"] = required
     schema["type"] = "object"
     return schema, _validator(title, given, parts).validate_json, _facts(parts, closing)
+
+
+def _parts(given: Mapping[str, ParameterField], closing: bool) -> dict[str, Fragment] | None:
+    keys = [key_of(field.annotation) for field in given.values()]
+    if None in keys:
+        return None
+    parts: dict[str, Fragment] = {}
+    for (name, field), key in zip(given.items(), keys, strict=True):
+        part = fragment_of(field.annotation, key, closing)
+        if part is None:
+            return None
+        parts[name] = part
+    return parts
 
 
 def _merged(several: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:

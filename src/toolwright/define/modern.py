@@ -23,8 +23,6 @@ def modern(annotation: object) -> Any:
     >>> modern(Iterable[int])
     list[int]
     """
-    if type(annotation) is type:  # most; none of those below is an ordinary class
-        return annotation
     if _is_old(annotation):
         with _making:
             return _new.get(annotation) or _renewed(annotation)

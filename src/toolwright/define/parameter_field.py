@@ -90,6 +90,8 @@ def _described(
 
 
 def _split(annotation: object) -> tuple[Any, Sequence[Any]]:
+    if type(annotation) is type:  # the most of them
+        return annotation, ()
     annotation = modern(annotation)
     if get_origin(annotation) is Annotated:
         base, *metadata = get_args(annotation)

@@ -261,28 +261,54 @@ def compile_arguments(
     # A frame of Python, and options to read, cost as much as validating a small object.
     if facts.options is not None:
         validate = functools.partial(validate, **facts.options)
-    mixed = facts.mixed
+    checks = _Checks(title, schema, validate, facts.mixed)
+    mask = Mask(schema) if facts.secret else None
+    return Arguments(
+        schema,
+        validate,
+        checks.check,
+        facts.loose,
+        fill,
+        NOTHING,
+        mask,
+        facts.nested,
+        checks.explain,
+    )
 
-    def explain(error: ValueError) -> InvalidArguments | None:
+
+class _Checks:
+    """What is wrong with arguments, told to the model; smaller than closures that do the same."""
+
+    __slots__ = ("_mixed", "_schema", "_title", "_validate")
+
+    def __init__(
+        self,
+        title: str,
+        schema: Mapping[str, object],
+        validate: Callable[..., Values],
+        mixed: bool,
+    ) -> None:
+        self._title = title
+        self._schema = schema
+        self._validate = validate
+        self._mixed = mixed
+
+    def explain(self, error: ValueError) -> InvalidArguments | None:
         found = error.errors(include_url=False) if isinstance(error, ValidationError) else []
         if not found or found[0]["type"] == "json_invalid":
             return None
-        return invalid_arguments(title, refused_fields(found, schema))
+        return invalid_arguments(self._title, refused_fields(found, self._schema))
 
-    def check(value: Values) -> Values:
+    def check(self, value: Values) -> Values:
+        schema = self._schema
         try:
-            values = validate(to_json(value))
+            values = self._validate(to_json(value))
         except ValidationError as error:
-            raise invalid_arguments(title, pydantic_errors(error, schema)) from None
+            raise invalid_arguments(self._title, pydantic_errors(error, schema)) from None
         # pydantic closes all objects or none; what it drops, the count of keys in the text shows.
-        if mixed and (unknown := list(unknown_keys(value, schema, schema, ()))):
-            raise invalid_arguments(title, unknown)
+        if self._mixed and (unknown := list(unknown_keys(value, schema, schema, ()))):
+            raise invalid_arguments(self._title, unknown)
         return values
-
-    mask = Mask(schema) if facts.secret else None
-    return Arguments(
-        schema, validate, check, facts.loose, fill, NOTHING, mask, facts.nested, explain
-    )
 
 
 def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) -> DefinitionError:
