@@ -44,6 +44,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "canonical",
         "closed",
         "parameter_field",
+        "written",
         "fragments",
         "joined",
         "schema",
