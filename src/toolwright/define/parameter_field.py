@@ -54,8 +54,8 @@ def is_field(item: object) -> TypeIs[FieldInfo]:
 
     Nothing is, as long as nobody has loaded that; to load it takes as long as all of this package.
     """
-    loaded: Any = sys.modules.get("pydantic.fields")
-    return loaded is not None and isinstance(item, loaded.FieldInfo)
+    kind: Any = getattr(sys.modules.get("pydantic.fields"), "FieldInfo", None)
+    return kind is not None and isinstance(item, kind)
 
 
 def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterField:
