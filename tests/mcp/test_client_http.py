@@ -6,16 +6,18 @@ import asyncio
 import gzip
 import json
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpx2
 import pytest
 
 from tests.mcp.peers import SSE_PEER, free_port, http_peer
 from toolwright import SetupError, ToolCall, ToolMessage, Toolset
 from toolwright.mcp.client import MCPServer
+from toolwright.mcp.client_http import BoundedEvents
 
 Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
 
@@ -178,6 +180,42 @@ def test_an_answer_too_large_fails_its_call_and_takes_no_memory(encoding: str) -
     [message] = calls(reply)
     assert message.failed
     assert "larger than" in message.text or "compressed" in message.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", [b"x" * 65536, b"x" * 65536 + b"\ndata: "])
+def test_an_event_without_an_end_fails_its_call_and_takes_no_memory(piece: bytes) -> None:
+    """T20: the line of an event that never ends, and an event of lines that never ends."""
+
+    def reply(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.end_headers()
+        with suppress(OSError):  # the client goes, as it should
+            handler.wfile.write(b"data: ")
+            while True:
+                handler.wfile.write(piece)
+
+    [message] = calls(reply)
+    assert message.failed and message.kind in ("unknown_outcome", "tool_error", "timeout")
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 100])
+def test_events_pass_however_they_are_cut_and_the_large_one_does_not(size: int) -> None:
+    class Pieces(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for start in range(0, len(body), size):
+                yield body[start : start + size]
+
+    async def read() -> bytes:
+        return b"".join([piece async for piece in BoundedEvents(Pieces(), 220)])
+
+    for end in (b"\n\n", b"\r\n\r\n", b"\r\r"):
+        body = (b"data: " + b"x" * 90 + end) * 50
+        assert asyncio.run(read()) == body
+        body += b"data: " + b"x" * 300
+        with pytest.raises(httpx2.ReadError, match="larger than 220 bytes"):
+            asyncio.run(read())
 
 
 @pytest.mark.parametrize(
