@@ -6,18 +6,16 @@ import asyncio
 import gzip
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import httpx2
 import pytest
 
 from tests.mcp.peers import SSE_PEER, free_port, http_peer
 from toolwright import SetupError, ToolCall, ToolMessage, Toolset
 from toolwright.mcp.client import MCPServer
-from toolwright.mcp.client_http import BoundedEvents
 
 Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
 
@@ -198,24 +196,6 @@ def test_an_event_without_an_end_fails_its_call_and_takes_no_memory(piece: bytes
 
     [message] = calls(reply)
     assert message.failed and message.kind in ("unknown_outcome", "tool_error", "timeout")
-
-
-@pytest.mark.parametrize("size", [1, 2, 7, 100])
-def test_events_pass_however_they_are_cut_and_the_large_one_does_not(size: int) -> None:
-    class Pieces(httpx2.AsyncByteStream):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            for start in range(0, len(body), size):
-                yield body[start : start + size]
-
-    async def read() -> bytes:
-        return b"".join([piece async for piece in BoundedEvents(Pieces(), 220)])
-
-    for end in (b"\n\n", b"\r\n\r\n", b"\r\r"):
-        body = (b"data: " + b"x" * 90 + end) * 50
-        assert asyncio.run(read()) == body
-        body += b"data: " + b"x" * 300
-        with pytest.raises(httpx2.ReadError, match="larger than 220 bytes"):
-            asyncio.run(read())
 
 
 @pytest.mark.parametrize(

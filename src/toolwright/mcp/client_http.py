@@ -41,7 +41,7 @@ class Bounded(httpx2.AsyncBaseTransport):
 
     Args:
         inner: What sends.
-        limit: Most bytes of a body, or of one event of a stream of events.
+        limit: Most bytes of a body that is no stream of events.
     """
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, limit: int = FRAME_LIMIT) -> None:
@@ -71,8 +71,6 @@ class Bounded(httpx2.AsyncBaseTransport):
             await response.aclose()
             raise httpx2.ReadError("an answer is compressed, which was not asked for")
         if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            assert isinstance(response.stream, httpx2.AsyncByteStream)
-            response.stream = BoundedEvents(response.stream, self._limit)
             return response
         body = bytearray()
         assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -95,39 +93,6 @@ class Bounded(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close the inner transport."""
-        await self._inner.aclose()
-
-
-class BoundedEvents(httpx2.AsyncByteStream):
-    """A stream of events, none of which is larger than it may be.
-
-    Args:
-        inner: Where the bytes come from.
-        limit: Most bytes from one blank line to the next.
-    """
-
-    def __init__(self, inner: httpx2.AsyncByteStream, limit: int) -> None:
-        self._inner = inner
-        self._limit = limit
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        """The same bytes.
-
-        Raises:
-            httpx2.ReadError: an event is too large.
-        """
-        size, last = 0, b""
-        async for chunk in self._inner:
-            seen = last + chunk  # a blank line may be cut in two
-            end = max(seen.rfind(blank) for blank in (b"\n\n", b"\r\n\r\n", b"\r\r"))
-            size = size + len(chunk) if end < 0 else len(seen) - end
-            if size > self._limit:
-                raise httpx2.ReadError(f"an event is larger than {self._limit} bytes")
-            last = seen[-3:]
-            yield chunk
-
-    async def aclose(self) -> None:
-        """Close the inner stream."""
         await self._inner.aclose()
 
 
