@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.builtin.test_pictures import png
 from toolwright import Toolset
 from toolwright.builtin.files import MAX_IMAGE, Files, tools
 from toolwright.content import Image
@@ -123,6 +124,9 @@ def test_a_picture_that_no_provider_takes_is_refused(place: Path) -> None:
     (place / "huge.png").write_bytes(PNG + bytes(MAX_IMAGE))
     with pytest.raises(ToolError, match=r"at most 3\.3 MB"):
         Files(place).read("huge.png")
+    (place / "bomb.png").write_bytes(png(50_000, 50_000))
+    with pytest.raises(ToolError, match="50000 x 50000 pixels"):  # T19
+        Files(place).read("bomb.png")
 
 
 def test_a_huge_sparse_file_costs_neither_time_nor_memory(place: Path) -> None:

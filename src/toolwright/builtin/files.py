@@ -6,6 +6,7 @@ import os
 
 from toolwright.builtin.beneath import Root, clean
 from toolwright.builtin.grep import Query, Search
+from toolwright.builtin.pictures import check_picture
 from toolwright.builtin.window import (
     MAX_BYTES,
     MAX_LINES,
@@ -138,6 +139,7 @@ def _picture(path: str, data: bytes, size: int) -> ToolOutput:
             f"The picture {path!r} has {human(size)}; at most {human(MAX_IMAGE)} can be shown."
         )
     media_type = sniff(data)
+    check_picture(data, media_type)
     note = f"[{path}: {media_type}, {human(len(data))}]"
     details = {"path": path, "media_type": media_type, "bytes": len(data)}
     return ToolOutput((Text(note), Image(data, media_type)), details=details)
