@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.shared import cannot_run
 from toolwright import ToolCall, ToolMessage, Toolset
 from toolwright.builtin import beneath
 from toolwright.builtin.beneath import Root
@@ -185,7 +186,7 @@ def test_a_pipe_named_like_a_text_holds_no_tool_up(root: Path) -> None:
 def test_devices_and_magic_links_of_proc_are_not_read(place: str) -> None:
     """T3"""
     if not os.path.isdir(place):
-        pytest.skip(f"there is no {place} on this system")
+        cannot_run(f"there is no {place} on this system")
     tools = Toolset([Files(place).read])
     paths = ["zero", "full"] if place == "/dev" else ["root/etc/passwd", "cwd/x", "exe", "fd/0"]
     for path in paths:
