@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from toolwright.call.failure import failed
 from toolwright.call.limit import note, repeats
 from toolwright.call.render import render
-from toolwright.call.step import Handler
+from toolwright.call.step import Begin, Rest
 from toolwright.call.validate import prepare
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool
@@ -30,11 +30,11 @@ class Entry:
 
     Args:
         tool: What it is.
-        handle: Its steps and its body, composed.
+        begin: Its steps and its body, composed.
     """
 
     tool: AnyTool
-    handle: Handler
+    begin: Begin
 
 
 class Finds(Protocol):
@@ -72,7 +72,9 @@ async def run_call(
         if prepared.changes and run.listeners:
             run.emit(Coerced(*run.next(), call.id, prepared.changes))
         context = ToolContext(call, tool.name, run)
-        value = await entry.handle(prepared, context)
+        value = entry.begin(prepared, context)
+        if type(value) is Rest:
+            value = await value.work
         message = render(prepared, value, perf_counter() - started)
     except BaseException as error:
         message = _failed(call, tool, error, run, perf_counter() - started)

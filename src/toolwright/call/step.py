@@ -19,10 +19,48 @@ from toolwright.record import maker
 _prepared = maker(Prepared)
 
 Handler: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[object]]
+Begin: TypeAlias = Callable[[Prepared, ToolContext[Any]], object]
+"""A handler that need not be awaited: it gives the tool's value, or, if something waits, a `Rest`."""
 Revalidate: TypeAlias = Callable[[Prepared], Prepared]
 Recheck: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[Prepared]]
 """A step with a method `recheck` of this form looks at what steps inside it have changed. It gives
 the call back as it is, or a changed one."""
+
+
+
+class Rest:
+    """What remains of a call that waits.
+
+    Most calls never wait, and a coroutine around each of them costs more than a small body.
+
+    Args:
+        work: To be awaited once; gives the tool's value.
+    """
+
+    __slots__ = ("work",)
+
+    def __init__(self, work: Awaitable[object]) -> None:
+        self.work = work
+
+
+def beginning(handler: Handler) -> Begin:
+    """A handler as one that may be begun."""
+
+    def begin(prepared: Prepared, context: ToolContext[Any]) -> object:
+        return Rest(handler(prepared, context))
+
+    return begin
+
+
+def awaited(begin: Begin) -> Handler:
+    """What may be begun as a handler."""
+
+    async def handler(prepared: Prepared, context: ToolContext[Any]) -> object:
+        value = begin(prepared, context)
+        return await value.work if type(value) is Rest else value
+
+    return handler
+
 
 ROUNDS = 5
 """How often steps may answer each other's changes with changes."""
