@@ -59,7 +59,8 @@ async def run_call(
     """
     started = perf_counter()
     if run.listeners:
-        run.emit(_started(*run.next(), call.id, call))
+        seq, at, run_id = run.next()
+        run.emit(_started(seq, at, run_id, call.id, call))
     tool: AnyTool | None = None
     context: ToolContext[Any] | None = None
     fatal: BaseException | None = None
@@ -88,7 +89,8 @@ async def run_call(
     if message.kind is not None or run.failures:
         note(run, call, message)
     if run.listeners:
-        run.emit(_finished(*run.next(), call.id, message))
+        seq, at, run_id = run.next()  # passed on by `*` they would cost a third of an event more
+        run.emit(_finished(seq, at, run_id, call.id, message))
     return message, fatal
 
 

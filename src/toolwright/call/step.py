@@ -85,16 +85,16 @@ def _around(steps: Sequence[Step], inner: Handler, revalidate: Revalidate) -> Ha
     step, outer, everyone = steps[-1], rechecks(steps[:-1]), rechecks(steps)
 
     async def handler(prepared: Prepared, context: ToolContext[Any]) -> object:
-        shown = _shown(prepared)
+        seen = shown(prepared)
 
         async def proceed(passed: Prepared) -> object:
-            if passed.arguments is not shown.arguments or passed.tool is not shown.tool:
+            if passed.arguments is not seen.arguments or passed.tool is not seen.tool:
                 passed = revalidate(passed)
                 if outer:
                     passed = await settle(passed, context, outer, everyone)
             return await inner(passed, context)
 
-        return await step(shown, context, proceed)
+        return await step(seen, context, proceed)
 
     return handler
 
@@ -125,9 +125,9 @@ async def settle(
     for _ in range(ROUNDS):
         changed = False
         for check in checks:
-            shown = _shown(prepared)
-            passed = await check(shown, context)
-            if passed is not shown:
+            seen = shown(prepared)
+            passed = await check(seen, context)
+            if passed is not seen:
                 changed, prepared = True, passed
         if not changed:
             return prepared
@@ -137,7 +137,7 @@ async def settle(
     )
 
 
-def _shown(prepared: Prepared) -> Prepared:
+def shown(prepared: Prepared) -> Prepared:
     """The same call with arguments that cannot be changed in place."""
     if type(prepared.arguments) is MappingProxyType:
         return prepared

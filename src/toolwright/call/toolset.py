@@ -12,6 +12,7 @@ from typing import Any, cast, get_args
 from toolwright.call.approve import Approval, unchangeable
 from toolwright.call.batch import Batch
 from toolwright.call.bridge import run_sync
+from toolwright.call.guarded import as_guards, guarding
 from toolwright.call.invoke import begin_bare, invoke, is_bare
 from toolwright.call.lock import check_resources, locking
 from toolwright.call.mask import cover, learning
@@ -333,9 +334,10 @@ def begin_of(
         check_resources(made)
         inner.insert(0, locking(guards))
     asks = rules is not None or made.approval is not False
-    if not (outer or inner or asks):
-        # Without a mask nothing stands around it.
-        return begin_bare if bare and made.arguments.mask is None else beginning(last)
+    if not (inner or asks) and (not outer or as_guards(outer)):
+        # Without a mask nothing else stands around it.
+        begin = begin_bare if bare and made.arguments.mask is None else beginning(last)
+        return guarding(as_guards(outer), begin) if outer else begin
     if asks:
         approval = Approval(made.approval, rules, guards)
         within = compose(inner, approval.seal(last), unchangeable)

@@ -151,7 +151,9 @@ class Faults:
             wrapped = wrap(original, functools.partial(self._hit, point))
             for owner in (point.owner, *point.also):
                 self._put(owner, point.function, wrapped)
-        self._put(toolset, "is_bare", lambda made: False)  # the short way leaves out places
+        # The short ways leave out places.
+        self._put(toolset, "is_bare", lambda made: False)
+        self._put(toolset, "as_guards", lambda steps: [])
         return self
 
     def _put(self, owner: Any, name: str, value: object) -> None:
