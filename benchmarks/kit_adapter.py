@@ -6,7 +6,6 @@ Three rows: a tool as it comes; one with everything a call can have switched on;
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import textwrap
 from collections import deque
@@ -24,17 +23,17 @@ class Session:
     def __init__(self, tools: Any, run: Any) -> None:
         from toolwright import ToolCall
 
-        self._run = functools.partial(tools.run, run=run)
+        self._tools, self._run = tools, run
         self._failures = run.failures
         self._call = ToolCall
 
     async def call(self, raw: tuple[str, str, str]) -> Any:
         if self._failures:  # else the same wrong call would be refused from the fourth time on
             self._failures.clear()
-        return (await self._run([self._call(*raw)]))[0]
+        return (await self._tools.run([self._call(*raw)], self._run))[0]
 
     async def batch(self, raws: Sequence[tuple[str, str, str]]) -> Any:
-        return await self._run([self._call(*raw) for raw in raws])
+        return await self._tools.run([self._call(*raw) for raw in raws], self._run)
 
 
 class Toolwright(Adapter):

@@ -44,11 +44,16 @@ def guarding(guards: Sequence[Guard], inner: Begin) -> Begin:
     def begin(prepared: Prepared, context: ToolContext[Any]) -> object:
         seen = shown(prepared)
         for number, guard in enumerate(inputs):
-            told = _ask(guard, seen, context)
-            if told is not None:
-                answers = [_allowed] * number + [told]
-                steps = [_answering(each, InputGuard, answers) for each in guards]
-                return _slowly(steps, inner, prepared, context)
+            try:
+                answer: object = guard.check(seen, context)
+                if type(answer) is Allow and answer.modified is SAME:
+                    continue
+                told = _giving(answer)
+            except Exception as error:
+                told = _raising(error)
+            answers = [_allowed] * number + [told]
+            steps = [_answering(each, InputGuard, answers) for each in guards]
+            return _slowly(steps, inner, prepared, context)
         if not outputs:
             return inner(prepared, context)
         try:
@@ -60,24 +65,22 @@ def guarding(guards: Sequence[Guard], inner: Begin) -> Begin:
             return _slowly(outputs[::-1], lambda *_: value, prepared, context)
         outcome = _outcome(value, plain)
         for number, guard in enumerate(outputs):
-            told = _ask(guard, seen, outcome, context)
-            if told is not None:
-                answers = [_allowed] * number + [told]
-                steps = [_answering(each, OutputGuard, answers) for each in outputs]
-                return _slowly(steps[::-1], lambda *_: value, prepared, context)
+            try:
+                answer: object = guard.check(seen, outcome, context)
+                if type(answer) is Allow and answer.modified is SAME:
+                    continue
+                told = _giving(answer)
+            except Exception as error:
+                told = _raising(error)
+            answers = [_allowed] * number + [told]
+            steps = [_answering(each, OutputGuard, answers) for each in outputs]
+            return _slowly(steps[::-1], lambda *_: value, prepared, context)
         return value
 
     return begin
 
 
-def _ask(guard: Any, *about: object) -> Told | None:
-    """Nothing if the guard allows the call as it is; else what gives its answer, or raises it."""
-    try:
-        answer = guard.check(*about)
-    except Exception as error:
-        return _raising(error)
-    if type(answer) is Allow and answer.modified is SAME:
-        return None
+def _giving(answer: object) -> Told:
     return lambda: answer
 
 

@@ -16,7 +16,7 @@ from toolwright.call.guarded import as_guards, guarding
 from toolwright.call.invoke import begin_bare, invoke, is_bare
 from toolwright.call.lock import check_resources, locking
 from toolwright.call.mask import cover, learning
-from toolwright.call.pipeline import Entry, run_call
+from toolwright.call.pipeline import Entry, start_call
 from toolwright.call.rules import Rules
 from toolwright.call.step import (
     Begin,
@@ -260,7 +260,8 @@ class Toolset:
             await batch.run()
             return batch.results
         # A call alone is most of all turns, and needs nothing of what a batch keeps.
-        message, fatal = await run_call(calls[0], self, run)
+        done = start_call(calls[0], self, run)
+        message, fatal = done if type(done) is tuple else await done
         if fatal is None:
             return [message]
         if isinstance(fatal, Suspend):
