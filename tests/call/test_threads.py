@@ -377,7 +377,7 @@ def test_a_loop_that_closed_does_not_disturb_a_body_that_outlives_it() -> None:
 
     run(main)
     gate.go.set()
-    assert gate.ended.wait(5)
+    assert gate.ended.wait(20)
 
     async def again() -> object:
         return await pool.submit(lambda: "well").future
