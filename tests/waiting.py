@@ -34,9 +34,11 @@ async def until(true: Callable[[], object], seconds: float = 30) -> None:
     raise AssertionError("it never came true")
 
 
-def until_sync(true: Callable[[], object], seconds: float = 30) -> None:
-    """The same for plain threads."""
+def until_sync(
+    true: Callable[[], object], seconds: float = 30, state: Callable[[], object] = str
+) -> None:
+    """The same for plain threads; `state` is told when it never comes true."""
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, "it never came true"
+        assert time.monotonic() < end, f"it never came true {state()}"
         time.sleep(STEP)

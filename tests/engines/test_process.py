@@ -9,6 +9,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from toolwright.content import Image
 from toolwright.context import Run, ToolContext
 from toolwright.engines.process import Process
 from toolwright.engines.sandbox import best_backend
-from toolwright.errors import DefinitionError, SetupError
+from toolwright.errors import DefinitionError, SetupError, ToolError
 
 
 def called(*calls: tuple[Tool[..., Any], Mapping[str, object]]) -> Sequence[ToolMessage]:
@@ -47,6 +48,15 @@ def test_arguments_and_results_cross_whatever_their_kind() -> None:
     assert waited.content == (Image(tools.PNG + "图".encode(), "image/png"),)
     assert waited.artifact == {"文": "图"}
     assert counted.text == "012"
+    assert tools.add.function(1, 2, date(2026, 1, 1)) == tools.Sum(3, date(2026, 1, 1))
+
+
+@pytest.mark.slow
+def test_run_by_itself_a_tool_gives_the_bodys_own_value_where_json_has_it() -> None:
+    assert tools.where.invoke({})[1:] != [os.getpid(), os.getcwd()]
+    assert tools.counts.invoke({"n": 3}) == "012"
+    with pytest.raises(ToolError, match="No such city"):
+        tools.fails.invoke({"how": "said"})
 
 
 def test_failures_are_told_as_those_of_bodies_here() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.engines import process_tools
 from toolwright.engines import worker
@@ -23,6 +26,16 @@ def test_a_module_is_found_by_its_name_only_if_that_leads_to_its_file(
     script = worker._module("__main__", str(file))
     assert script.mine and script.__name__ != "__main__"
     monkeypatch.delitem(sys.modules, script.__name__)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
+       | st.binary(max_size=3), lambda inner: st.lists(inner) | st.tuples(inner)
+       | st.dictionaries(st.text(max_size=3) | st.integers(), inner), max_leaves=8))  # fmt: skip
+def test_what_crosses_as_a_value_comes_back_exactly(value: object) -> None:
+    if worker._is_json(value):
+        assert repr(json.loads(json.dumps(value))) == repr(value)
+    else:
+        assert any(sign in repr(value) for sign in ("b'", 'b"', "(", "nan", "inf", "{"))
 
 
 def order(**more: object) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Gene
 from contextlib import aclosing, closing
 from typing import Any
 
+from toolwright.call.step import Rest
 from toolwright.call.stop import (
     Stop,
     cancelled_itself,
+    go_on,
     not_started,
     run_coroutine,
 )
@@ -81,17 +83,17 @@ async def invoke(
 
 
 def is_bare(tool: AnyTool) -> bool:
-    """Whether `invoke_bare` can run it."""
+    """Whether `begin_bare` can run it."""
     if tool.positional or tool.output or tool.executor:
         return False
     return tool.body == "async" or (tool.body == "sync" and tool.inline)
 
 
-@types.coroutine
-def invoke_bare(prepared: Prepared, context: ToolContext[Any]) -> Generator[Any, Any, object]:
+def begin_bare(prepared: Prepared, context: ToolContext[Any]) -> object:
     """`invoke` for most tools: a function that runs here and takes everything by name.
 
-    The same, less what such a tool has no need of: what remains would cost more than a small body.
+    The same, less what such a tool has no need of, up to where the body waits for the first time:
+    what is left out would cost more than a small body.
     """
     tool, run = prepared.tool, context.run
     if run.cancel.cancelled:
@@ -110,8 +112,29 @@ def invoke_bare(prepared: Prepared, context: ToolContext[Any]) -> Generator[Any,
             if type(body) is str or not inspect.isawaitable(body):
                 return body
             body = _await(body)
-        waiting: Any = run_coroutine(body, context, tool.timeout)  # a generator, whatever its type
-        return (yield from waiting)
+        try:
+            waiting = body.send(None)
+        except StopIteration as ended:
+            return ended.value
+        except asyncio.CancelledError:
+            raise cancelled_itself(tool.name) from None
+    except _TOLD:
+        raise
+    except Exception as error:
+        raise Crashed(describe(error)) from error
+    return Rest(_rest(body, waiting, context, tool.timeout))
+
+
+@types.coroutine
+def _rest(
+    body: Coroutine[Any, Any, object],
+    waiting: object,
+    context: ToolContext[Any],
+    timeout: float | None,
+) -> Generator[Any, Any, object]:
+    driven: Any = go_on(body, waiting, context, timeout)  # a generator, whatever its type
+    try:
+        return (yield from driven)
     except _TOLD:
         raise
     except Exception as error:

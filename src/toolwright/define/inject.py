@@ -86,14 +86,13 @@ class Injectable(Protocol):
 
 class _ByType(InjectedToolArg):
     def __init__(self, wanted: type) -> None:
-        self.wanted = wanted
+        self._is_context = issubclass(wanted, ToolContext)
+        self._is_token = issubclass(wanted, CancelToken)
 
     def resolve(self, context: ToolContext[Any], name: str) -> object:
-        if issubclass(self.wanted, ToolContext):
+        if self._is_context:
             return context
-        if issubclass(self.wanted, CancelToken):
-            return context.cancel
-        return context.run
+        return context.cancel if self._is_token else context.run
 
 
 class _FromContext(InjectedToolArg):
@@ -212,12 +211,12 @@ def inject(
     """
     filled = {**values}
     for parameter in parameters:
-        filled.pop(parameter.name, None)
         try:
             filled[parameter.name] = parameter.marker.resolve(context, parameter.name)
         except KeyError:
             if not parameter.optional:
                 raise InjectionError(missing(context.tool_name, parameter.name)) from None
+            filled.pop(parameter.name, None)
     return filled
 
 

@@ -216,7 +216,8 @@ def from_model(
     extra = "allow" if own == "allow" else extra
     made = closed_arguments(title, schema, given, fill, extra)
     keys = renamed({name: [info] for name, info in model.model_fields.items()})
-    return replace(made, keys=keys, nested=None) if keys else made
+    # A model has a configuration of its own, by which its numbers need not be finite.
+    return replace(made, keys=keys or made.keys, nested=None, loose=True)
 
 
 def closed_arguments(

@@ -132,7 +132,7 @@ def _place(tool: AnyTool) -> tuple[str, str, str]:
     )
 
 
-def _result(tool: AnyTool, finished: Finished) -> ToolMessage:
+def _result(tool: AnyTool, finished: Finished) -> object:
     said = finished.stderr[-20_000:].decode("utf-8", "replace")
     if finished.ended == "output":
         raise InvalidOutput(
@@ -143,11 +143,9 @@ def _result(tool: AnyTool, finished: Finished) -> ToolMessage:
         answer = json.loads(finished.stdout)
     except ValueError:
         return _died(tool, finished, said)
-    if "message" in answer:
-        message = load_message(answer["message"])
-        assert isinstance(message, ToolMessage)
-        return message
-    raise _error(tool, answer)
+    if "kind" in answer:
+        raise _error(tool, answer, said)
+    return load_message(answer["message"]) if "message" in answer else answer["value"]
 
 
 def _died(tool: AnyTool, finished: Finished, said: str) -> ToolMessage:
@@ -160,7 +158,7 @@ def _died(tool: AnyTool, finished: Finished, said: str) -> ToolMessage:
     return ToolMessage(text, "", tool.name, "error", "unknown_outcome", details=details)
 
 
-def _error(tool: AnyTool, answer: dict[str, Any]) -> Exception:
+def _error(tool: AnyTool, answer: dict[str, Any], said: str) -> Exception:
     kind: str = answer["kind"]
     details: dict[str, object] = answer.get("details") or {}
     if kind == FAULT:
@@ -168,6 +166,6 @@ def _error(tool: AnyTool, answer: dict[str, Any]) -> Exception:
     told: dict[str, type[CallError]] = {"tool_error": ToolError, "invalid_output": InvalidOutput}
     if kind in told:
         return told[kind](answer["text"], details)
-    crash = Crashed(answer["text"], details)
+    crash = Crashed(answer["text"], {**details, "stderr": said} if said else details)
     crash.__cause__ = ProcessError(f"{answer['text']}\n\n{answer['trace']}")
     return crash

@@ -2,7 +2,7 @@
 
 The order is one JSON object on standard input, the answer one on standard output; what the body
 prints goes to standard error. Nothing is pickled either way: arguments are validated here again,
-and results cross as a saved conversation holds them.
+and results cross as JSON values, or as a saved conversation holds them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import json
+import math
 import os
 import sys
 import traceback
@@ -83,7 +84,21 @@ def _run(tool: Any, order: Mapping[str, Any]) -> dict[str, object]:
     prepared = prepare(call, here)
     context: ToolContext[Any] = ToolContext(call, here.name, Run())
     value = asyncio.run(invoke(prepared, context))
+    if _is_json(value):
+        return {"value": value}
     return {"message": dump_message(render(prepared, value, 0.0))}
+
+
+def _is_json(value: object, depth: int = 50) -> bool:
+    """Whether JSON brings exactly this back."""
+    if type(value) is list:
+        return depth > 0 and all(_is_json(item, depth - 1) for item in value)
+    if type(value) is dict:
+        keys = all(type(key) is str for key in value)
+        return depth > 0 and keys and all(_is_json(item, depth - 1) for item in value.values())
+    if type(value) is float:
+        return math.isfinite(value)
+    return value is None or type(value) in (str, int, bool)
 
 
 def _told(error: BaseException) -> dict[str, object]:
