@@ -17,6 +17,9 @@ from toolwright.errors import (
     describe,
 )
 from toolwright.messages import ToolCall, ToolMessage
+from toolwright.record import maker
+
+_message = maker(ToolMessage)
 
 MASKED = (
     "The tool {name!r} failed with an internal error. The same call will most likely fail again; "
@@ -64,7 +67,7 @@ def failed(
         log.warning("%r failed: %s", name, error.kind, exc_info=cause)
     if len(text) > TEXT_LIMIT:
         text = shorten(text, TEXT_LIMIT)
-    return ToolMessage(clean(text), call.id, name, "error", error.kind, None, details, duration)
+    return _message(clean(text), call.id, name, "error", error.kind, None, details, duration)
 
 
 def interrupted(call: ToolCall, name: str, duration: float = 0.0) -> ToolMessage:

@@ -57,7 +57,10 @@ def needs_strict_check(
     known = len(names)
     if nested is not None:
         names = [name for name in nested if name in names]
-    keys, objects, unsure = _walk([validated[name] for name in names])
+    all_of_them = names is validated
+    keys, objects, unsure = _walk(
+        [*validated.values()] if all_of_them else [validated[name] for name in names]
+    )
     if not _has_so_many_keys(text, known + keys):
         return True
     if objects and text.count("{") != 1 + objects:

@@ -7,13 +7,12 @@ by the coercion table, validation again, and an error that names every field.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolwright.call.coerce import coerce
+from toolwright.call.coerce import Coercion, coerce, is_final
 from toolwright.call.parse import (
-    Parsed,
     needs_strict_check,
     normalise,
     parse_arguments,
@@ -81,38 +80,46 @@ def _text(call: ToolCall, tool: AnyTool) -> str:
 def _mend(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = None) -> Prepared:
     """The patient way; `error` is what the fast one said, if it said no."""
     mask = tool.arguments.mask
-    try:
-        parsed = parse_arguments(text)
-        mended = coerce(parsed.value, tool.parameters, extra=tool.extra)
-        if error is not None:
-            _raise_again(tool, error, parsed, mended.value)
-        values = tool.arguments.check(mended.value)
-    except (MalformedArguments, InvalidArguments) as told:
-        if mask is None:
-            raise
-        raise _masked(told, mask, tool.name) from None
-    if tool.arguments.fill is not None:
-        tool.arguments.fill(values)
-    changes = mended.changes
-    if mask is not None:
+    if mask is None:
+        values, repairs, changes = _mended(tool, text, error)
+    else:
+        try:
+            values, repairs, changes = _mended(tool, text, error)
+        except (MalformedArguments, InvalidArguments) as told:
+            raise _masked(told, mask, tool.name) from None
         changes = tuple(
             replace(change, before=MASK, after=MASK) if mask.hides(change.path) else change
             for change in changes
         )
-    return Prepared(call, tool, values, (*parsed.repairs, *map(str, changes)))
+    if tool.arguments.fill is not None:
+        tool.arguments.fill(values)
+    return Prepared(call, tool, values, (*repairs, *map(str, changes)))
 
 
-def _raise_again(tool: AnyTool, error: ValueError, parsed: Parsed, mended: object) -> None:
-    """Say what was wrong if nothing was mended: the same values would only fail in the same way.
+def _mended(
+    tool: AnyTool, text: str, error: ValueError | None
+) -> tuple[dict[str, object], tuple[str, ...], tuple[Coercion, ...]]:
+    """Valid arguments, and how they became so: repairs of the text, changes of values.
 
     Raises:
-        InvalidArguments: with every field.
+        MalformedArguments, InvalidArguments: they did not.
     """
-    explain = tool.arguments.explain
-    if mended is not parsed.value or not mended or parsed.repairs or explain is None:
-        return
-    if (told := explain(error)) is not None:
-        raise told from None
+    parsed, arguments = parse_arguments(text), tool.arguments
+    # Of the same values validation would only say again what it said of the text.
+    again = error if parsed.value and not parsed.repairs else None
+    explain = arguments.explain if again is not None else None
+    if again is not None and explain is not None:
+
+        def is_sure(errors: Sequence[Mapping[str, Any]]) -> bool:
+            return is_final(errors, arguments.schema, tool.extra)
+
+        if (told := explain(again, is_sure)) is not None:
+            raise told from None
+    mended = coerce(parsed.value, arguments.schema, extra=tool.extra)
+    if again is not None and explain is not None and mended.value is parsed.value:
+        if (told := explain(again, None)) is not None:
+            raise told from None
+    return tool.arguments.check(mended.value), parsed.repairs, mended.changes
 
 
 def _masked(error: CallError, mask: Mask, name: str) -> CallError:

@@ -43,6 +43,7 @@ Values = dict[str, object]
 MADE = object()
 """Stands for a default that a factory makes anew each time."""
 Validate = Callable[[str | bytes], Values]
+When = Callable[[Sequence[Mapping[str, Any]]], bool]
 
 
 @record
@@ -58,7 +59,8 @@ class Arguments:
         keys: What the model calls those parameters that it knows under another name.
         mask: Hides the secrets among them, if there are any.
         nested: Properties that can hold more than scalars and lists of them; None if unknown.
-        explain: What `check` would say of a text that `validate` refused; None if it cannot tell.
+        explain: What `check` would say of a text that `validate` refused, when what it is given as
+            a condition holds of pydantic's errors; None if it cannot tell.
         whole: Shows them and what was injected to a model's validators; gives them back.
     """
 
@@ -70,7 +72,7 @@ class Arguments:
     keys: Mapping[str, Any] = NOTHING
     mask: Mask | None = None
     nested: tuple[str, ...] | None = None
-    explain: Callable[[ValueError], InvalidArguments | None] | None = None
+    explain: Callable[[ValueError, When | None], InvalidArguments | None] | None = None
     whole: Callable[[Values, Values], Values] | None = None
 
 
@@ -236,9 +238,11 @@ def closed_arguments(
     if not plain:
         validate = functools.partial(validate, **options)
 
-    def explain(error: ValueError) -> InvalidArguments | None:
+    def explain(error: ValueError, when: When | None) -> InvalidArguments | None:
         found = error.errors(include_url=False) if isinstance(error, ValidationError) else []
         if not found or found[0]["type"] == "json_invalid":
+            return None
+        if when is not None and not when(found):
             return None
         return invalid_arguments(title, refused_fields(found, schema))
 
