@@ -87,15 +87,11 @@ def crashed(error: Exception) -> Crashed:
 def _handler(tool: AnyTool | None, error: CallError) -> ErrorHandler:
     if tool is None:
         return True
-    match error:
-        case Crashed():
-            return tool.handle_crash
-        case ToolError():
-            return tool.handle_tool_error
-        case InvalidArguments() | MalformedArguments():
-            return tool.handle_validation_error
-        case _:
-            return True
+    if isinstance(error, (InvalidArguments, MalformedArguments)):
+        return tool.handle_validation_error
+    if isinstance(error, Crashed):
+        return tool.handle_crash
+    return tool.handle_tool_error if isinstance(error, ToolError) else True
 
 
 def _handled(handler: ErrorHandler, error: CallError, name: str) -> str:

@@ -30,10 +30,10 @@ def render(prepared: Prepared, value: object, duration: float) -> ToolMessage:
     """
     tool, call = prepared.tool, prepared.call
     limit = tool.max_output
-    if type(value) is str and not prepared.changes and tool.response_format == "content":
-        if limit is None or len(value) <= limit:
-            text = value if value.isascii() else clean(value)
-            return _message(text, call.id, tool.name, "success", None, None, NOTHING, duration)
+    plain = type(value) is str and tool.response_format == "content" and not prepared.changes
+    if plain and (limit is None or len(value) <= limit):  # type: ignore[arg-type]
+        text: str = value if value.isascii() else clean(value)  # type: ignore
+        return _message(text, call.id, tool.name, "success", None, None, NOTHING, duration)
     shown: Content
     artifact, details, whole = None, NOTHING, value
     status: Status = "success"

@@ -65,7 +65,6 @@ class Stop:
     __slots__ = (
         "_closed",
         "_deadlines",
-        "_forget",
         "_halt",
         "_left",
         "_loop",
@@ -95,7 +94,7 @@ class Stop:
             context.clock = self
             if not context.paused:
                 self._deadlines.add(self, timeout, loop)
-        self._forget = context.run.cancel.watch(self._cancelled)
+        context.run.cancel.add(self, self._cancelled)
 
     def _cancelled(self) -> None:
         with suppress(RuntimeError):  # the loop has closed: there is nothing left to stop
@@ -126,7 +125,7 @@ class Stop:
             self._deadlines.entries.pop(self, None)
             if self.context.clock is self:
                 self.context.clock = None
-        self._forget()
+        self.context.run.cancel.remove(self)
 
     def error(self, work: Work) -> TimedOut | Cancelled:
         """What the model is told.
@@ -258,7 +257,7 @@ class _Watch(Stop):
         self._ours = 0
         self._grace: asyncio.TimerHandle | None = None
         self._over = False
-        super().__init__(context, timeout, task.get_loop(), self._cancel)
+        Stop.__init__(self, context, timeout, task.get_loop(), self._cancel)
 
     def beside(self, waiting: Any) -> Generator[Any, Any, None]:
         """Wait for what is no plain future, and may ignore that it is cancelled.

@@ -7,7 +7,7 @@ by the coercion table, validation again, and an error that names every field.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -54,9 +54,10 @@ def prepare(call: ToolCall, tool: AnyTool) -> Prepared:
         return _mend(call, tool, text, error)
     # Most calls hold no objects within objects: what costs a frame is asked of the others alone.
     flat = not arguments.loose and text.count(":") == len(values)
-    if not flat or "NaN" in text or "Infinity" in text:
-        if needs_strict_check(text, values, None, arguments.nested, arguments.loose):
-            return _mend(call, tool, text)
+    if (not flat or "NaN" in text or "Infinity" in text) and needs_strict_check(
+        text, values, None, arguments.nested, arguments.loose
+    ):
+        return _mend(call, tool, text)
     if arguments.fill is not None:
         arguments.fill(values)
     return _prepared(call, tool, values)
@@ -105,19 +106,17 @@ def _mended(
         MalformedArguments, InvalidArguments: they did not.
     """
     parsed, arguments = parse_arguments(text), tool.arguments
+    schema, extra = arguments.schema, tool.extra
     # Of the same values validation would only say again what it said of the text.
-    again = error if parsed.value and not parsed.repairs else None
-    explain = arguments.explain if again is not None else None
-    if again is not None and explain is not None:
-
-        def is_sure(errors: Sequence[Mapping[str, Any]]) -> bool:
-            return is_final(errors, arguments.schema, tool.extra)
-
-        if (told := explain(again, is_sure)) is not None:
+    explain = arguments.explain if error is not None and not parsed.repairs else None
+    if explain is None or not parsed.value:
+        mended = coerce(parsed.value, schema, extra=extra)
+    else:
+        told = explain(error, lambda errors: is_final(errors, schema, extra))
+        if told is not None:
             raise told from None
-    mended = coerce(parsed.value, arguments.schema, extra=tool.extra)
-    if again is not None and explain is not None and mended.value is parsed.value:
-        if (told := explain(again, None)) is not None:
+        mended = coerce(parsed.value, schema, extra=extra)
+        if mended.value is parsed.value and (told := explain(error)) is not None:
             raise told from None
     return tool.arguments.check(mended.value), parsed.repairs, mended.changes
 

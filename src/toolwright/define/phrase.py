@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from json.encoder import encode_basestring
 
 from toolwright.define.subschemas import Schema, resolve
 
@@ -346,7 +347,7 @@ def quoted(text: str) -> str:
     """Text as JSON writes it, half surrogate pairs replaced."""
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()
-    return _encode(text)
+    return encode_basestring(text)
 
 
 def cut(text: str, length: int) -> str:

@@ -72,7 +72,7 @@ class Arguments:
     keys: Mapping[str, Any] = NOTHING
     mask: Mask | None = None
     nested: tuple[str, ...] | None = None
-    explain: Callable[[ValueError, When | None], InvalidArguments | None] | None = None
+    explain: Callable[..., InvalidArguments | None] | None = None
     whole: Callable[[Values, Values], Values] | None = None
 
 
@@ -238,7 +238,7 @@ def closed_arguments(
     if not plain:
         validate = functools.partial(validate, **options)
 
-    def explain(error: ValueError, when: When | None) -> InvalidArguments | None:
+    def explain(error: ValueError, when: When | None = None) -> InvalidArguments | None:
         found = error.errors(include_url=False) if isinstance(error, ValidationError) else []
         if not found or found[0]["type"] == "json_invalid":
             return None

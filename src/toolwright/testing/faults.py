@@ -152,7 +152,7 @@ class Faults:
             for owner in (point.owner, *point.also):
                 self._put(owner, point.function, wrapped)
         # The short ways leave out places.
-        self._put(toolset, "start_call", batch.run_call)
+        self._put(toolset, "start_call", vars(batch)["run_call"])
         self._put(toolset, "is_bare", lambda made: False)
         self._put(toolset, "as_guards", lambda steps: [])
         return self
