@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import types
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, closing
 from typing import Any
 
@@ -119,23 +118,15 @@ def begin_bare(prepared: Prepared, context: ToolContext[Any]) -> object:
         raise
     except Exception as error:
         raise Crashed(describe(error)) from error
-    return Rest(_rest(body, waiting, context, tool.timeout))
+    rest: Any = go_on(body, waiting, context, tool.timeout, _as_told)  # whatever its type says
+    return Rest(rest)
 
 
-@types.coroutine
-def _rest(
-    body: Coroutine[Any, Any, object],
-    waiting: object,
-    context: ToolContext[Any],
-    timeout: float | None,
-) -> Generator[Any, Any, object]:
-    driven: Any = go_on(body, waiting, context, timeout)  # a generator, whatever its type
-    try:
-        return (yield from driven)
-    except _TOLD:
-        raise
-    except Exception as error:
-        raise Crashed(describe(error)) from error
+def _as_told(error: BaseException) -> BaseException:
+    """What is told of what a body raised."""
+    if isinstance(error, _TOLD) or not isinstance(error, Exception):
+        return error
+    return Crashed(describe(error))
 
 
 def arrange(

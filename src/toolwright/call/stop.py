@@ -194,6 +194,7 @@ def go_on(
     waiting: Any,
     context: ToolContext[Any],
     timeout: float | None,
+    told: Callable[[BaseException], BaseException] | None = None,
 ) -> Generator[Any, Any, object]:
     """The rest of `run_coroutine`, for a body that has begun.
 
@@ -201,6 +202,8 @@ def go_on(
         body: It waits for the first time.
         waiting: What it waits for.
         context, timeout: As there.
+        told: What is raised in place of what it raises; another frame for that would be passed
+            whenever the body goes on.
     """
     watch = _Watch(context, timeout)
     try:
@@ -222,6 +225,8 @@ def go_on(
         return ended.value
     except (asyncio.CancelledError, Exception) as error:
         watch.judge(error)
+        if told is not None and (other := told(error)) is not error:
+            raise other from error
         raise
     finally:
         watch.close()
