@@ -272,8 +272,6 @@ class FieldError:
         >>> FieldError(("items", 0, "id"), "an integer").where
         'items[0].id'
         """
-        if len(self.path) == 1 and isinstance(self.path[0], str):
-            return self.path[0] or "arguments"
         text = ""
         for part in self.path:
             text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -328,9 +326,7 @@ class InvalidArguments(CallError):
         errors: Sequence[FieldError] = (),
         details: Mapping[str, object] = NOTHING,
     ) -> None:
-        # Said without `super`, whose two steps cost as much as all else: models err often.
-        self.args = (text,)
-        self.text = text
+        self.args, self.text = (text,), text  # `super` would cost as much as all the rest
         self.errors = told = tuple(errors)
         self.details = {"errors": told} if details is NOTHING else {**details, "errors": told}
 

@@ -91,6 +91,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "render",
         "failure",
         "guard",
+        "guarded",
         "pipeline",
         "batch",
         "toolset",

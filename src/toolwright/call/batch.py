@@ -121,7 +121,11 @@ class Batch:
 
     def _start(self) -> None:
         """Start what may start now."""
-        loop, ended, has_barriers = asyncio.get_running_loop(), self._ended, self._tools.has_barriers
+        loop, ended, has_barriers = (
+            asyncio.get_running_loop(),
+            self._ended,
+            self._tools.has_barriers,
+        )
         calls, waiting, tasks, cancel = self.calls, self._waiting, self._tasks, self._run.cancel
         while waiting and len(tasks) < self._width and not self._barrier:
             if cancel.cancelled or self._fatal is not None:

@@ -27,10 +27,10 @@ Within = Callable[[Prepared, Prepared, ToolContext[Any]], object]
 _outcome = maker(Outcome)
 
 
-def as_guards(steps: Sequence[Step]) -> list[Guard]:
+def as_guards(steps: Sequence[Step]) -> Sequence[Guard]:
     """The steps, if they are guards and nothing else; else none."""
-    guards = [step for step in steps if type(step) is InputGuard or type(step) is OutputGuard]
-    return guards if len(guards) == len(steps) else []
+    guards: list[Guard] = [s for s in steps if type(s) is InputGuard or type(s) is OutputGuard]
+    return guards if len(guards) == len(steps) else ()
 
 
 def guarding(guards: Sequence[Guard], inner: Begin) -> Begin:

@@ -100,10 +100,7 @@ def begin_bare(prepared: Prepared, context: ToolContext[Any]) -> object:
             context.set_deadline(tool.timeout)
         values = inject(tool.injected, values, context)
     try:
-        try:
-            body: Any = tool.function(**values)
-        except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
-            raise cancelled_itself(tool.name) from None
+        body: Any = tool.function(**values)
         if tool.body == "sync":
             if type(body) is str or not inspect.isawaitable(body):
                 return body
@@ -112,12 +109,13 @@ def begin_bare(prepared: Prepared, context: ToolContext[Any]) -> object:
             waiting = body.send(None)
         except StopIteration as ended:
             return ended.value
-        except asyncio.CancelledError:
-            raise cancelled_itself(tool.name) from None
-    except _TOLD:
-        raise
+    except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
+        raise cancelled_itself(tool.name) from None
     except Exception as error:
-        raise Crashed(describe(error)) from error
+        told = _as_told(error)
+        if told is error:
+            raise
+        raise told from error
     rest: Any = go_on(body, waiting, context, tool.timeout, _as_told)  # whatever its type says
     return Rest(rest)
 

@@ -185,7 +185,8 @@ def run_coroutine(
         return ended.value
     except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
         raise cancelled_itself(context.tool_name) from None
-    return (yield from go_on(body, waiting, context, timeout))
+    rest: Any = go_on(body, waiting, context, timeout)  # a generator, whatever its type
+    return (yield from rest)
 
 
 @types.coroutine
@@ -199,11 +200,8 @@ def go_on(
     """The rest of `run_coroutine`, for a body that has begun.
 
     Args:
-        body: It waits for the first time.
-        waiting: What it waits for.
-        context, timeout: As there.
-        told: What is raised in place of what it raises; another frame for that would be passed
-            whenever the body goes on.
+        waiting: What it waits for, for the first time.
+        told: What is raised in place of what it raises, without another frame on its way.
     """
     watch = _Watch(context, timeout)
     try:

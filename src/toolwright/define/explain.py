@@ -26,7 +26,7 @@ from toolwright.define.phrase import (
 )
 from toolwright.define.subschemas import Schema, resolve
 from toolwright.errors import FieldError, InvalidArguments
-from toolwright.record import maker, record
+from toolwright.record import record
 
 __all__ = [
     "describe_type",
@@ -157,10 +157,7 @@ class _Found:
     branches: tuple[tuple[int, str], ...]
 
 
-_field_error = maker(FieldError)
-_MISSING = frozenset(
-    {"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"}
-)  # fmt: skip
+_MISSING = frozenset({"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"})  # fmt: skip
 _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument", "unexpected_positional_argument"})  # fmt: skip
 _UNSENT: Any = object()
 
@@ -203,12 +200,10 @@ def _plain_fields(errors: Sequence[Mapping[str, Any]], root: Schema) -> list[Fie
     fields: list[FieldError] = []
     for error in errors:
         location = error["loc"]
-        if len(location) != 1 or not error["type"].endswith(("_type", "_parsing")):
+        phrase = PLAIN.get(plain_type(properties.get(location[0]))) if len(location) == 1 else None
+        if phrase is None or not error["type"].endswith(("_type", "_parsing")):
             return None
-        phrase = PLAIN.get(plain_type(properties.get(location[0])))
-        if phrase is None:
-            return None
-        fields.append(_field_error(location, phrase, describe_value(error["input"])))
+        fields.append(FieldError(location, phrase, describe_value(error["input"])))
     return fields
 
 
@@ -373,7 +368,7 @@ def _field(found: _Found, root: Schema) -> FieldError:
         phrase = f"{phrase}: {_message(found.error)}"
     elif phrase == "any value":
         phrase = _message(found.error).removeprefix("Input should be ")
-    return _field_error(found.path, phrase, "" if value is _UNSENT else describe_value(value))
+    return FieldError(found.path, phrase, "" if value is _UNSENT else describe_value(value))
 
 
 # Errors of which the schema's phrase says all there is to say.

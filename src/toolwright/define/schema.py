@@ -240,9 +240,7 @@ def closed_arguments(
 
     def explain(error: ValueError, when: When | None = None) -> InvalidArguments | None:
         found = error.errors(include_url=False) if isinstance(error, ValidationError) else []
-        if not found or found[0]["type"] == "json_invalid":
-            return None
-        if when is not None and not when(found):
+        if not found or found[0]["type"] == "json_invalid" or (when and not when(found)):
             return None
         return invalid_arguments(title, refused_fields(found, schema))
 
