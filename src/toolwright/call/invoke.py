@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import aclosing, closing
 from typing import Any
 
@@ -23,6 +23,7 @@ from toolwright.define.inject import inject
 from toolwright.define.signature import MISSING, VAR_POSITIONAL, Parameter
 from toolwright.define.tool import AnyTool, Prepared
 from toolwright.errors import (
+    CallError,
     Cancelled,
     Crashed,
     InvalidOutput,
@@ -54,6 +55,8 @@ async def invoke(
     tool = prepared.tool
     if context.run.cancel.cancelled:
         raise not_started(tool.name, context.run.cancel.reason)
+    if tool.executor is not None:
+        return await _elsewhere(prepared, context, tool.executor(prepared, context))
     values: Mapping[str, Any] = prepared.arguments
     if tool.injected:
         if tool.timeout is not None:
@@ -80,7 +83,7 @@ async def invoke(
 
 def is_bare(tool: AnyTool) -> bool:
     """Whether `begin_bare` can run it."""
-    if tool.positional or tool.output:
+    if tool.positional or tool.output or tool.executor:
         return False
     return tool.body == "async" or (tool.body == "sync" and tool.inline)
 
@@ -145,6 +148,22 @@ def arrange(
         elif parameter.default is not MISSING:
             args.append(parameter.default)
     return tuple(args), rest
+
+
+async def _elsewhere(
+    prepared: Prepared, context: ToolContext[Any], running: Coroutine[Any, Any, object]
+) -> object:
+    """Wait for a body that an executor runs; it tells of failures as the body's own."""
+    tool = prepared.tool
+    try:
+        value = await run_coroutine(running, context, tool.timeout)
+    except (CallError, SetupError):
+        raise
+    except Exception as error:
+        raise Crashed(describe(error)) from error
+    if tool.output is not None:
+        _check_output(tool, value)
+    return value
 
 
 async def _run_other(

@@ -320,6 +320,8 @@ def begin_of(
         rules: Which calls are refused, asked about or let through.
         last: Runs the body.
     """
+    if (check := getattr(made.executor, "check_tool", None)) is not None:
+        check(made)
     outer, inner = _parted((*steps, *made.steps), made)
     bare = is_bare(made)
     if bare:
