@@ -95,6 +95,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "render",
         "failure",
         "guard",
+        "guarded",
         "pipeline",
         "batch",
         "toolset",

@@ -261,7 +261,7 @@ class Toolset:
             return batch.results
         # A call alone is most of all turns, and needs nothing of what a batch keeps.
         done = start_call(calls[0], self, run)
-        message, fatal = done if type(done) is tuple else await done
+        message, fatal = done if isinstance(done, tuple) else await done
         if fatal is None:
             return [message]
         if isinstance(fatal, Suspend):
