@@ -258,7 +258,9 @@ def _ranking(given: object) -> Ranking:
     options = _options(given)
     threshold = options.get("score_threshold", 0.0)
     weights = options.get("hybrid_search") or {}
-    text, meaning = weights.get("text_weight", 1.0), weights.get("embedding_weight", 1.0)
+    usual = Ranking()
+    text = weights.get("text_weight", usual.text_weight)
+    meaning = weights.get("embedding_weight", usual.embedding_weight)
     if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
         raise SetupError(f"ranking_options: score_threshold={threshold!r} is not from 0 to 1")
     if min(text, meaning) < 0 or text + meaning <= 0:
