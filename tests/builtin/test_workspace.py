@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builtin.test_pictures import png
 from tests.engines.walls import need
 from tests.waiting import until
 from toolwright import Agent, Rules, Run, Toolset
@@ -281,7 +282,7 @@ def test_a_link_to_a_protected_folder_is_asked_about_as_well(tmp_path: Path) -> 
 
 
 def test_pictures_are_read_as_pictures(place: Place) -> None:
-    (place.folder / "a.txt").write_bytes(b"\x89PNG\r\n\x1a\n" + b"x" * 20)
+    (place.folder / "a.txt").write_bytes(png(30, 40))
     content = place.call("read", path="a.txt").content
     assert any(isinstance(part, Image) for part in content)
 

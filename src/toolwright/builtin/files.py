@@ -59,8 +59,8 @@ class Files:
         """
         if offset < 1 or limit < 1:
             raise ToolError("offset and limit count from 1.")
-        name = clean(path)
-        with os.fdopen(self.root.open_file(path), "rb") as file:
+        name = self.root.spelt(path)
+        with os.fdopen(self.root.open_file(name), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             head = file.peek(8192)
             if sniff(head).startswith("image/"):

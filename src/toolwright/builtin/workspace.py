@@ -151,7 +151,7 @@ class Workspace:
         """
         if path.startswith(OUTPUT):
             return self._output_files.read(path.removeprefix(OUTPUT), offset, limit)
-        name = clean(path)
+        name = self.root.spelt(path)
         with self._locks[name]:  # else an edit meanwhile would look like somebody else's
             digest = self._digest(name)  # before it is shown: a change in between is noticed, too
             output = self.files.read(name, offset, limit)
