@@ -456,3 +456,11 @@ def test_a_protected_file_that_a_command_makes_anew_is_told(walls: Place, end: s
     assert str(message.content).endswith(notice)
     assert "It made" not in str(walls.call("bash", command=f"echo z >> .mcp.json; {end}").content)
     assert (walls.folder / ".mcp.json").read_text() == "x\n"
+
+
+def test_the_question_about_a_protected_file_says_why_it_is_asked(tmp_path: Path) -> None:
+    asks = Workspace(tmp_path, None).asks
+    assert asks({"path": "lib/.git/hooks/pre-commit"}).startswith("'.git/hooks' is protected")
+    assert asks({"path": "src/a.py"}) == asks({"path": "../.env"}) == asks({}) == ""
+    (tmp_path / "innocent").symlink_to(".env")
+    assert asks.despite_rules({"path": "innocent"}).startswith("'.env' is protected")
