@@ -163,6 +163,9 @@ def test_a_picture_of_too_many_bytes_is_refused(place: Path) -> None:
     (place / "huge.png").write_bytes(PNG + bytes(MAX_PICTURE))
     with pytest.raises(ToolError, match=r"at most 32\.0 MB are read"):
         Files(place).read("huge.png")
+    (place / "bomb.png").write_bytes(png(50_000, 50_000))
+    with pytest.raises(ToolError, match="50000 x 50000 pixels"):  # T19
+        Files(place).read("bomb.png")
 
 
 def test_a_huge_sparse_file_costs_neither_time_nor_memory(place: Path) -> None:
