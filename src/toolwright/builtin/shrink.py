@@ -79,7 +79,7 @@ def _fitted(opened: Image, most_side: int, most_bytes: int) -> Shrunk:
 
     before = opened.size
     if opened.getexif().get(_ORIENTATION, 1) >= _TURNED:
-        before = before[::-1]
+        before = (before[1], before[0])
     opened.draft("RGB", (most_side, most_side))  # a JPEG need not be unpacked whole
     picture = _plain(ImageOps.exif_transpose(opened))
     lossy = opened.format in ("JPEG", "WEBP") and picture.mode == "RGB"
