@@ -245,6 +245,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "replace",
         "edit",
         "pictures",
+        "shrink",
         "files",
         "shell",
         "workspace",
