@@ -186,3 +186,28 @@ def test_any_name_that_is_none_of_ours_is_answered(name: Any) -> None:
     assert [r.kind for r in results] == ["unknown_tool", None]
     results[0].text.encode()
     assert len(results[0].text) < 500
+
+
+@pytest.mark.parametrize("many", [1, 2])
+@pytest.mark.parametrize("kind", ["dicts", "one", "generator", "none", "text"])
+def test_what_is_no_list_of_calls_is_refused_at_once_with_what_makes_one(
+    kind: str, many: int
+) -> None:
+    call = ToolCall("1", "same", '{"text": "x"}')
+    wrong: Any = {
+        "dicts": [{"id": "1", "name": "same", "arguments": "{}"}] * many,
+        "one": call,
+        "generator": (call for _ in range(many)),
+        "none": None,
+        "text": "x" * many,
+    }[kind]
+
+    @tool
+    def same(text: str) -> str:
+        """Same."""
+        return text
+
+    with pytest.raises(SetupError, match=r"decode_calls\(reply\)"):
+        Toolset([same]).run_sync(wrong)
+    with pytest.raises(SetupError, match=r"give a list"):
+        Toolset(same)  # type: ignore[arg-type]

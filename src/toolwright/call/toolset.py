@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
 from toolwright.call.approve import Approval, unchangeable
-from toolwright.call.batch import Batch
+from toolwright.call.batch import Batch, check_calls
 from toolwright.call.bridge import run_sync
 from toolwright.call.invoke import invoke, invoke_bare, is_bare
 from toolwright.call.lock import check_resources, locking
@@ -243,15 +243,21 @@ class Toolset:
             One result per call, in the same order, whatever happened.
 
         Raises:
-            SetupError: the program is wired up wrongly, such as a value to inject that is missing.
+            SetupError: the program is wired up wrongly, such as a value to inject that is missing,
+                or calls that are none.
         """
         run = run or Run()
-        if len(calls) != 1 or self.has_secrets or run.cancel.cancelled:
-            batch = self.batch(calls, run)
-            await batch.run()
-            return batch.results
-        # A call alone is most of all turns, and needs nothing of what a batch keeps.
-        message, fatal = await run_call(calls[0], self, run)
+        try:
+            if len(calls) != 1 or self.has_secrets or run.cancel.cancelled:
+                check_calls(calls)
+                batch = self.batch(calls, run)
+                await batch.run()
+                return batch.results
+            # A call alone is most of all turns, and needs nothing of what a batch keeps.
+            message, fatal = await run_call(calls[0], self, run)
+        except (AttributeError, TypeError):
+            check_calls(calls)
+            raise
         if fatal is None:
             return [message]
         if isinstance(fatal, Suspend):
@@ -278,9 +284,11 @@ def carried(tools: Iterable[Toolish]) -> Iterable[Toolish]:
     """The tools as they can stand in another set: those of a set take along what holds for them.
 
     Raises:
-        SetupError: the set has rules, which are about a whole set.
+        SetupError: the set has rules, which are about a whole set; or it is one tool and no list.
     """
     if not isinstance(tools, Toolset):
+        if not isinstance(tools, Iterable):
+            raise SetupError(f"tools are {tools!r:.80}; give a list: [...]")
         return tools
     if tools.rules is not None:
         raise SetupError(f"{tools!r} has rules of its own: give them to the set it goes into")
