@@ -13,7 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from toolwright.agent.agent import MAX_TURNS, Agent, Prompt
+from toolwright.agent.agent import MAX_TURNS, Agent
+from toolwright.agent.prompt import Prompt
 from toolwright.agent.result import RunResult
 from toolwright.approval import Approver, Decision, Ticket
 from toolwright.builtin.targets import ALL, DEMO, load_object, load_targets
