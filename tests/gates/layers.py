@@ -36,6 +36,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "signature",
         "subschemas",
         "secret",
+        "defaults",
         "maker",
         "phrase",
         "explain",

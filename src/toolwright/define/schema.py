@@ -10,17 +10,17 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
-from pydantic_core import PydanticUndefined, from_json, to_json, to_jsonable_python
+from pydantic_core import PydanticUndefined, from_json, to_json
 from typing_extensions import TypedDict
 
 from toolwright.define.canonical import renamed
 from toolwright.define.closed import is_loose, is_open, is_plain, nests, objects, unknown_keys
+from toolwright.define.defaults import advertise_default
 from toolwright.define.explain import (
     invalid_arguments,
     pydantic_errors,
@@ -103,7 +103,9 @@ def from_parameters(
         raise _no_json_form(title, {**fields, **rest}, error) from error
     keys = renamed({name: field.infos for name, field in given.items()})
     for name, field in given.items():
-        _advertise_default(title, schema, keys.get(name, name), field)
+        if field.default not in (MISSING, MADE, ABSENT):
+            refuses = functools.partial(_refuses, adapter.validator.validate_json)
+            advertise_default(title, schema, keys.get(name, name), field.default, refuses)
     schema.pop("title", None)
     factories = {name: field.factory for name, field in given.items() if field.factory}
     fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
@@ -111,6 +113,20 @@ def from_parameters(
         title, schema, adapter.validator.validate_json, fill, extra, is_plain(adapter.core_schema)
     )
     return _renaming(title, made, keys, bool(rest)) if keys else made
+
+
+def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
+    """Whether a value is refused for a parameter by its type, whatever the others may be."""
+    try:
+        validate(to_json({key: value}))
+    except ValidationError as error:
+        return any(
+            found["loc"][:1] == (key,) and found["type"] not in ("value_error", "assertion_error")
+            for found in error.errors(include_url=False)
+        )
+    except Exception:  # a validator of the user's own, which expects better than a default
+        return False
+    return False
 
 
 def _renaming(title: str, made: Arguments, keys: Mapping[str, str], open: bool) -> Arguments:
@@ -361,20 +377,3 @@ def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) ->
         f"{title}: {culprit} has no JSON form ({text}); use a type JSON can carry, or mark it "
         "Annotated[..., InjectedToolArg] if the program fills it"
     )
-
-
-def _advertise_default(title: str, schema: dict[str, Any], key: str, field: _Field) -> None:
-    if field.default in (MISSING, MADE, ABSENT):
-        return
-    try:
-        default = to_jsonable_python(field.default)
-    except ValueError:
-        raise DefinitionError(
-            f"{title}: the default of parameter {key!r} ({field.default!r}) has no JSON form; "
-            "use None or a plain value and make the object inside the function"
-        ) from None
-    import json
-
-    with suppress(ValueError):  # infinity stays the function's own: JSON has none
-        json.dumps(default, allow_nan=False)
-        schema["properties"][key]["default"] = default
