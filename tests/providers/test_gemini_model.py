@@ -144,9 +144,11 @@ def test_a_picture_in_a_result_reaches_the_server_with_the_signature() -> None:
     assert said["parts"] == [part]
     response = back["parts"][0]["functionResponse"]
     assert (response["id"], response["response"]) == ("x1", {"output": "a dog"})
-    # the SDK writes these names its own way; the server takes both
-    blob = response["parts"][0]["inline_data"]
-    assert blob == {"mime_type": "image/png", "data": base64.b64encode(PNG).decode()}
+    blob = response["parts"][0]["inlineData"]
+    assert blob == {"mimeType": "image/png", "data": base64.b64encode(PNG).decode()}
+    for turn, body in enumerate(server.requests):
+        asked = ModelRequest(result.messages[: 1 + 2 * turn], (look,))
+        assert body["contents"] == gemini.encode(asked, "gemini-3-pro")["contents"]
 
 
 def test_an_error_of_a_tool_is_said_to_the_model() -> None:
