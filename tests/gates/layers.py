@@ -277,6 +277,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "langchain_injected",
         "langchain_store",
         "langchain_convert",
+        "langchain_errors",
         "langchain_run",
         "langchain_agent",
         "langchain_tools",

@@ -297,7 +297,9 @@ class Agent(Generic[T]):
         self, progression: Progression, messages: list[Message], run: Run[Any], reason: EndReason
     ) -> RunResult[Any]:
         answers = progression.answers
-        answer: object = _text(messages, reason)
+        answer: object = NO_ANSWER
+        if reason in ("answered", "returned"):
+            answer = _text(messages, reason)
         if answers is not None:
             answer = answers.value if answers.given else NO_ANSWER
         waits = progression.waits

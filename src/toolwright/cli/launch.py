@@ -226,7 +226,7 @@ def run_to_end(
         result, token = _run(launch, agent, prompt, decisions)
     if not launch.as_json:
         note(_summary(result, perf_counter() - began), DIM)
-        if result.output:
+        if result.answered and result.output:
             answer(result.output)
     _end(result, token, launch)
 

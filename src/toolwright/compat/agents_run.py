@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolwright.agent.result import NO_ANSWER
 from toolwright.call.bridge import run_sync
 from toolwright.call.toolset import Toolset
 from toolwright.compat.agents_agent import MAX_TURNS, Agent, MaxTurnsExceeded, RunResult
@@ -55,8 +54,7 @@ class Runner:
         known = {id(message) for message in asked}
         later = [message for message in result.messages if id(message) not in known]
         new: list[Message] = [one for one in later if not isinstance(one, SystemMessage)]
-        answered = result.answer is not NO_ANSWER and result.reason != "suspended"
-        answer = result.answer if answered else None
+        answer = result.answer if result.answered else None
         return RunResult(answer, new, agent, wrapper, result.messages, result.state)
 
     @classmethod

@@ -89,6 +89,11 @@ class BaseTool:
                 "or give it to the constructor"
             )
 
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name in _COMPILED:  # then the tool is another; a set that holds it keeps what it has
+            vars(self).pop("tool", None)
+
     @functools.cached_property
     def tool(self) -> AnyTool:
         """The tool this object describes, compiled once."""
@@ -121,6 +126,10 @@ class BaseTool:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({getattr(self, 'name', '')})"
+
+
+_COMPILED = frozenset({"name", "description", "args_schema", *ToolOptions.__annotations__})
+"""What is compiled into the tool."""
 
 
 def as_tool(item: object) -> AnyTool:

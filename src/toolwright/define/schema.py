@@ -102,10 +102,8 @@ def from_parameters(
     except Exception as error:
         raise _no_json_form(title, {**fields, **rest}, error) from error
     keys = renamed({name: field.infos for name, field in given.items()})
-    for name, field in given.items():
-        if field.default not in (MISSING, MADE, ABSENT):
-            refuses = functools.partial(_refuses, adapter.validator.validate_json)
-            advertise_default(title, schema, keys.get(name, name), field.default, refuses)
+    defaults = {keys.get(name, name): field.default for name, field in given.items()}
+    _advertise(title, schema, defaults, adapter.validator.validate_json)
     schema.pop("title", None)
     factories = {name: field.factory for name, field in given.items() if field.factory}
     fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
@@ -113,6 +111,18 @@ def from_parameters(
         title, schema, adapter.validator.validate_json, fill, extra, is_plain(adapter.core_schema)
     )
     return _renaming(title, made, keys, bool(rest)) if keys else made
+
+
+def _advertise(
+    title: str,
+    schema: dict[str, Any],
+    defaults: Mapping[str, object],
+    validate: Callable[..., object],
+) -> None:
+    refuses = functools.partial(_refuses, validate)
+    for key, default in defaults.items():
+        if default not in (MISSING, MADE, ABSENT):
+            advertise_default(title, schema, key, default, refuses)
 
 
 def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
