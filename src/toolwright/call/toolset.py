@@ -24,7 +24,8 @@ from toolwright.call.validate import renewing, revalidate
 from toolwright.call.whole import Whole
 from toolwright.context import Run
 from toolwright.define.base import HoldsTool, as_tool
-from toolwright.define.names import wire_names
+from toolwright.define.names import check_name, wire_names
+from toolwright.define.options import check_steps
 from toolwright.define.tool import AnyTool, Place, Step
 from toolwright.errors import (
     DefinitionError,
@@ -87,6 +88,7 @@ class Toolset:
         for what, room in (("width", width), ("threads", threads)):
             if room is not None and room < 1:
                 raise SetupError(f"Toolset({what}={room}): it needs room for at least one call")
+        check_steps(steps)
         self.steps = tuple(steps)
         self.rules = rules
         self.parallel = parallel
@@ -212,12 +214,13 @@ class Toolset:
         """The same tools, some under other names.
 
         Raises:
-            SetupError: for a name that is not in the set.
+            SetupError: for a name that is not in the set, or a new one that is none.
         """
         if unknown := [name for name in names if name not in self]:
             raise SetupError(f"cannot rename {', '.join(unknown)}: not in {self!r}")
         return self.with_tools(
-            dataclasses.replace(item, name=names.get(item.name, item.name)) for item in self
+            dataclasses.replace(item, name=check_name(names.get(item.name, item.name)))
+            for item in self
         )
 
     def with_prefix(self, prefix: str) -> Toolset:
@@ -227,6 +230,9 @@ class Toolset:
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
         """Both sets as one: this one's steps around all, the other's still around its own tools."""
         return self.with_tools([*self, *carried(other)])
+
+    def __radd__(self, other: Iterable[Toolish]) -> Toolset:
+        return self.with_tools([*other, *self])
 
     # — running —
 
@@ -257,6 +263,8 @@ class Toolset:
             message, fatal = await run_call(calls[0], self, run)
         except (AttributeError, TypeError):
             check_calls(calls)
+            if not isinstance(run, Run):
+                raise SetupError(f"{run!r:.80} is no run; give Run(context=...)") from None
             raise
         if fatal is None:
             return [message]
