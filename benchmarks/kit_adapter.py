@@ -5,8 +5,9 @@ Three rows: a tool as it comes; one with everything a call can have switched on;
 
 from __future__ import annotations
 
-import functools
+import ast
 import inspect
+import textwrap
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -22,17 +23,17 @@ class Session:
     def __init__(self, tools: Any, run: Any) -> None:
         from toolwright import ToolCall
 
-        self._run = functools.partial(tools.run, run=run)
+        self._tools, self._run = tools, run
         self._failures = run.failures
         self._call = ToolCall
 
     async def call(self, raw: tuple[str, str, str]) -> Any:
         if self._failures:  # else the same wrong call would be refused from the fourth time on
             self._failures.clear()
-        return (await self._run([self._call(*raw)]))[0]
+        return (await self._tools.run([self._call(*raw)], self._run))[0]
 
     async def batch(self, raws: Sequence[tuple[str, str, str]]) -> Any:
-        return await self._run([self._call(*raw) for raw in raws])
+        return await self._tools.run([self._call(*raw) for raw in raws], self._run)
 
 
 class Toolwright(Adapter):
@@ -148,17 +149,14 @@ class ToolwrightFull(Toolwright):
 
 
 def _with_context(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """`fn` as its author would write it to get the context."""
+    """`fn` as its author would write it to get the context: one parameter more."""
     from toolwright import ToolContext
 
-    names = list(inspect.signature(fn).parameters)
-    head = f"({', '.join(names)}, context)"
-    start = "async def" if inspect.iscoroutinefunction(fn) else "def"
-    keep = "await fn" if inspect.iscoroutinefunction(fn) else "fn"
-    scope: dict[str, Any] = {"fn": fn}
-    exec(f"{start} inner{head}:\n    return {keep}({', '.join(names)})", scope)
-    inner = scope["inner"]
-    inner.__name__, inner.__qualname__, inner.__doc__ = fn.__name__, fn.__qualname__, fn.__doc__
-    inner.__annotations__ = {**fn.__annotations__, "context": ToolContext}
-    inner.__defaults__ = (*(fn.__defaults__ or ()), None) if fn.__defaults__ else None
-    return inner  # type: ignore[no-any-return]
+    tree = ast.parse(textwrap.dedent(inspect.getsource(fn)))
+    function: Any = tree.body[0]
+    function.args.args.append(ast.arg("context", ast.Name("ToolContext", ast.Load())))
+    if function.args.defaults:
+        function.args.defaults.append(ast.Constant(None))
+    scope: dict[str, Any] = {**fn.__globals__, "ToolContext": ToolContext}
+    exec(compile(ast.fix_missing_locations(tree), fn.__code__.co_filename, "exec"), scope)
+    return scope[fn.__name__]  # type: ignore[no-any-return]

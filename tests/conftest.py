@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -17,6 +19,14 @@ settings.load_profile("steady" if os.environ.get("CI") == "true" else "wander")
 
 # Programs in the background of a shell are started deaf to Ctrl-C, and so would be all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _where_modules_are_found_stays_as_it_was() -> Iterator[None]:
+    """What is loaded from a user's folder puts it on ``sys.path``: no later test shall see it."""
+    before = sys.path.copy()
+    yield
+    sys.path[:] = before
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -11,7 +11,7 @@ T = TypeVar("T")
 STEP = 0.002
 
 
-def run(make: Callable[[], Coroutine[Any, Any, T]], seconds: float = 20) -> T:
+def run(make: Callable[[], Coroutine[Any, Any, T]], seconds: float = 60) -> T:
     """Run in a fresh loop; what would hang fails instead."""
 
     async def main() -> T:
@@ -21,7 +21,7 @@ def run(make: Callable[[], Coroutine[Any, Any, T]], seconds: float = 20) -> T:
     return asyncio.run(main())
 
 
-async def until(true: Callable[[], object], seconds: float = 5) -> None:
+async def until(true: Callable[[], object], seconds: float = 30) -> None:
     """Let the loop go on until `true()`.
 
     Raises:
@@ -34,9 +34,11 @@ async def until(true: Callable[[], object], seconds: float = 5) -> None:
     raise AssertionError("it never came true")
 
 
-def until_sync(true: Callable[[], object], seconds: float = 5) -> None:
-    """The same for plain threads."""
+def until_sync(
+    true: Callable[[], object], seconds: float = 30, state: Callable[[], object] = str
+) -> None:
+    """The same for plain threads; `state` is told when it never comes true."""
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, "it never came true"
+        assert time.monotonic() < end, f"it never came true {state()}"
         time.sleep(STEP)

@@ -196,11 +196,16 @@ PROGRESS_INTERVAL = 0.05
 _Snapshot = tuple[str, float | None, float | None]
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
+def _first_running_loop() -> asyncio.AbstractEventLoop | None:
     """The loop that runs in this thread; to define a tool asyncio need not be loaded."""
+    global _running_loop
     import asyncio
 
-    return asyncio._get_running_loop()
+    _running_loop = asyncio._get_running_loop
+    return _running_loop()
+
+
+_running_loop: Callable[[], asyncio.AbstractEventLoop | None] = _first_running_loop
 
 
 class _Reporter:

@@ -165,6 +165,26 @@ class ApprovalDecided:
 
 
 @record
+class ExfiltrationBlocked:
+    """A call that reaches out was held back, because its run has read private data.
+
+    Args:
+        tool: Name of the tool that was called.
+        source: Name of the one that had read private data.
+        hosts: Where it would have reached, as far as its arguments say.
+    """
+
+    type: ClassVar[str] = "exfiltration_blocked"
+    seq: int
+    at: float
+    run_id: str
+    call_id: str
+    tool: str
+    source: str
+    hosts: tuple[str, ...] = ()
+
+
+@record
 class ToolSuspended:
     """A call's part in this run ended without a result: it waits for a decision."""
 
@@ -225,6 +245,7 @@ Event: TypeAlias = (
     | Progress
     | ApprovalRequested
     | ApprovalDecided
+    | ExfiltrationBlocked
     | ToolFinished
     | ToolSuspended
     | RunFinished

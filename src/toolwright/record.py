@@ -59,7 +59,7 @@ def _constructor(
     cls: type[Any], fields: tuple[dataclasses.Field[Any], ...], twin: type[Any]
 ) -> Callable[..., Any]:
     """Write the constructor's source as `dataclasses` does, and compile it."""
-    scope: dict[str, Any] = {"_make": object.__new__, "_twin": twin}
+    scope: dict[str, Any] = {"_twin": twin}
     heads, lines = [], []
     for field in fields:
         name = field.name
@@ -74,7 +74,7 @@ def _constructor(
         else:
             heads.append(name)
         lines.append(f"self.{name} = {name}")
-    body = "\n    ".join(["self = _make(_twin)", *lines, "self.__class__ = cls", "return self"])
+    body = "\n    ".join(["self = _twin()", *lines, "self.__class__ = cls", "return self"])
     exec(f"def __new__(cls, {', '.join(heads)}):\n    {body}", scope)
     new: Callable[..., Any] = scope["__new__"]
     new.__qualname__ = f"{cls.__qualname__}.__new__"

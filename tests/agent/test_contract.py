@@ -391,7 +391,7 @@ def test_cancelling_a_run_reaches_through_an_agent_inside_a_tool() -> None:
         agent = Agent(Played([[ToolCall("1", "delegate", "{}")]]), [delegate])
         return await agent.run("go", cancel=token)
 
-    result = run(main, 3)
+    result = run(main)
     assert result.reason == "cancelled"
     check_transcript(result.messages)
     check_transcript(inner_state["messages"])

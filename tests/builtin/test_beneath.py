@@ -110,7 +110,7 @@ def test_a_pipe_is_refused_without_waiting_for_it(place: Path) -> None:
     start = time.perf_counter()
     with pytest.raises(ToolError, match="special file"):
         Root(place).open_file("pipe")
-    assert time.perf_counter() - start < 1
+    assert time.perf_counter() - start < 10
 
 
 def test_entries_tell_files_folders_links_and_others_apart(place: Path) -> None:

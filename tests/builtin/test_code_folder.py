@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tests.builtin.test_pictures import png
 from toolwright.builtin.code_folder import CodeFolder
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -39,6 +40,8 @@ def test_pictures_are_known_by_what_they_are(tmp_path: Path) -> None:
     picture = folder.picture("a.txt")
     assert picture is not None and picture.media_type == "image/png"
     assert folder.picture("b.png") is None and folder.picture("gone") is None
+    (tmp_path / "bomb.png").write_bytes(png(50_000, 50_000))
+    assert folder.picture("bomb.png") is None
 
 
 def test_a_folder_of_its_own_is_removed_and_another_is_not(tmp_path: Path) -> None:

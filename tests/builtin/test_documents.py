@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
+import zipfile
+import zlib
 
 import pypdf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolwright.builtin import documents
 from toolwright.builtin.documents import decode, is_text, read_document
 from toolwright.errors import ToolError
 
@@ -62,6 +66,87 @@ def test_the_pages_of_a_pdf_are_parted() -> None:
     assert (document.kind, document.text.split("\f")) == ("pdf", ["first", "second"])
     with pytest.raises(ToolError, match="The PDF cannot be read"):
         read_document(b"%PDF-1.7 broken")
+
+
+def raw_pdf(kids: int, contents: bytes, filters: str) -> bytes:
+    """A PDF of one page, named `kids` times, with contents that are compressed already."""
+    body = b"<</Length %d/Filter[%s]>>stream\n" % (len(contents), filters.encode())
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Count %d/Kids[%s]>>" % (kids, b"3 0 R " * kids),
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R"
+        b"/Resources<</Font<</F<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>>>",
+        body + contents + b"\nendstream",
+    ]
+    made, places = b"%PDF-1.7\n", []
+    for number, each in enumerate(objects, 1):
+        places.append(b"%010d 00000 n \n" % len(made))
+        made += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    table = b"xref\n0 5\n0000000000 65535 f \n" + b"".join(places)
+    return made + table + b"trailer<</Size 5/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % len(made)
+
+
+def zeros(size: int) -> bytes:
+    """Compressed zeros, made a piece at a time so that the test itself stays small."""
+    engine = zlib.compressobj(9)
+    return b"".join(engine.compress(bytes(1 << 20)) for _ in range(size >> 20)) + engine.flush()
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_pdf_that_swells_is_refused_and_costs_little_memory(depth: int) -> None:
+    """T19: 64 MB in some kilobytes, and once more in some hundred bytes."""
+    data = zeros(64 << 20)
+    data = zlib.compress(data, 9) if depth == 2 else data
+    bomb = raw_pdf(1, data, "/FlateDecode" * depth)
+    assert len(bomb) < 80_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(ToolError, match=r"The PDF cannot be read \(Limit reached"):
+            read_document(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 40_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+def test_a_pdf_that_makes_too_much_work_is_refused() -> None:
+    many = zlib.compress(b"BT /F 1 Tf " + b"(a) Tj " * 300_000)
+    with pytest.raises(ToolError, match="maximum number of tokens"):
+        read_document(raw_pdf(1, many, "/FlateDecode"))
+    with pytest.raises(ToolError, match="cannot be read"):
+        read_document(raw_pdf(50_000, zlib.compress(b" "), "/FlateDecode"))
+
+
+def test_of_a_pdf_with_too_much_in_it_the_first_pages_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = "[Only the first {} of 9 pages were read: it has too much.]"
+    text = pdf(*["abcdefghij"] * 9)
+    for name, value, pages in (("MAX_PAGES", 4, 4), ("MAX_TEXT", 25, 3), ("PATIENCE", -1.0, 0)):
+        with monkeypatch.context() as patch:
+            patch.setattr(documents, name, value)
+            read = read_document(text).text.split("\f")
+        assert read[-1] == told.format(pages) and len(read) == pages + 1
+    assert len(read_document(text).text.split("\f")) == 9
+
+
+@pytest.mark.parametrize("kind", ["application/zip", "application/gzip", ""])
+def test_an_archive_is_refused_without_being_unpacked(kind: str) -> None:
+    """T19: a zip of zips of zips, 16 x 16 x 64 MB of zeros."""
+    inner = bytes(64 << 20)
+    for name in ("zeros", "a", "b"):
+        made, data = io.BytesIO(), inner
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+            for n in range(1 if name == "zeros" else 16):
+                archive.writestr(f"{name}{n}", data)
+        inner = made.getvalue()
+    tracemalloc.start()
+    try:
+        with pytest.raises(ToolError, match="no text can be read"):
+            read_document(inner, kind)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/x-python", "application/ld+json"])

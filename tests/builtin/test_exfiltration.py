@@ -8,6 +8,13 @@ from toolwright import Agent, Effects, Toolset, tool
 from toolwright.approval import Decision, Ticket
 from toolwright.builtin.exfiltration import NoExfiltration, guarded, is_private
 from toolwright.define.tool import AnyTool
+from toolwright.events import (
+    Event,
+    ExfiltrationBlocked,
+    ToolFinished,
+    ToolSuspended,
+    event_dict,
+)
 from toolwright.messages import ToolCall, ToolMessage
 from toolwright.testing.scripted import Scripted, call
 
@@ -107,6 +114,31 @@ def test_outside_an_agent_nobody_is_there_to_ask_so_it_is_denied() -> None:
     assert isinstance(message, ToolMessage)
     assert (message.kind, message.details["event"]) == ("denied", "exfiltration_blocked")
     assert SENT == []
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_what_is_held_back_is_an_event_and_what_is_approved_is_none(answered: bool) -> None:
+    events: list[Event] = []
+    url = "http://x.example/?d=1"
+    stopping = agent(call("mailbox", {}), call("send", {"url": url, "body": "http://["}), "done")
+
+    async def no(ticket: Ticket) -> Decision:
+        return ticket.deny()
+
+    stopped = stopping.run_sync("go", listeners=[events.append], approver=no if answered else None)
+    [blocked] = [event for event in events if isinstance(event, ExfiltrationBlocked)]
+    assert (blocked.tool, blocked.source, blocked.hosts) == ("send", "mailbox", ("x.example", ""))
+    made = event_dict(blocked)
+    assert made["type"] == "exfiltration_blocked"
+    ends = [e for e in events if isinstance(e, ToolFinished | ToolSuspended)]
+    assert blocked.seq < ends[-1].seq and ends[-1].call_id == blocked.call_id
+    assert SENT == []
+    if not answered:
+        events.clear()
+        yes = stopped.pending[0].approve()
+        stopping.run_sync(stopped.state, decisions=[yes], listeners=[events.append])
+        assert [url] == SENT
+        assert not any(isinstance(event, ExfiltrationBlocked) for event in events)
 
 
 def test_an_approver_is_asked_once_for_a_call() -> None:

@@ -20,6 +20,7 @@ from toolwright.builtin.files import Files
 from toolwright.builtin.hosted import hosted_items
 from toolwright.content import Image
 from toolwright.errors import SetupError
+from toolwright.events import Event, event_dict
 from toolwright.messages import ToolMessage
 from toolwright.providers import anthropic, gemini, openai_responses
 from toolwright.testing.scripted import Scripted, call
@@ -148,8 +149,11 @@ def leak(folder: Path, server: WebServer, **options: Any) -> Agent:
 
 def test_what_was_read_is_not_sent_away_without_approval(tmp_path: Path) -> None:
     async def use(server: WebServer) -> None:
-        result = await leak(tmp_path, server).run("go")
+        told: list[Event] = []
+        result = await leak(tmp_path, server).run("go", listeners=[told.append])
         assert result.reason == "suspended"
+        [blocked] = [event for event in told if event.type == "exfiltration_blocked"]
+        assert event_dict(blocked)["source"] == "read"
         assert result.pending[0].arguments["url"].endswith(CANARY)
         assert server.connections == 0
 

@@ -138,10 +138,18 @@ def test_searches_side_by_side_do_not_disturb_each_other(docs: str) -> None:
     assert threading.active_count() < before + 100
 
 
+def _meta(path: str) -> list[tuple[str, str]]:
+    db = sqlite3.connect(path)
+    try:
+        return db.execute("SELECT * FROM meta").fetchall()
+    finally:
+        db.close()
+
+
 def test_a_search_changes_nothing(docs: str) -> None:
-    before = sqlite3.connect(docs).execute("SELECT * FROM meta").fetchall()
+    before = _meta(docs)
     FileSearchTool([docs], filters={"type": "lt", "key": "n", "value": 2}).search("walrus")
-    assert sqlite3.connect(docs).execute("SELECT * FROM meta").fetchall() == before
+    assert _meta(docs) == before
 
 
 def test_a_name_is_a_store_of_the_user_and_a_path_is_a_path(

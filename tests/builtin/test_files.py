@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import resource
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from PIL import Image as Picture
 
+from tests.builtin.test_pictures import png
 from toolwright import Toolset
-from toolwright.builtin.files import MAX_IMAGE, Files, tools
-from toolwright.content import Image
+from toolwright.builtin.files import MAX_PICTURE, Files, tools
+from toolwright.builtin.pictures import pixels
+from toolwright.content import Image, Text
 from toolwright.errors import ToolError
 from toolwright.messages import ToolCall
 
@@ -119,10 +123,49 @@ def test_a_picture_is_told_by_its_bytes_and_comes_as_a_block(place: Path) -> Non
     assert output.content[1] == Image(PNG + b"123", "image/png")
 
 
-def test_a_picture_that_no_provider_takes_is_refused(place: Path) -> None:
-    (place / "huge.png").write_bytes(PNG + bytes(MAX_IMAGE))
-    with pytest.raises(ToolError, match=r"at most 3\.3 MB"):
+def test_a_large_picture_is_shown_smaller_and_says_how_much(place: Path) -> None:
+    Picture.new("RGB", (4000, 3000), "teal").save(place / "photo.png")
+    output = Files(place).read("photo.png")
+    assert isinstance(output.content, tuple)
+    note, picture = output.content
+    assert isinstance(note, Text)
+    assert isinstance(picture, Image)
+    assert "4000 x 3000 pixels. Shown smaller, as image/png," in note.text
+    assert "2000 x 1500 pixels: multiply its coordinates by 2.00" in note.text
+    assert pixels(picture.data) == (2000, 1500)
+    assert output.details["shown_pixels"] == (2000, 1500)
+    assert output.details["scale"] == 2
+
+
+def test_a_picture_that_fits_is_shown_byte_for_byte(place: Path) -> None:
+    Picture.new("RGB", (2000, 10), "teal").save(place / "photo.png")
+    output = Files(place).read("photo.png")
+    assert isinstance(output.content, tuple)
+    assert output.content[1] == Image((place / "photo.png").read_bytes(), "image/png")
+    assert "smaller" not in str(output.content[0])
+
+
+def test_a_large_picture_without_pillow_is_shown_if_providers_take_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.delitem(sys.modules, "toolwright.builtin.shrink", raising=False)
+    (place / "large.png").write_bytes(png(4000, 3000))
+    output = Files(place).read("large.png")
+    assert isinstance(output.content, tuple)
+    assert output.content[1] == Image(png(4000, 3000), "image/png")
+    (place / "huge.png").write_bytes(png(9000, 3000))
+    with pytest.raises(ToolError, match=r"at most 8000 .*pip install 'toolwright\[pictures\]'"):
         Files(place).read("huge.png")
+
+
+def test_a_picture_of_too_many_bytes_is_refused(place: Path) -> None:
+    (place / "huge.png").write_bytes(PNG + bytes(MAX_PICTURE))
+    with pytest.raises(ToolError, match=r"at most 32\.0 MB are read"):
+        Files(place).read("huge.png")
+    (place / "bomb.png").write_bytes(png(50_000, 50_000))
+    with pytest.raises(ToolError, match="50000 x 50000 pixels"):  # T19
+        Files(place).read("bomb.png")
 
 
 def test_a_huge_sparse_file_costs_neither_time_nor_memory(place: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.builtin.test_documents import PAGE, pdf
+from toolwright.builtin import indexing
 from toolwright.builtin.indexing import MAX_BYTES, Report, index_folder
 from toolwright.builtin.vector_store import VectorStore
 from toolwright.errors import SetupError
@@ -109,3 +110,21 @@ def test_the_program_gives_attributes(docs: Path, store: VectorStore) -> None:
 def test_a_folder_that_is_not_there_is_told(store: VectorStore, tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="there is no folder"):
         index_folder(store, tmp_path / "missing")
+
+
+def test_pipes_and_links_are_not_read_even_if_they_come_after_the_look(
+    docs: Path, store: VectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T2, T3"""
+    (docs.parent / "secret.txt").write_text("canary")
+    os.mkfifo(docs / "pipe.txt")
+    (docs / "link.txt").symlink_to(docs.parent / "secret.txt")
+    with (docs / "sparse.txt").open("wb") as file:
+        file.truncate(1 << 40)
+    report = index_folder(store, docs)
+    assert report.added == 4 and list(report.skipped) == ["sparse.txt"]
+    late = [docs / "pipe.txt", docs / "link.txt"]
+    monkeypatch.setattr(indexing, "_files", lambda root: iter(late))
+    report = index_folder(store, docs)
+    assert report.added == 0
+    assert sorted(report.skipped) == ["link.txt", "pipe.txt"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from toolwright.builtin import replace as module
 from toolwright.builtin.beneath import Root
 from toolwright.builtin.replace import replace
 from toolwright.errors import ToolError
@@ -164,3 +166,40 @@ def test_a_change_between_reading_and_replacing_is_noticed(tmp_path: Path) -> No
     with pytest.raises(ToolError, match="changed since it was read"):
         replace(Root(tmp_path), "f", b"new", was)
     assert (tmp_path / "f").read_text() == "other"
+
+
+def test_of_many_that_replace_what_they_read_at_once_one_succeeds(tmp_path: Path) -> None:
+    """Programs share no lock of ours: that of the folder keeps their looks and renames apart."""
+    root = Root(tmp_path)
+    for turn in range(10):
+        (tmp_path / "f").write_bytes(b"old")
+        was, ready = (tmp_path / "f").stat(), threading.Barrier(4)
+        done: list[bytes] = []
+
+        def write(data: bytes) -> None:
+            ready.wait()  # noqa: B023
+            try:
+                replace(root, "f", data, was)  # noqa: B023
+                done.append(data)  # noqa: B023
+            except ToolError as error:
+                assert "changed since it was read" in str(error)
+
+        threads = [threading.Thread(target=write, args=(b"%d-%d" % (turn, n),)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [(tmp_path / "f").read_bytes()] == done
+
+
+def test_a_lock_that_somebody_else_holds_keeps_nobody_from_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_WAIT", 0.05)
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        assert replace(Root(tmp_path), "f", b"new") is True
+    finally:
+        os.close(handle)
+    assert (tmp_path / "f").read_bytes() == b"new"

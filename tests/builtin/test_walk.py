@@ -82,4 +82,4 @@ def test_a_hostile_line_costs_no_time(tmp_path: Path, rule: str) -> None:
     place = tree(str(tmp_path), [f"d/{name}"], {".": [rule]})
     start = time.perf_counter()
     assert f"d/{name}" in list(Walk(Root(place), "."))
-    assert time.perf_counter() - start < 3
+    assert time.perf_counter() - start < 10

@@ -21,7 +21,7 @@ from toolwright.approval import Ticket
 from toolwright.builtin.workspace import MAX_FILE, Workspace, tools
 from toolwright.content import Image
 from toolwright.engines.protected import PROTECTED
-from toolwright.engines.sandbox import Sandbox
+from toolwright.engines.sandbox import Backend, Sandbox
 from toolwright.errors import SetupError
 from toolwright.events import Event, Progress
 from toolwright.messages import ToolCall, ToolMessage
@@ -453,5 +453,23 @@ def test_a_protected_file_that_a_command_makes_anew_is_told(walls: Place, end: s
     message = walls.call("bash", command=f"echo x > .mcp.json; echo y > plain; {end}")
     notice = "[It made protected files, for a person to look at: .mcp.json]"
     assert str(message.content).endswith(notice)
-    assert "It made" not in str(walls.call("bash", command=f"echo z >> .mcp.json; {end}").content)
+    again = str(walls.call("bash", command=f"echo z >> .mcp.json; {end}").content)
+    assert "It made" not in again and "It changed" not in again
     assert (walls.folder / ".mcp.json").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
+def test_a_protected_file_stays_as_it_is_or_its_change_is_told(
+    backend: Backend, tmp_path: Path
+) -> None:
+    """T6: bubblewrap holds it; Landlock cannot, so that a person is told."""
+    need(backend)
+    hook = tmp_path / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(parents=True)
+    hook.write_text("old")
+    place = Place(tmp_path, Sandbox("workspace", [tmp_path], backend=backend))
+    said = str(place.call("bash", command=f"echo bad > {hook}; true").content)
+    notice = "[It changed protected files, for a person to look at: .git/hooks]"
+    holds = backend == "bubblewrap"
+    assert (hook.read_text() == "old", notice in said) == (holds, not holds)
+    assert "changed" not in str(place.call("bash", command=f"cat {hook}").content)

@@ -231,14 +231,17 @@ def test_ctrl_c_stops_the_calls_gives_each_its_end_and_then_raises(way: str, nam
         while lines.count("begun\n") < len(calls):
             lines.append(program.stdout.readline())
             assert lines[-1], "the program ended early"
+        # Between its last look for signals and the wait for events, the interpreter does not hear
+        # of one until something wakes it: give the loop the time to be waiting.
+        time.sleep(0.2)
         begun = time.monotonic()
         program.send_signal(signal.SIGINT)
-        rest, _ = program.communicate(timeout=20)
+        rest, _ = program.communicate(timeout=60)
     finally:
         program.kill()
         program.communicate()
     told = [*"".join(lines).split("\n"), *rest.split("\n")]
-    assert time.monotonic() - begun < 6
+    assert time.monotonic() - begun < 20
     assert program.returncode == 7
     assert told.count("tool_call") == told.count("tool_result") == len(calls)
     assert told.count("cleaned up") == calls.count("sleeps")

@@ -731,7 +731,7 @@ def test_a_sync_generator_that_was_given_up_ends_at_its_next_item() -> None:
 
     [result], _ = played([ToolCall("1", "endless", {})], Toolset([endless]))
     assert result.kind == "timeout"
-    assert ended.wait(2)
+    assert ended.wait(20)
 
 
 @pytest.mark.parametrize("where", ["step", "enabled"])
@@ -756,7 +756,7 @@ def test_a_cancel_reaches_a_call_that_waits_before_its_body(where: str) -> None:
             asyncio.get_running_loop().call_later(0.01, token.cancel, "left")
             return await tools.run(calls, Run(cancel=token))
 
-        results = run(main, 3)
+        results = run(main)
         check_results(calls, results)
         assert {r.kind for r in results} == {"cancelled"} and RAN == []
 
@@ -795,7 +795,7 @@ def test_a_cancellation_from_outside_propagates_after_every_call_has_its_end(
         await asyncio.wait([task], timeout=2)
         assert task.cancelled()
 
-    run(main, 5)
+    run(main)
     check_results(calls, batch.results)
     check_events(events, calls)
     assert {r.kind for r in batch.results} == {"cancelled"}
@@ -814,7 +814,7 @@ def test_calls_cancelled_before_their_first_step_have_their_events_too() -> None
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    run(main, 5)
+    run(main)
     check_results(calls, batch.results)
     check_events(events, calls)
 
@@ -834,7 +834,7 @@ def test_cancelling_again_and_again_changes_nothing(times: int) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    run(main, 5)
+    run(main)
     check_results(calls, batch.results)
     check_events(events, calls)
 
@@ -849,7 +849,7 @@ def test_a_timeout_around_a_turn_is_the_callers(count: int) -> None:
             await TOOLS.run(calls[:count])
 
     with pytest.raises(TimeoutError):
-        run(main, 5)
+        run(main)
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
@@ -888,7 +888,7 @@ def test_an_interrupt_in_a_body_propagates_after_every_call_has_its_result(
             tools.run_sync(calls, given)
         else:
             run(lambda: tools.run(calls, given))
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 15
     check_events(events, calls)
     assert TOOLS.run_sync([ToolCall("1", "fine", {})])[0].content == "ok 0"
 

@@ -169,10 +169,10 @@ def test_each_kind_gives_its_result_between_the_same_two_events(
 
 def test_each_kind_is_stopped_at_its_deadline(kind: Callable[..., AnyTool]) -> None:
     started = time.perf_counter()
-    [message], _ = run(Toolset([kind(timeout=0.03)]), 0.3)
+    [message], _ = run(Toolset([kind(timeout=0.03)]), 5)
     assert message.kind == "timeout"
     assert isinstance(message.details["may_still_be_running"], bool)
-    assert time.perf_counter() - started < 0.25
+    assert time.perf_counter() - started < 4
 
 
 def test_each_kind_is_validated_before_it_runs(kind: Callable[..., AnyTool]) -> None:

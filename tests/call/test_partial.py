@@ -130,6 +130,19 @@ def test_any_text_at_all_gives_a_preview_and_never_an_exception(
 
 
 @pytest.mark.parametrize(
+    "text", ['{"a": 1 2}', '{"a": tr ue}', '{"a": "x" "y"}', '{"a" "b": 1}', '{"a": [1,, 2]}']
+)
+def test_blanks_join_nothing_wherever_the_text_is_cut(text: str) -> None:
+    whole = fed(text)
+    assert whole.error
+    for place in range(len(text)):
+        partial = fed(text[:place])
+        partial.value()
+        partial.feed(text[place:])
+        assert (partial.value(), partial.error) == (whole.value(), whole.error), place
+
+
+@pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("", {}),

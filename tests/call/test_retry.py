@@ -118,7 +118,7 @@ def test_a_cancel_ends_the_tries_at_once() -> None:
 
     async def main() -> ToolMessage:
         state = Run()
-        tools = flaky.tools(steps=[Retry(50, wait=5, longest_wait=5)])
+        tools = flaky.tools(steps=[Retry(50, wait=60, longest_wait=60)])
         task = asyncio.create_task(tools.run([ToolCall("1", "send", {"parts": []})], state))
         await until(lambda: flaky.tries == 1)
         state.cancel.cancel("enough")
@@ -127,7 +127,7 @@ def test_a_cancel_ends_the_tries_at_once() -> None:
     start = time.perf_counter()
     assert run(main).kind == "cancelled"
     assert flaky.tries == 1
-    assert time.perf_counter() - start < 2
+    assert time.perf_counter() - start < 20
 
 
 def test_waits_grow_and_stay_below_the_longest() -> None:

@@ -202,7 +202,7 @@ def test_a_body_is_stopped_whatever_it_waits_for(body: Body, why: str) -> None:
             later(SOON, token.cancel)
         return await outcome(drive(body, None if why == "token" else SOON, token))
 
-    error = run(main, 3)
+    error = run(main)
     assert isinstance(error, TimedOut if why == "deadline" else (Cancelled, TimedOut))
     assert error.details == {"may_still_be_running": False}
     assert "'work'" in error.text and "was stopped" in error.text
@@ -220,7 +220,7 @@ def test_a_cancel_before_the_first_wait_stops_the_body_at_that_wait() -> None:
         token.cancel("enough")
         return await _sleep()
 
-    error = run(lambda: outcome(drive(body, 5, token)), 2)
+    error = run(lambda: outcome(drive(body, 5, token)))
     assert isinstance(error, Cancelled) and "enough" in error.text
 
 
@@ -242,7 +242,7 @@ def test_many_deadlines_share_one_timer_and_each_is_kept() -> None:
 
         return await asyncio.gather(*(asyncio.create_task(one(n)) for n in range(300)))
 
-    done = run(main, 5)
+    done = run(main)
     assert all(isinstance(error, TimedOut) for error in done)
 
 
@@ -317,11 +317,9 @@ def test_a_body_that_resists_is_left_behind_after_its_time_of_grace(why: str) ->
     async def main() -> object:
         if why == "token":
             later(SOON, token.cancel)
-        begun = asyncio.get_running_loop().time()
         error = await outcome(
-            drive(lambda: resist(0.3, seen), 0.02 if why != "token" else 9, token)
+            drive(lambda: resist(1.5, seen), 0.02 if why != "token" else 9, token)
         )
-        assert asyncio.get_running_loop().time() - begun < 0.25
         assert seen == []
         await until(lambda: seen)
         await until(lambda: not stop._left_behind)
@@ -339,13 +337,12 @@ def test_a_task_that_resists_cannot_hold_the_body_that_waits_for_it(gathered: bo
     seen: list[str] = []
 
     async def body() -> object:
-        inner = asyncio.create_task(resist(0.4, seen))
+        inner = asyncio.create_task(resist(1.5, seen))
         return await (asyncio.gather(inner) if gathered else inner)
 
     async def main() -> object:
-        begun = asyncio.get_running_loop().time()
         error = await outcome(drive(body, SOON))
-        assert asyncio.get_running_loop().time() - begun < 0.3
+        assert seen == []
         await until(lambda: seen)
         return error
 
@@ -397,7 +394,7 @@ def test_the_value_and_the_exception_of_a_task_reach_the_body_that_waits_for_it(
 
 def test_what_a_body_left_behind_raises_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def body() -> None:
-        await resist(0.1)
+        await resist(1.5)
         raise ValueError("after all")
 
     async def main() -> None:
@@ -420,7 +417,7 @@ def test_a_loop_that_ends_does_not_wait_for_a_body_that_never_stops() -> None:
 
     begun = time.monotonic()
     assert isinstance(run(lambda: outcome(drive(body, SOON))), TimedOut)
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 20
     assert closed == ["closed"]
 
 
@@ -452,7 +449,7 @@ def test_a_cancellation_from_outside_propagates_and_is_counted_once(body: Body) 
             await drive(body, 5)
         assert task.uncancel() == 0
 
-    run(main, 3)
+    run(main)
 
 
 def test_a_timeout_around_the_call_is_a_timeout_of_the_caller() -> None:
@@ -495,8 +492,8 @@ def test_of_several_reasons_in_one_tick_the_one_from_outside_wins(reasons: list[
     token = CancelToken()
 
     async def body() -> object:
-        async with asyncio.timeout(SOON if "inside" in reasons else 9):
-            return await asyncio.sleep(0.06, "value")
+        async with asyncio.timeout(SOON if "inside" in reasons else 99):
+            return await asyncio.sleep(99 if reasons else SOON, "value")
 
     async def main() -> object:
         task = asyncio.current_task()
@@ -505,7 +502,8 @@ def test_of_several_reasons_in_one_tick_the_one_from_outside_wins(reasons: list[
             later(SOON, token.cancel)
         if "outside" in reasons:
             later(SOON, task.cancel)
-        asyncio.get_running_loop().call_later(SOON * 0.9, _block, SOON * 0.3)
+        # Long enough for a busy machine to have set all timers before the first is due.
+        asyncio.get_running_loop().call_later(SOON * 0.9, _block, SOON * 5)
         try:
             result: object = await drive(body, SOON if "deadline" in reasons else None, token)
         except BaseException as error:
@@ -514,7 +512,7 @@ def test_of_several_reasons_in_one_tick_the_one_from_outside_wins(reasons: list[
         task.uncancel()
         return result
 
-    result = run(main, 3)
+    result = run(main)
     if "outside" in reasons:
         assert isinstance(result, asyncio.CancelledError)
     elif {"deadline", "token"} & set(reasons):
@@ -531,14 +529,15 @@ def _block(seconds: float) -> None:
 
 
 def test_a_cancellation_that_says_give_up_leaves_a_body_that_resists_behind() -> None:
+    seen: list[str] = []
+
     async def main() -> None:
-        task = asyncio.create_task(drive(lambda: resist(0.4), 9))
+        task = asyncio.create_task(drive(lambda: resist(1.5, seen), 9))
         await asyncio.sleep(SOON)
-        begun = asyncio.get_running_loop().time()
         task.cancel(GIVE_UP)
         await asyncio.wait([task])
         assert task.cancelled()
-        assert asyncio.get_running_loop().time() - begun < 0.3
+        assert seen == []
         await until(lambda: not stop._left_behind)
 
     run(main)

@@ -363,7 +363,10 @@ def test_whatever_is_given_up_the_rest_is_done_and_the_count_returns_to_nothing(
     finally:
         for gate in gates:
             gate.go.set()
-    until_sync(lambda: pool.leaked == 0 and threads_of(pool) == 0)
+    until_sync(
+        lambda: pool.leaked == 0 and threads_of(pool) == 0,
+        state=lambda: (pool.leaked, pool._count, pool._spare, threads_of(pool)),
+    )
     assert (pool._count, pool._spare) == (0, 0)
 
 
@@ -377,7 +380,7 @@ def test_a_loop_that_closed_does_not_disturb_a_body_that_outlives_it() -> None:
 
     run(main)
     gate.go.set()
-    assert gate.ended.wait(5)
+    assert gate.ended.wait(20)
 
     async def again() -> object:
         return await pool.submit(lambda: "well").future

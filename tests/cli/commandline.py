@@ -230,7 +230,7 @@ class Terminal:
         self.screen = ""
         self._bytes = b""
 
-    def until(self, seen: Callable[[str], bool], seconds: float = 20.0) -> str:
+    def until(self, seen: Callable[[str], bool], seconds: float = 60.0) -> str:
         """Read until the screen satisfies `seen`, or the program has closed it."""
         end = time.monotonic() + seconds
         while not seen(self.screen) and time.monotonic() < end:

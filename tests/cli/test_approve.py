@@ -228,7 +228,7 @@ def test_ctrl_c_at_a_question_stops_the_run_and_restores_the_terminal(asker: Pat
     began = time.monotonic()
     terminal.interrupt(signal.SIGINT)
     terminal.until(lambda screen: "stopped: interrupted by the user" in screen)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert terminal.echoes()
     assert terminal.end().code == 130
     assert written(asker) == []

@@ -133,4 +133,4 @@ def test_ctrl_c_stops_the_call_and_the_program_ends_by_itself(folder: Path) -> N
     ended = terminal.end()
     assert ended.code == 130
     assert "cancelled: " in ended.err
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20

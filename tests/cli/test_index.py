@@ -24,13 +24,35 @@ def test_a_folder_is_indexed_and_searched_by_a_model(tmp_path: Path) -> None:
     assert first.code == 0
     assert "5 files, 5 passages in " in first.out
     assert "5 added, 0 changed, 0 unchanged, 0 removed, 1 skipped" in first.out
-    assert 'FileSearchTool(["docs"])' in first.out
+    assert 'toolwright run -t file_search:stores=docs "..."' in first.out
     assert "skipped program: It is application/octet-stream" in first.err
     again = toolwright("index", "docs", "--json", cwd=tmp_path, env=env)
     assert json.loads(again.out)["unchanged"] == 5
     query = ("call", "file_search:stores=docs", "file_search", "query=海象 3")
     found = toolwright(*query, cwd=tmp_path, env=env)
     assert found.out.startswith("[1] 3.md > Part 3 (score 1.00)"), found
+
+
+def test_folders_of_one_name_share_a_store_and_that_is_told(tmp_path: Path) -> None:
+    env = {"XDG_DATA_HOME": str(tmp_path / "data")}
+    for place in ("one", "two"):
+        (tmp_path / place).mkdir()
+        docs(tmp_path / place)
+    assert "other folders" not in toolwright("index", "one/docs", cwd=tmp_path, env=env).err
+    second = toolwright("index", "two/docs", cwd=tmp_path, env=env)
+    assert "the store holds 5 files of other folders, too: see --store" in second.err
+    own = toolwright("index", "two/docs", "--store", "two", cwd=tmp_path, env=env)
+    assert "other folders" not in own.err
+
+
+def test_a_folder_with_spaces_in_its_name_gives_a_store_that_can_be_named(tmp_path: Path) -> None:
+    docs(tmp_path).rename(tmp_path / "my 文档 (new)")
+    env = {"XDG_DATA_HOME": str(tmp_path / "data")}
+    told = toolwright("index", "my 文档 (new)", cwd=tmp_path, env=env).out
+    assert (tmp_path / "data/toolwright/stores/my-文档-new.sqlite").is_file()
+    assert "file_search:stores=my-文档-new" in told
+    query = ("call", "file_search:stores=my-文档-new,max_num_results=2", "query=海象")
+    assert toolwright(*query, cwd=tmp_path, env=env).out.count("score") == 2
 
 
 def test_a_store_may_be_a_path(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_second_signal_ends_what_does_not_listen() -> None:
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run_interruptible(ignore)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_the_time_limit_cancels_with_its_reason() -> None:
@@ -101,7 +101,7 @@ def test_one_ctrl_c_is_enough_for_a_call_that_resists(folder: Path) -> None:
     terminal.interrupt(signal.SIGINT)
     ended = terminal.end()
     assert ended.code == 130
-    assert time.monotonic() - began < 10  # it would go on for a minute
+    assert time.monotonic() - began < 30  # it would go on for a minute
     assert "may still be running" in " ".join(readable(ended.err).split())
 
 
@@ -114,7 +114,7 @@ def test_a_second_ctrl_c_ends_a_call_that_blocks_everything(folder: Path) -> Non
     terminal.interrupt(signal.SIGINT)
     ended = terminal.end()
     assert ended.code == 130
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 30
     assert "Traceback" not in ended.err
 
 

@@ -119,7 +119,7 @@ def test_who_waits_for_a_key_can_be_called_back(pair: Pair) -> None:
     thread.start()
     until_sync(lambda: not echoes(pair[1]))
     keyboard.take_back()
-    thread.join(5)
+    thread.join(20)
     assert ended == ["gone"]
     keyboard.take_back()  # too late, and harmless
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from inspect import cleandoc
 
+import docstring_parser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.define.docstring import Docstring, parse_docstring
+from toolwright.define.docstring import (
+    Docstring,
+    _clean_google,
+    _one_line,
+    _params,
+    _plain_google,
+    parse_docstring,
+)
 
 GOOGLE = """
     Look up the weather.
@@ -190,11 +199,13 @@ def test_markdown_and_blank_lines_of_a_plain_docstring_are_kept() -> None:
     assert parse_docstring(text) == Docstring(text)
 
 
-def test_a_docstring_without_sections_does_not_import_the_parser() -> None:
+def test_ordinary_docstrings_do_not_import_the_parser() -> None:
     code = (
         "import sys; from toolwright.define.docstring import parse_docstring as p;"
-        "p('Look up: the weather.\\n\\nMore.'); assert 'docstring_parser' not in sys.modules;"
-        "p('S.\\n\\nArgs:\\n    a: x'); assert 'docstring_parser' in sys.modules"
+        "p('Look up: the weather.\\n\\nMore.');"
+        "assert p('S.\\n\\nArgs:\\n    a (int): x\\n\\nReturns:\\n    str: y').returns == 'y';"
+        "assert 'docstring_parser' not in sys.modules;"
+        "p(':param a: x'); assert 'docstring_parser' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -218,6 +229,26 @@ def test_any_text_is_read_without_an_exception_into_single_lines(text: str) -> N
         assert all(name.isidentifier() for name in parsed.params)
         lines = [*parsed.params.values(), parsed.returns]
         assert all(line == " ".join(line.split()) for line in lines)
+
+
+ODD = st.text(alphabet="ab c:()[]`*\\,.-_ \t\x0b\x85\u2028\r参：（）", max_size=16)
+
+
+@given(st.lists(ODD, max_size=4), ODD)
+def test_entries_read_here_say_what_the_library_reads(entries: list[str], returns: str) -> None:
+    written = "".join(f"    {each}\n" for each in entries)
+    _, clean = _clean_google(cleandoc(f"Sum.\n\nArgs:\n{written}\nReturns:\n    {returns}"), [])
+    plain = _plain_google(clean)
+    if not clean or plain is None:
+        return
+    read = docstring_parser.parse(f"-\n\n{clean}", docstring_parser.DocstringStyle.GOOGLE)
+    problems: tuple[list[str], list[str]] = ([], [])
+    library = [(each.arg_name, each.description) for each in read.params]
+    assert _params(plain[0], problems[0]) == _params(library, problems[1])
+    assert problems[0] == problems[1]
+    assert _one_line(plain[1]) == "; ".join(
+        _one_line(each.description) for each in read.many_returns
+    )
 
 
 NAMES = st.lists(

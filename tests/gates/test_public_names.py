@@ -52,7 +52,7 @@ def _unexplained(cls: type) -> list[str]:
 
 
 def _doc_of(cls: type, name: str) -> str:
-    return getattr(vars(cls).get(name), "__doc__", "") or ""
+    return (name in vars(cls) and vars(cls)[name].__doc__) or ""
 
 
 def _own_doc(value: object) -> str:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpx2
 import pytest
 
 from tests.mcp.peers import SSE_PEER, free_port, http_peer
 from toolwright import SetupError, ToolCall, ToolMessage, Toolset
 from toolwright.mcp.client import MCPServer
+from toolwright.mcp.client_http import Bounded
 
 Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
 
@@ -178,6 +181,74 @@ def test_an_answer_too_large_fails_its_call_and_takes_no_memory(encoding: str) -
     [message] = calls(reply)
     assert message.failed
     assert "larger than" in message.text or "compressed" in message.text
+
+
+@pytest.mark.parametrize(
+    ("home", "address", "asked"),
+    [
+        ("tools.example.org", "https://tools.example.org/.well-known/x", True),
+        ("tools.example.org", "https://login.example.com/x", True),
+        ("tools.example.org", "https://1.1.1.1/x", True),
+        ("tools.example.org", "http://login.example.com/x", False),
+        ("tools.example.org", "http://169.254.169.254/latest/meta-data", False),
+        ("tools.example.org", "https://169.254.169.254/x", False),
+        ("tools.example.org", "https://10.0.0.1/x", False),
+        ("tools.example.org", "https://[::1]/x", False),
+        ("tools.example.org", "https://localhost/x", False),
+        ("tools.example.org", "file:///etc/passwd", False),
+        ("127.0.0.1", "http://127.0.0.1:9000/x", True),
+        ("localhost", "http://127.0.0.1:9000/x", True),
+        ("127.0.0.1", "http://169.254.169.254/x", False),
+        ("10.0.0.5", "http://10.0.0.5:9000/x", True),
+        ("10.0.0.5", "http://10.0.0.6/x", False),
+    ],
+)
+def test_what_a_server_names_is_asked_only_where_anybody_could_ask(
+    home: str, address: str, asked: bool
+) -> None:
+    """T17: where to log in, for one, is said by the server."""
+    sent: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        sent.append(str(request.url))
+        return httpx2.Response(200)
+
+    async def ask() -> int:
+        transport = Bounded(httpx2.MockTransport(answer), home=f"http://{home}/mcp")
+        async with httpx2.AsyncClient(transport=transport) as client:
+            return (await client.get(address)).status_code
+
+    assert asyncio.run(ask()) == (200 if asked else 403)
+    assert sent == ([address] if asked else [])
+
+
+def test_a_server_that_sends_a_call_elsewhere_is_not_followed_with_our_headers() -> None:
+    """T21"""
+    with socket.create_server(("127.0.0.1", 0)) as second:
+        second.settimeout(0)
+        place = f"http://127.0.0.1:{second.getsockname()[1]}/mcp"
+        [message] = calls(lambda handler, _: send(handler, b"", 307, location=place))
+        assert message.failed
+        with pytest.raises(BlockingIOError):  # nobody has called
+            second.accept()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", [b"x" * 65536, b"x" * 65536 + b"\ndata: "])
+def test_an_event_without_an_end_fails_its_call_and_takes_no_memory(piece: bytes) -> None:
+    """T20: the line of an event that never ends, and an event of lines that never ends."""
+
+    def reply(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.end_headers()
+        with suppress(OSError):  # the client goes, as it should
+            handler.wfile.write(b"data: ")
+            while True:
+                handler.wfile.write(piece)
+
+    [message] = calls(reply)
+    assert message.failed and message.kind in ("unknown_outcome", "tool_error", "timeout")
 
 
 @pytest.mark.parametrize(

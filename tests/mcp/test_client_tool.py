@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 import mcp_types as types
@@ -10,6 +11,7 @@ import pytest
 
 from toolwright import Run, ToolCall, ToolContext, ToolMessage, Toolset
 from toolwright.content import Text
+from toolwright.errors import DefinitionError
 from toolwright.mcp.client_tool import Peer, for_model, tool_of
 from toolwright.mcp.pins import Pin, Pins, pin_of
 
@@ -55,6 +57,20 @@ class Server:
 def test_annotations_count_only_of_a_server_that_is_trusted(trust: Any, read_only: bool) -> None:
     tool, _ = tool_of(Server(trust).peer, LISTED)
     assert tool.effects.read_only is read_only
+
+
+def test_a_schema_that_refers_elsewhere_makes_no_tool_and_asks_nobody() -> None:
+    """T18: a server and a file named by a server's definition."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0)
+        port = listener.getsockname()[1]
+        for uri in (f"http://127.0.0.1:{port}/schema.json", "file:///etc/passwd"):
+            schema = {"type": "object", "properties": {"x": {"$ref": uri}}}
+            listed = LISTED.model_copy(update={"input_schema": schema})
+            with pytest.raises(DefinitionError, match="nothing is fetched"):
+                tool_of(Server().peer, listed)
+        with pytest.raises(BlockingIOError):  # nobody has called
+            listener.accept()
 
 
 def test_a_definition_that_changes_while_somebody_is_asked_is_not_run() -> None:

@@ -92,8 +92,16 @@ def test_web_pages_and_other_hosts_are_kept_out(headers: dict[str, str], status:
     assert run(main) == status
 
 
+# Signed for somebody else's server: {"aud": "https://other.example", "iss": "https://id.example"}.
+FOREIGN = (
+    "Bearer eyJhbGciOiJIUzI1NiJ9.eyJhdWQiOiJodHRwczovL290aGVyLmV4YW1wbGUiLCJpc3MiOiJodHRwczov"
+    "L2lkLmV4YW1wbGUifQ.5hVt0QZ9nV1mB7bTq2Yh3k7m4m1l6oC2yq8s0x9w3zE"
+)
+
+
 @pytest.mark.parametrize(
-    "authorization", ["", "Bearer", "Bearer wrong", "Basic geheim", "Bearer gehei", "Bearer gëheim"]
+    "authorization",
+    [FOREIGN, "", "Bearer", "Bearer wrong", "Basic geheim", "Bearer gehei", "Bearer gëheim"],
 )
 def test_without_the_token_nothing_is_reached(authorization: str) -> None:
     async def main() -> None:

@@ -106,5 +106,5 @@ def saying(*answers: bytes) -> Iterator[Loopback]:
 
         asyncio.run_coroutine_threadsafe(stop(), loop).result(5)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(5)
+        thread.join(20)
         loop.close()

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolwright.errors import ModelError
+from toolwright.providers import sse
 from toolwright.providers.sse import SSEParser, parsed
 
 line_ends = st.sampled_from(["\n", "\r\n", "\r"])
@@ -74,3 +76,35 @@ async def _all(body: bytes, size: int) -> list[str]:
             yield body[start : start + size]
 
     return [data async for data in parsed(pieces())]
+
+
+@pytest.mark.parametrize("piece", ["x" * 100, "x" * 100 + "\ndata: ", '{"a": 1'])
+def test_an_event_without_an_end_is_an_error_before_it_fills_the_memory(
+    piece: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sse, "MAX_EVENT", 10_000)
+    given = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal given
+        yield b"" if piece[0] == "{" else b"data: "
+        while True:
+            given += len(piece)
+            yield piece.encode()
+
+    async def read() -> None:
+        async for _ in sse.parsed(endless()):
+            raise AssertionError("there is no event")
+
+    with pytest.raises(ModelError, match="more than 10,000 bytes"):
+        asyncio.run(read())
+    assert given < 11_000
+
+
+def test_many_events_together_may_be_larger_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "MAX_EVENT", 1_000)
+    parser = SSEParser()
+    for _ in range(100):
+        assert parser.feed(b"data: " + b"x" * 500) == []
+        assert parser.feed(b"\n\n") == ["x" * 500]
+        assert parser.feed(b": kept alive\n") == []

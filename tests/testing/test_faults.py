@@ -238,7 +238,7 @@ def test_what_holds_holds_when_a_place_hangs_and_the_run_is_ended(point: str, re
     started = time.perf_counter()
     plan, outcome = go(lambda: play(world, Fault(point, "hang"), rescue=rescue))
     assert plan.hits[point] >= 1
-    assert time.perf_counter() - started < 4
+    assert time.perf_counter() - started < 30
     world.check()
     if rescue == "cancel":
         assert isinstance(outcome, asyncio.CancelledError)

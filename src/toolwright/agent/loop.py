@@ -18,7 +18,7 @@ from toolwright.agent.output import Answers, OutputPlan
 from toolwright.agent.transcript import order_results
 from toolwright.call.batch import skipped
 from toolwright.call.offer import Offer
-from toolwright.call.pipeline import run_call
+from toolwright.call.pipeline import start_call
 from toolwright.call.toolset import Toolset
 from toolwright.context import Run
 from toolwright.errors import ModelError, Suspend
@@ -140,7 +140,8 @@ class Progression:
     async def _call_alone(self, call: ToolCall, tools: Toolset) -> list[ToolMessage]:
         run = self._run
         try:
-            message, fatal = await run_call(call, tools, run)
+            done = start_call(call, tools, run)
+            message, fatal = done if type(done) is tuple else await done
         except BaseException:
             self._messages.append(skipped(call, run))
             raise

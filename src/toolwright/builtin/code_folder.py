@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from toolwright.builtin.beneath import Root, clean
+from toolwright.builtin.pictures import MAX_BYTES, check_picture
 from toolwright.content import Image, sniff
 from toolwright.errors import SetupError, ToolError
 from toolwright.record import record
@@ -18,7 +19,6 @@ from toolwright.record import record
 Given = bytes | str | os.PathLike[str]
 MOST = 200
 """Most files that are looked at."""
-_PICTURE = 3_500_000
 
 
 @record
@@ -74,10 +74,13 @@ class CodeFolder:
         except ToolError:
             return None
         with os.fdopen(descriptor, "rb") as file:
-            data = file.read(_PICTURE + 1)
+            data = file.read(MAX_BYTES + 1)
         kind = sniff(data)
-        shown = kind.startswith("image/") and len(data) <= _PICTURE
-        return Image(data, kind) if shown else None
+        try:
+            check_picture(data, kind)
+        except ToolError:
+            return None
+        return Image(data, kind) if kind.startswith("image/") else None
 
     def _put(self, name: str, given: Given) -> None:
         try:

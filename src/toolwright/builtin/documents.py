@@ -8,7 +8,9 @@ from __future__ import annotations
 import codecs
 import io
 import re
+import time
 from collections.abc import Iterator
+from typing import Any
 
 from toolwright.content import sniff
 from toolwright.errors import MissingExtraError, ToolError
@@ -21,6 +23,22 @@ except ImportError as error:  # pragma: no cover - the gate that runs without ex
 
 MAX_PAGES = 2000
 """Most pages of a PDF."""
+MAX_TEXT = 20_000_000
+"""Most characters of a PDF."""
+PATIENCE = 60.0
+"""Seconds after which no further page of a PDF is begun."""
+_PDF_STREAM = 8_000_000
+_PDF_LIMITS: dict[str, Any] = {
+    "zlib_maximum_output_length": _PDF_STREAM,
+    "lzw_maximum_output_length": _PDF_STREAM,
+    "run_length_maximum_output_length": _PDF_STREAM,
+    "array_based_stream_maximum_output_length": _PDF_STREAM,
+    "stream_decoding_work_maximum_length": 4 * _PDF_STREAM,
+    "stream_parsing_work_maximum_count": 250_000,
+    "page_tree_maximum_entries": 20_000,
+    "xform_maximum_invocations_per_extraction": 1_000,
+}
+"""What one part of a PDF may swell to, in bytes, and how much work it may make; by `pypdf`."""
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = re.compile(
@@ -146,8 +164,18 @@ def _pdf_pages(data: bytes) -> Iterator[str]:
         from pypdf.errors import PyPdfError
     except ImportError as error:
         raise MissingExtraError("reading PDF files", "search") from error
-    try:
-        for page in pypdf.PdfReader(io.BytesIO(data)).pages[:MAX_PAGES]:
-            yield page.extract_text()
-    except (PyPdfError, ValueError, KeyError, RecursionError, OSError) as error:
-        raise ToolError(f"The PDF cannot be read ({error}).") from None
+    configuration = pypdf.Configuration(**_PDF_LIMITS)
+    left, end = MAX_TEXT, time.monotonic() + PATIENCE
+    with pypdf.apply_configuration(configuration):
+        try:
+            pages = pypdf.PdfReader(io.BytesIO(data)).pages
+            count = len(pages)
+            for number in range(count):
+                if number >= MAX_PAGES or left <= 0 or time.monotonic() > end:
+                    yield f"[Only the first {number} of {count} pages were read: it has too much.]"
+                    return
+                text = pages[number].extract_text()[:left]
+                left -= len(text)
+                yield text
+        except (PyPdfError, ValueError, KeyError, RecursionError, OSError, MemoryError) as error:
+            raise ToolError(f"The PDF cannot be read ({error}).") from None

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
+from ssl import SSLContext
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
@@ -63,22 +65,34 @@ class Embeddings:
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """See `toolwright.builtin.vector_store.Embedder`."""
-        rows = [self._batch(texts[at : at + BATCH]) for at in range(0, len(texts), BATCH)] or [
-            np.zeros((0, 0), np.float32)
-        ]
-        return normal(np.concatenate(rows))
+        if not texts:
+            return np.zeros((0, 0), np.float32)
+        # Texts of a length go together: servers pad those of a batch to the longest.
+        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+        local = urlsplit(self.base_url).hostname in ("127.0.0.1", "::1", "localhost")
+        with httpx2.Client(
+            timeout=self._timeout, trust_env=not local, verify=self._certificates
+        ) as client:
+            rows = [
+                self._batch(client, [texts[at] for at in order[first : first + BATCH]])
+                for first in range(0, len(texts), BATCH)
+            ]
+        return normal(np.concatenate(rows)[np.argsort(order)])
 
-    def _batch(self, texts: Sequence[str]) -> Matrix:
+    @cached_property
+    def _certificates(self) -> SSLContext:
+        """Whom to trust; reading that takes longer than a question."""
+        return httpx2.create_ssl_context()
+
+    def _batch(self, client: httpx2.Client, texts: Sequence[str]) -> Matrix:
         body: dict[str, object] = {"model": self.model, "input": [_sent(text) for text in texts]}
         if self._dimensions is not None:
             body["dimensions"] = self._dimensions
-        local = urlsplit(self.base_url).hostname in ("127.0.0.1", "::1", "localhost")
         try:
-            with httpx2.Client(timeout=self._timeout, trust_env=not local) as client:
-                url = f"{self.base_url}/embeddings"
-                response = client.post(url, json=body, headers=self._headers)
-                response.raise_for_status()
-                data = as_dict(response.json())
+            url = f"{self.base_url}/embeddings"
+            response = client.post(url, json=body, headers=self._headers)
+            response.raise_for_status()
+            data = as_dict(response.json())
         except httpx2.HTTPStatusError as error:
             said = error.response.text[:200]
             status = error.response.status_code

@@ -17,12 +17,12 @@ from toolwright.builtin.addresses import is_below
 from toolwright.call.approve import Approval
 from toolwright.context import Run, ToolContext
 from toolwright.define.tool import AnyTool, Prepared, Proceed
-from toolwright.errors import Denied
+from toolwright.errors import Denied, Suspend
+from toolwright.events import ExfiltrationBlocked
 from toolwright.messages import ToolMessage
 
 PRIVATE = "private"
 """The tag of a tool that reads private data; tools that read ``file:`` resources have no need of it."""
-BLOCKED = "exfiltration_blocked"
 
 
 class NoExfiltration:
@@ -62,19 +62,30 @@ class NoExfiltration:
 
         try:
             return await Approval(True, None, ()).around(go)(prepared, context)
+        except Suspend:
+            _tell(prepared, context, source)
+            raise
         except Denied as error:
+            _tell(prepared, context, source)
             raise Denied(
                 f"{error.text} This run has read private data ({source}); what reaches out "
                 "now needs a person's approval, or a host that is trusted.",
-                {**error.details, "event": BLOCKED, "source": source},
+                {**error.details, "event": ExfiltrationBlocked.type, "source": source},
             ) from None
 
     def _goes_home(self, arguments: Mapping[str, object]) -> bool:
         """Whether all addresses in the arguments are of trusted hosts, and there is one."""
-        hosts = [urlsplit(text).hostname or "" for text in _urls(arguments)]
+        hosts = _hosts(arguments)
         return bool(hosts) and all(
             any(is_below(host, pattern) for pattern in self._trusted) for host in hosts
         )
+
+
+def _tell(prepared: Prepared, context: ToolContext[Any], source: str) -> None:
+    run, hosts = context.run, tuple(dict.fromkeys(_hosts(prepared.arguments)))
+    if run.listeners:
+        name, call_id = prepared.tool.name, context.call.id
+        run.emit(ExfiltrationBlocked(*run.next(), call_id, name, source, hosts))
 
 
 def is_private(tool: AnyTool) -> bool:
@@ -97,6 +108,18 @@ def private_source(run: Run[Any]) -> str:
         if isinstance(message, ToolMessage) and message.name in private and not message.failed:
             return message.name
     return ""
+
+
+def _hosts(arguments: Mapping[str, object]) -> list[str]:
+    """The host of each address in some arguments; empty for an address without one."""
+    return [_host(text) for text in _urls(arguments)]
+
+
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:  # such as a bracket without its other half
+        return ""
 
 
 def _urls(value: object) -> Iterator[str]:

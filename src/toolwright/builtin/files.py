@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from toolwright.builtin.beneath import Root, clean
 from toolwright.builtin.grep import Query, Search
+from toolwright.builtin.pictures import MAX_BYTES as MOST_OF_A_PICTURE
+from toolwright.builtin.pictures import SIDE, check_picture, pixels
 from toolwright.builtin.window import (
     MAX_BYTES,
     MAX_LINES,
@@ -21,11 +24,14 @@ from toolwright.context import CancelToken
 from toolwright.define.decorator import tool
 from toolwright.define.tool import AnyTool
 from toolwright.effects import Effects
-from toolwright.errors import ToolError
+from toolwright.errors import SetupError, ToolError
 from toolwright.messages import ToolOutput
 
-MAX_IMAGE = 3_500_000
-"""Largest picture, in bytes: providers take 4.5 MB and less of its base64 text."""
+if TYPE_CHECKING:
+    from toolwright.builtin.shrink import Shrunk
+
+MAX_PICTURE = 32 * 1024 * 1024
+"""Largest picture that is read, in bytes; `toolwright.builtin.shrink` makes it small enough."""
 _READS = Effects(read_only=True, open_world=False, resources=("file:{path}",))
 
 
@@ -58,7 +64,7 @@ class Files:
             size = os.fstat(file.fileno()).st_size
             head = file.peek(8192)
             if sniff(head).startswith("image/"):
-                return _picture(name, file.read(MAX_IMAGE + 1), size)
+                return _picture(name, file.read(MAX_PICTURE + 1), size)
             _refuse_binary(name, head)
             return _text(name, size, read_window(file, offset, min(limit, MAX_LINES)))
 
@@ -133,14 +139,44 @@ def _refuse_binary(path: str, head: bytes) -> None:
 
 
 def _picture(path: str, data: bytes, size: int) -> ToolOutput:
-    if size > MAX_IMAGE or len(data) > MAX_IMAGE:
+    """A picture as it is, or made smaller if it is larger than models look at."""
+    if size > MAX_PICTURE:
         raise ToolError(
-            f"The picture {path!r} has {human(size)}; at most {human(MAX_IMAGE)} can be shown."
+            f"The picture {path!r} has {human(size)}; at most {human(MAX_PICTURE)} are read."
         )
-    media_type = sniff(data)
-    note = f"[{path}: {media_type}, {human(len(data))}]"
-    details = {"path": path, "media_type": media_type, "bytes": len(data)}
-    return ToolOutput((Text(note), Image(data, media_type)), details=details)
+    media_type, measured = sniff(data), pixels(data)
+    details: dict[str, object] = {"path": path, "media_type": media_type, "bytes": size}
+    told = f"{path}: {media_type}, {human(size)}"
+    if measured is not None:
+        told += f", {measured[0]} x {measured[1]} pixels"
+        details["pixels"] = measured
+    small = _shrunk(data) if len(data) > MOST_OF_A_PICTURE or max(measured or (0,)) > SIDE else None
+    if small is not None:
+        told += (
+            f". Shown smaller, as {small.media_type}, {human(len(small.data))}, "
+            f"{small.after[0]} x {small.after[1]} pixels: multiply its coordinates by "
+            f"{small.scale:.2f} to get those of the original"
+        )
+        details |= {"pixels": small.before, "shown_pixels": small.after, "scale": small.scale}
+        data, media_type = small.data, small.media_type
+    return ToolOutput((Text(f"[{told}]"), Image(data, media_type)), details=details)
+
+
+def _shrunk(data: bytes) -> Shrunk | None:
+    """The picture made smaller; None if it need not be and cannot.
+
+    Raises:
+        ToolError: if it must be, and cannot.
+    """
+    try:
+        from toolwright.builtin.shrink import shrink
+    except SetupError as error:
+        try:
+            check_picture(data, sniff(data))
+        except ToolError as refused:
+            raise ToolError(f"{refused.text} To see it made smaller, {error}.") from None
+        return None
+    return shrink(data)
 
 
 def _text(path: str, size: int, window: Window) -> ToolOutput:

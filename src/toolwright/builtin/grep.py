@@ -108,6 +108,8 @@ class Search:
             if self.stopped:
                 break
             self._search(name, self._read(name) or "")
+        if not self.stopped and self._ended():  # while the files to look into were being found
+            self.stopped = "time"
         return self._output()
 
     def _files(self, folder: str) -> Iterable[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import mimetypes
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
@@ -119,14 +120,14 @@ class _Indexer:
         """Whether the file is in the store now, or in the batch."""
         known = self._known.get(name)
         try:
-            facts = path.stat()
+            facts = path.lstat()
             stamp = f"{self._root}|{facts.st_size}|{facts.st_mtime_ns}"
             if known is not None and known.stamp == stamp:
                 self._counts["unchanged"] += 1
                 return True
             if facts.st_size > MAX_BYTES:
                 raise ToolError(f"it has more than {MAX_BYTES:,} bytes")
-            data = path.read_bytes()
+            data = _read(path)
             digest = hashlib.sha256(data).hexdigest()
             if known is not None and known.digest == digest:
                 self._store.touch(name, stamp)
@@ -157,6 +158,18 @@ class _Indexer:
         if self._batch:
             self._store.add(*self._batch)
         self._batch, self._size = [], 0
+
+
+def _read(path: Path) -> bytes:
+    """What a regular file holds, and no link or pipe that has taken its place since it was seen."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ToolError("it is a special file")
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ToolError(f"it has more than {MAX_BYTES:,} bytes")
+    return data
 
 
 def _files(root: Path) -> Iterator[Path]:

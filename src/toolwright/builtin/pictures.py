@@ -8,6 +8,8 @@ from toolwright.errors import ToolError
 
 MAX_SIDE = 8000
 """Most pixels of a side that providers take."""
+SIDE = 2000
+"""Most pixels of a side that are worth sending: models make larger pictures smaller themselves."""
 MAX_BYTES = 3_500_000
 """Most bytes of a picture: providers take 4.5 MB and less of its base64 text."""
 

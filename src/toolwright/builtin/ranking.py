@@ -1,9 +1,11 @@
 """Which passages of a vector store answer a question best.
 
-Two lists are made, the best by words (BM25) and the best by meaning (cosine), and fused by
-reciprocal rank (Cormack, Clarke and Büttcher, SIGIR 2009), which needs no common scale. The score
-that is told has one, from 0 to 1: how much of the question's words a passage has, or how near it is
-in meaning, whichever is more.
+Two lists are made, the best by words (BM25) and the best by meaning (cosine). Their values are
+added, each in units of its own spread over what was found: so it does not matter how near to each
+other a model puts its vectors, and a passage that stands out in one list keeps its lead, which is
+lost where only ranks are added (Bruch, Gai and Ingber, ACM TOIS 42, 2023, measure both).
+The score that is told goes from 0 to 1: how much of the question's words a passage has, or how
+near it is in meaning, whichever is more.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import heapq
 import json
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from toolwright.builtin.filters import FILE_ID, Test
@@ -20,8 +23,6 @@ from toolwright.builtin.terms import query_terms, terms
 from toolwright.builtin.vector_store import VectorStore
 from toolwright.record import record
 
-DAMPING = 60
-"""How little the first ranks differ: the constant of the paper."""
 POOL = 60
 """How many passages each list has at least."""
 MAX_TERMS = 24
@@ -33,6 +34,7 @@ FEW = 50
 """So many passages are asked one by one whether they match; of more, the matches whether they are
 wanted, the best first and as far as needed."""
 
+_SAME = 1e-9
 _AMONG_FEW = "AND rowid IN (SELECT id FROM chunks WHERE file IN temp.wanted)"
 _AMONG_MANY = (
     "AND EXISTS"
@@ -120,18 +122,19 @@ class Searcher:
             pool = max(POOL, 3 * limit)
             asked = [query_terms(query)[:MAX_TERMS] for query in queries]
             weights = _Weights(db, {term for query in asked for term in query})
-            points: dict[int, float] = {}
-            for query in asked:
-                found = _by_words(db, query, weights, (pool, limit), within)
-                _add(points, found, ranking.text_weight)
-            likeness: dict[int, float] = {}
             if vectors is not None:
                 self._load(db)
-                for vector in vectors:
-                    close = self._by_meaning(vector, pool, wanted)
-                    _add(points, list(close), ranking.embedding_weight)
-                    for id, value in close.items():
-                        likeness[id] = max(value, likeness.get(id, 0.0))
+            points: dict[int, float] = {}
+            likeness: dict[int, float] = {}
+            for number, query in enumerate(asked):
+                said, near = dict[int, float](), dict[int, float]()
+                if ranking.text_weight > 0:
+                    said = _by_words(db, query, weights, (pool, limit), within)
+                if vectors is not None:
+                    near = self._by_meaning(vectors[number], pool, wanted, said)
+                _add(points, near, said, ranking)
+                for id, value in near.items():
+                    likeness[id] = max(value, likeness.get(id, 0.0))
             best = heapq.nlargest(pool, points, key=lambda id: (points[id], -id))
             return self._hits(db, best, limit, (asked, weights, likeness), ranking)
 
@@ -162,7 +165,9 @@ class Searcher:
         generation = self.store.generation
         if generation == self._generation:
             return
-        rows = db.execute("SELECT id, file, vector FROM chunks WHERE vector IS NOT NULL").fetchall()
+        rows = db.execute(
+            "SELECT id, file, vector FROM chunks WHERE vector IS NOT NULL ORDER BY id"
+        ).fetchall()
         self._ids = np.array([row[0] for row in rows], np.int64)
         self._files = np.array([row[1] for row in rows], np.int64)
         data = b"".join(row[2] for row in rows)
@@ -170,9 +175,9 @@ class Searcher:
         self._generation = generation
 
     def _by_meaning(
-        self, vector: Any, pool: int, wanted: frozenset[int] | None
+        self, vector: Any, pool: int, wanted: frozenset[int] | None, others: Iterable[int]
     ) -> dict[int, float]:
-        """The passages nearest to a vector, and how near, the nearest first."""
+        """The passages nearest to a vector, and how near they and `others` are."""
         import numpy as np
 
         if self._matrix is None or self._matrix.shape[1] != len(vector):
@@ -182,8 +187,11 @@ class Searcher:
             near = np.where(np.isin(self._files, list(wanted)), near, -1.0)
         count = min(pool, len(near))
         top = np.argpartition(-near, count - 1)[:count]
-        top = top[np.argsort(-near[top], kind="stable")]
-        return {int(self._ids[at]): float(near[at]) for at in top if near[at] > 0}
+        found = {int(self._ids[at]): float(near[at]) for at in top if near[at] > 0}
+        asked = np.array([id for id in others if id not in found], np.int64)
+        places = np.minimum(np.searchsorted(self._ids, asked), len(near) - 1)
+        known = self._ids[places] == asked  # what was put in without an embedder has no vector
+        return found | {int(self._ids[at]): float(near[at]) for at in places[known]}
 
     def _hits(
         self,
@@ -254,8 +262,8 @@ def _by_words(
     weights: _Weights,
     counts: tuple[int, int],
     within: str,
-) -> list[int]:
-    """The passages that match best, the best first.
+) -> dict[int, float]:
+    """The passages that match best, and how well (BM25), the best first.
 
     Args:
         db: The store's.
@@ -266,10 +274,12 @@ def _by_words(
     """
     pool, enough = counts
     rare, known = weights.rare(query), weights.known(query)
-    found = _matching(db, rare, pool, within) if rare else []
+    found = _matching(db, rare, pool, within) if rare else {}
     if len(found) < enough and len(known) > len(rare):
-        found += [id for id in _matching(db, known, pool, within) if id not in set(found)]
-    return found[:pool]
+        least = min(found.values(), default=math.inf)
+        for id, value in _matching(db, known, pool, within).items():
+            found.setdefault(id, min(value, least))  # with common words alone: after the others
+    return dict(islice(found.items(), pool))
 
 
 def _within(db: sqlite3.Connection) -> str:
@@ -278,13 +288,16 @@ def _within(db: sqlite3.Connection) -> str:
     return _AMONG_FEW if len(rows) <= FEW else _AMONG_MANY
 
 
-def _matching(db: sqlite3.Connection, words: Sequence[str], pool: int, within: str) -> list[int]:
-    """The passages with any of these terms, the best first."""
+def _matching(
+    db: sqlite3.Connection, words: Sequence[str], pool: int, within: str
+) -> dict[int, float]:
+    """The passages with any of these terms, and how well they match, the best first."""
     match = " OR ".join(f'"{term}"' for term in words)
     rows = db.execute(
-        f"SELECT rowid FROM terms WHERE terms MATCH ? {within} ORDER BY rank LIMIT ?", (match, pool)
+        f"SELECT rowid, -rank FROM terms WHERE terms MATCH ? {within} ORDER BY rank LIMIT ?",
+        (match, pool),
     )
-    return [row[0] for row in rows]
+    return dict(rows.fetchall())
 
 
 def _score(covered: float, likeness: float | None, ranking: Ranking) -> float:
@@ -294,6 +307,25 @@ def _score(covered: float, likeness: float | None, ranking: Ranking) -> float:
     return round(min(1.0, max(said, near)), 4)
 
 
-def _add(points: dict[int, float], found: Sequence[int], weight: float) -> None:
-    for place, id in enumerate(found):
-        points[id] = points.get(id, 0.0) + weight / (DAMPING + place + 1)
+def _add(
+    points: dict[int, float],
+    near: Mapping[int, float],
+    said: Mapping[int, float],
+    ranking: Ranking,
+) -> None:
+    """Count what was found for one question."""
+    ids = {*near, *said}
+    for found, weight in ((said, ranking.text_weight), (near, ranking.embedding_weight)):
+        least, spread = _extent([found.get(id, 0.0) for id in ids])
+        for id in ids:
+            value = (found.get(id, 0.0) - least) / spread
+            points[id] = points.get(id, 0.0) + weight * value
+
+
+def _extent(values: Sequence[float]) -> tuple[float, float]:
+    """The least of some values, and their standard deviation; 1 if they are all the same."""
+    if not values:
+        return 0.0, 1.0
+    mean = math.fsum(values) / len(values)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    return min(values), spread if spread > _SAME else 1.0

@@ -11,13 +11,20 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from toolwright.builtin.beneath import Root, clean
 from toolwright.errors import ToolError
 
+try:
+    import fcntl
+except ImportError:  # Windows, where nothing is written
+    fcntl = None  # type: ignore[assignment]
+
 CHANGED = "{!r} was changed since it was read, by somebody else. Read it again, then edit it."
+_WAIT = 2.0  # seconds for the lock of a folder
 _PREFIX = ".toolwright-"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _CREATE |= getattr(os, "O_NOFOLLOW", 0)
@@ -110,13 +117,35 @@ def _write(
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        check()
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        with _alone(folder):
+            check()
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
         raise
     os.fsync(folder)
+
+
+@contextmanager
+def _alone(folder: int) -> Iterator[None]:
+    """No other program that writes by this file is between its look at the folder and its rename.
+
+    Whoever else holds the folder's lock for longer is not waited for.
+    """
+    end = time.monotonic() + _WAIT
+    while fcntl is not None:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                break
+            time.sleep(0.001)
+        except OSError:  # a file system without locks
+            break
+        else:
+            break
+    yield  # closing the folder gives the lock back
 
 
 def _sweep(folder: int) -> None:

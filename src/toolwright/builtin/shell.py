@@ -183,6 +183,8 @@ def _why(finished: Finished, allowed: float) -> str:
         return f"Command timed out after {allowed:g} seconds; it and all it started were killed."
     if finished.ended == "output":
         return f"Command was killed after {human(MAX_OUTPUT)} of output."
+    if finished.ended == "memory":
+        return "Command was killed: its processes took more memory than they may have together."
     if finished.signal:
         return f"Command was killed by {finished.signal} (exit code {finished.code})."
     return f"Command exited with code {finished.code}." if finished.code else ""

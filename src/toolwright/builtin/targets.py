@@ -159,7 +159,7 @@ def _builtin(base: str, name: str) -> Iterator[AnyTool]:
             made_up = base == DEMO and each == "weather"
             yield from load(each, **({"base_url": _fixture_url()} if made_up else {}))
         return
-    options = dict(part.split("=", 1) for part in name.split(",") if _OPTION.match(part))
+    options = _options(name)
     if name and not options:
         yield _pick(Toolset(load(base)), name, base)
         return
@@ -169,6 +169,18 @@ def _builtin(base: str, name: str) -> Iterator[AnyTool]:
         if "unexpected keyword argument" not in str(error):
             raise
         raise SetupError(f"the builtin {base} has no such option: {', '.join(options)}") from None
+
+
+def _options(text: str) -> dict[str, str]:
+    """The options in ``key=value,key=value``; a value may hold commas of its own."""
+    options: dict[str, str] = {}
+    for part in text.split(","):
+        if _OPTION.match(part):
+            key, _, value = part.partition("=")
+            options[key] = value
+        elif options:
+            options[next(reversed(options))] += f",{part}"
+    return options
 
 
 @cache

@@ -11,6 +11,7 @@ import json
 import secrets
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -143,13 +144,15 @@ class VectorStore:
         self._db = sqlite3.connect(
             self.path, timeout=30, isolation_level=None, check_same_thread=False
         )
+        # Stores are often left to the garbage collector, which 3.13 warns about if they are open.
+        self._let_go = weakref.finalize(self, self._db.close)
         try:
             self._open()
         except sqlite3.DatabaseError as error:
-            self._db.close()
+            self._let_go()
             raise SetupError(f"{str(self.path)!r} is no vector store ({error})") from None
         except SetupError:
-            self._db.close()
+            self._let_go()
             raise
 
     def _open(self) -> None:
@@ -174,7 +177,7 @@ class VectorStore:
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
-            self._db.close()
+            self._let_go()
 
     def __enter__(self) -> VectorStore:
         return self

@@ -46,7 +46,7 @@ from toolwright.context import CancelToken, ToolContext
 from toolwright.define.decorator import tool
 from toolwright.define.tool import AnyTool
 from toolwright.effects import Effects
-from toolwright.engines.protected import protected_below, protected_part
+from toolwright.engines.protected import protected_part, protected_state
 from toolwright.engines.sandbox import Mode, Sandbox
 from toolwright.errors import SetupError, ToolError
 from toolwright.messages import ToolOutput
@@ -329,18 +329,23 @@ class Workspace:
             raise SetupError("this workspace was made without a sandbox, so it runs no commands")
         tail = Tail(context.progress, self._outputs)
         words = shell_words(command)
-        before = set(protected_below(self.root.path))
+        before = protected_state(self.root.path)
         try:
             output = await run_command(self.sandbox, words, timeout=timeout, tail=tail)
         except ToolError as error:
-            raise ToolError(error.text + self._told_of_new(before), error.details) from None
-        return but(output, content=f"{output.content}{self._told_of_new(before)}")
+            raise ToolError(error.text + self._told(before), error.details) from None
+        return but(output, content=f"{output.content}{self._told(before)}")
 
-    def _told_of_new(self, before: set[Path]) -> str:
-        """Protected files that a command has made where there were none, as a notice."""
-        new = sorted(set(protected_below(self.root.path)) - before)
-        names = ", ".join(str(path.relative_to(self.root.path)) for path in new)
-        return f"\n\n[It made protected files, for a person to look at: {names}]" if new else ""
+    def _told(self, before: Mapping[str, int]) -> str:
+        """Protected files that a command has made or changed, as a notice."""
+        now, said = protected_state(self.root.path), ""
+        made = [path for path in now if path not in before]
+        changed = [path for path, state in before.items() if now.get(path) != state]
+        for what, paths in (("made", made), ("changed", changed)):
+            names = ", ".join(sorted(os.path.relpath(path, self.root.path) for path in paths))
+            if names:
+                said += f"\n\n[It {what} protected files, for a person to look at: {names}]"
+        return said
 
 
 def tools(root: str | os.PathLike[str] = ".", sandbox: Mode = "workspace") -> tuple[AnyTool, ...]:

@@ -36,6 +36,17 @@ def check_calls(calls: Sequence[ToolCall]) -> None:
         )
 
 
+def check_turn(calls: object, run: object) -> None:
+    """See that neither is at fault for what has failed.
+
+    Raises:
+        SetupError: one is none.
+    """
+    check_calls(calls)  # type: ignore[arg-type]
+    if not isinstance(run, Run):
+        raise SetupError(f"{run!r:.80} is no run; give Run(context=...)") from None
+
+
 class Batch:
     """n calls in, n results out.
 

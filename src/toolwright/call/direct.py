@@ -8,9 +8,11 @@ from typing import Any
 
 from toolwright.call.bridge import run_sync
 from toolwright.call.failure import failed
-from toolwright.call.toolset import Toolset, check_bound, handler_of
+from toolwright.call.step import awaited
+from toolwright.call.toolset import Toolset, begin_of
 from toolwright.call.validate import prepare
 from toolwright.context import Run, ToolContext
+from toolwright.define.base import check_bound
 from toolwright.define.tool import AnyTool
 from toolwright.errors import CallError, InvalidArguments, RunStopped, ToolError
 from toolwright.messages import ToolCall
@@ -27,7 +29,7 @@ class Direct:
             [message] = await Toolset([tool]).run([call], run)
             return message
         call = ToolCall("", tool.name, _arguments(tool, value))
-        handle = handler_of(tool)
+        handle = awaited(begin_of(tool))
         context = ToolContext(call, tool.name, run)
         try:
             return await handle(prepare(call, tool), context)

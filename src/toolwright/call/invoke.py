@@ -6,13 +6,15 @@ import asyncio
 import functools
 import inspect
 import types
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import aclosing, closing
 from typing import Any
 
+from toolwright.call.step import Rest
 from toolwright.call.stop import (
     Stop,
     cancelled_itself,
+    go_on,
     not_started,
     run_coroutine,
 )
@@ -22,6 +24,7 @@ from toolwright.define.inject import inject
 from toolwright.define.signature import MISSING, VAR_POSITIONAL, Parameter
 from toolwright.define.tool import AnyTool, Prepared
 from toolwright.errors import (
+    CallError,
     Cancelled,
     Crashed,
     InvalidOutput,
@@ -53,6 +56,8 @@ async def invoke(
     tool = prepared.tool
     if context.run.cancel.cancelled:
         raise not_started(tool.name, context.run.cancel.reason)
+    if tool.executor is not None:
+        return await _elsewhere(prepared, context, tool.executor(prepared, context))
     values: Mapping[str, Any] = prepared.arguments
     if tool.injected:
         if tool.timeout is not None:
@@ -78,17 +83,17 @@ async def invoke(
 
 
 def is_bare(tool: AnyTool) -> bool:
-    """Whether `invoke_bare` can run it."""
-    if tool.positional or tool.output:
+    """Whether `begin_bare` can run it."""
+    if tool.positional or tool.output or tool.executor:
         return False
     return tool.body == "async" or (tool.body == "sync" and tool.inline)
 
 
-@types.coroutine
-def invoke_bare(prepared: Prepared, context: ToolContext[Any]) -> Generator[Any, Any, object]:
+def begin_bare(prepared: Prepared, context: ToolContext[Any]) -> object:
     """`invoke` for most tools: a function that runs here and takes everything by name.
 
-    The same, less what such a tool has no need of: what remains would cost more than a small body.
+    The same, less what such a tool has no need of, up to where the body waits for the first time:
+    what is left out would cost more than a small body.
     """
     tool, run = prepared.tool, context.run
     if run.cancel.cancelled:
@@ -107,8 +112,29 @@ def invoke_bare(prepared: Prepared, context: ToolContext[Any]) -> Generator[Any,
             if type(body) is str or not inspect.isawaitable(body):
                 return body
             body = _await(body)
-        waiting: Any = run_coroutine(body, context, tool.timeout)  # a generator, whatever its type
-        return (yield from waiting)
+        try:
+            waiting = body.send(None)
+        except StopIteration as ended:
+            return ended.value
+        except asyncio.CancelledError:
+            raise cancelled_itself(tool.name) from None
+    except _TOLD:
+        raise
+    except Exception as error:
+        raise Crashed(describe(error)) from error
+    return Rest(_rest(body, waiting, context, tool.timeout))
+
+
+@types.coroutine
+def _rest(
+    body: Coroutine[Any, Any, object],
+    waiting: object,
+    context: ToolContext[Any],
+    timeout: float | None,
+) -> Generator[Any, Any, object]:
+    driven: Any = go_on(body, waiting, context, timeout)  # a generator, whatever its type
+    try:
+        return (yield from driven)
     except _TOLD:
         raise
     except Exception as error:
@@ -133,6 +159,22 @@ def arrange(
         elif parameter.default is not MISSING:
             args.append(parameter.default)
     return tuple(args), rest
+
+
+async def _elsewhere(
+    prepared: Prepared, context: ToolContext[Any], running: Coroutine[Any, Any, object]
+) -> object:
+    """Wait for a body that an executor runs; it tells of failures as the body's own."""
+    tool = prepared.tool
+    try:
+        value = await run_coroutine(running, context, tool.timeout)
+    except (CallError, SetupError):
+        raise
+    except Exception as error:
+        raise Crashed(describe(error)) from error
+    if tool.output is not None:
+        _check_output(tool, value)
+    return value
 
 
 async def _run_other(

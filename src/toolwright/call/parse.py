@@ -103,7 +103,7 @@ def _quick(raw: str) -> dict[str, object] | None:
         return None
     with suppress(ValueError, TypeError):  # of half a surrogate pair it says the latter
         value = from_json(raw)
-        if type(value) is dict and not (needs_strict_check(raw, value) or overflows(raw)):
+        if type(value) is dict and not needs_strict_check(raw, value):
             return value
     return None
 

@@ -19,14 +19,17 @@ from toolwright.call.parse import DEFAULT, ParseLimits
 Leaf: TypeAlias = str | int | float | bool | None
 Item: TypeAlias = "Leaf | PartialValue"
 
-_SPACE = re.compile(r"[ \t\n\r]*")
-_PLAIN = re.compile(r'[^"\\]*')
-_TOKEN = re.compile(r"[-+.0-9A-Za-z]*")
+_BLANKS: Final = " \t\n\r"
+_SPECIAL = re.compile(r'["\\]')
+_AFTER_TOKEN = re.compile(r"[^-+.0-9A-Za-z]")
+_WHOLE_KEY = re.compile(r'"([^"\\]*)"[ \t\n\r]*:[ \t\n\r]*')
+"""A key that has come whole, as most do, and what follows it."""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_CODE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _CUT = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS: dict[str, Leaf] = {"true": True, "false": False, "null": None}
+_NOWHERE: Final = 1 << 62
 _OPEN: Final = object()
 """Stands in its container for the string that still grows."""
 
@@ -180,81 +183,71 @@ class PartialArguments:
     # — the machine: each state takes what it can of the text and says where it stopped —
 
     def _parse(self) -> None:
+        if not self._fresh:
+            return
         text = "".join(self._fresh)
         self._fresh.clear()
         self._seen += len(text)
-        if self._error or not text:
+        if self._error:
             return
         if self._seen > self._limits.size:
             self._error = "too large"
             return
-        text, self._tail = self._tail + text, ""
-        at = 0
-        while at < len(text) and not self._error:
-            at = self._state(self, text, at)
+        if self._tail:
+            text, self._tail = self._tail + text, ""
+        at, end = 0, len(text)
+        while at < end:
+            if text[at] in _BLANKS and self._state not in _IN_TEXT:
+                at += 1
+            else:
+                at = self._state(self, text, at)
 
     def _before(self, text: str, at: int) -> int:
-        at = _skip(text, at)
-        if at < len(text):
-            if text[at] != "{":
-                return self._fail("not an object")
-            self._push(self._root)
+        if text[at] != "{":
+            return self._fail("not an object")
+        self._push(self._root)
         return at + 1
 
     def _after(self, text: str, at: int) -> int:
-        at = _skip(text, at)
-        return at if at == len(text) else self._fail("text after the object")
+        return self._fail("text after the object")
 
     def _key_or_end(self, text: str, at: int) -> int:
-        at = _skip(text, at)
-        if at < len(text) and text[at] == "}":
-            return self._pop(at)
-        return self._next_key(text, at)
+        return self._pop(at) if text[at] == "}" else self._next_key(text, at)
 
     def _next_key(self, text: str, at: int) -> int:
-        at = _skip(text, at)
-        if at < len(text):
-            if text[at] != '"':
-                return self._fail("no key")
-            self._state = PartialArguments._in_key
+        whole = _WHOLE_KEY.match(text, at)
+        if whole:
+            self._key = whole[1]
+            self._state = PartialArguments._value
+            return whole.end()
+        if text[at] != '"':
+            return self._fail("no key")
+        self._state = PartialArguments._in_key
         return at + 1
 
     def _colon(self, text: str, at: int) -> int:
-        at = _skip(text, at)
-        if at < len(text):
-            if text[at] != ":":
-                return self._fail("no colon")
-            self._state = PartialArguments._value
+        if text[at] != ":":
+            return self._fail("no colon")
+        self._state = PartialArguments._value
         return at + 1
 
     def _value_or_end(self, text: str, at: int) -> int:
-        at = _skip(text, at)
-        if at < len(text) and text[at] == "]":
-            return self._pop(at)
-        return self._value(text, at)
+        return self._pop(at) if text[at] == "]" else self._value(text, at)
 
     def _value(self, text: str, at: int) -> int:
-        at = _skip(text, at)
-        if at == len(text):
-            return at
-        match text[at]:
-            case '"':
-                self._put(_OPEN)
-                self._state = PartialArguments._in_string
-            case "{":
-                self._open({})
-            case "[":
-                self._open([])
-            case _:
-                self._state = PartialArguments._in_token
-                return at
-        return at + 1
+        first = text[at]
+        if first == '"':
+            self._put(_OPEN)
+            self._state = PartialArguments._in_string
+            return self._in_string(text, at + 1)
+        if first == "{":
+            return self._open({}, at)
+        if first == "[":
+            return self._open([], at)
+        return self._in_token(text, at)
 
     def _comma_or_end(self, text: str, at: int) -> int:
-        at = _skip(text, at)
-        if at == len(text):
-            return at
-        is_object = isinstance(self._stack[-1], dict)
+        is_object = type(self._stack[-1]) is dict
         if text[at] == ",":
             self._state = PartialArguments._next_key if is_object else PartialArguments._value
             return at + 1
@@ -264,12 +257,16 @@ class PartialArguments:
 
     def _in_token(self, text: str, at: int) -> int:
         """A number or a word: whole only when something else follows."""
-        end = _end(_TOKEN, text, at)
-        self._token.append(text[at:end])
-        if end == len(text):
-            return end
-        token = "".join(self._token)
-        self._token.clear()
+        after = _AFTER_TOKEN.search(text, at)
+        if not after:
+            self._token.append(text[at:])
+            self._state = PartialArguments._in_token
+            return len(text)
+        end = after.start()
+        token = text[at:end]
+        if self._token:
+            token = "".join(self._token) + token
+            self._token.clear()
         found = _leaf(token)
         if found is _OPEN:
             return self._fail("no value")
@@ -295,15 +292,18 @@ class PartialArguments:
     def _grow(self, text: str, at: int) -> tuple[int, bool]:
         """Add to the open string; where it stopped, and whether the string has ended."""
         grown, self._text = self._text, ""  # so that nobody else holds it, and it grows in place
-        closed = False
-        while at < len(text) and not closed and not self._error:
-            end = _end(_PLAIN, text, at)
+        closed, length = False, len(text)
+        while at < length and not closed:
+            special = _SPECIAL.search(text, at)
+            if not special:
+                grown += text[at:]
+                at = length
+                break
+            end = special.start()
             grown += text[at:end]
-            at = end
-            if at < len(text):
-                closed = text[at] == '"'
-                piece, at = ("", at + 1) if closed else self._escape(text, at)
-                grown += piece
+            closed = text[end] == '"'
+            piece, at = ("", end + 1) if closed else self._escape(text, end)
+            grown += piece
         self._text = grown
         return at, closed
 
@@ -312,18 +312,22 @@ class PartialArguments:
 
         Half of a pair becomes U+FFFD: a preview must be fit to be shown.
         """
-        found = _ESCAPE.match(text, at)
+        plain = _ESCAPES.get(text[at + 1 : at + 2])
+        if plain:
+            return plain, at + 2
+        found = _CODE.match(text, at)
         if not found:
             return (
                 self._wait(text, at) if _CUT.fullmatch(text, at) else ("", self._fail("no escape"))
             )
-        code = _code(found)
+        code = int(found[1], 16)
         if not 0xD800 <= code < 0xE000:
             return chr(code), found.end()
         end = found.end()
-        other = _ESCAPE.match(text, end)
-        if code < 0xDC00 and other and 0xDC00 <= _code(other) < 0xE000:
-            return chr(0x10000 + ((code - 0xD800) << 10) + _code(other) - 0xDC00), other.end()
+        other = _CODE.match(text, end)
+        low = int(other[1], 16) if other else 0
+        if other and code < 0xDC00 and 0xDC00 <= low < 0xE000:
+            return chr(0x10000 + ((code - 0xD800) << 10) + low - 0xDC00), other.end()
         if code < 0xDC00 and (end == len(text) or _CUT.fullmatch(text, end)):
             return self._wait(text, at)
         return "\ufffd", end
@@ -334,12 +338,12 @@ class PartialArguments:
 
     # — the tree —
 
-    def _open(self, made: dict[str, object] | list[object]) -> None:
+    def _open(self, made: dict[str, object] | list[object], at: int) -> int:
         if len(self._stack) >= self._limits.depth:
-            self._fail("too deep")
-            return
+            return self._fail("too deep")
         self._put(made)
         self._push(made)
+        return at + 1
 
     def _push(self, container: dict[str, object] | list[object]) -> None:
         self._stack.append(container)
@@ -363,25 +367,18 @@ class PartialArguments:
             top.append(value)
 
     def _fail(self, why: str) -> int:
+        """End the preview: no text goes on to where this says."""
         self._error = why
-        return 0
+        return _NOWHERE
 
 
 _State: TypeAlias = Callable[[PartialArguments, str, int], int]
-
-
-def _code(escape: re.Match[str]) -> int:
-    written = escape[0]
-    return int(written[2:], 16) if written[1] == "u" else ord(_ESCAPES[written[1]])
-
-
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found else at
-
-
-def _skip(text: str, at: int) -> int:
-    return _end(_SPACE, text, at)
+_IN_TEXT: Final[tuple[_State, ...]] = (
+    PartialArguments._in_string,
+    PartialArguments._in_key,
+    PartialArguments._in_token,
+)
+"""Where a blank belongs to what is read, or ends it."""
 
 
 def _leaf(token: str) -> object:

@@ -30,9 +30,11 @@ def render(prepared: Prepared, value: object, duration: float) -> ToolMessage:
     """
     tool, call = prepared.tool, prepared.call
     limit = tool.max_output
-    shown: Content | None = plain_text(prepared, value) if type(value) is str else None
-    if shown is not None and not prepared.changes:
-        return _message(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
+    if type(value) is str and not prepared.changes and tool.response_format == "content":
+        if limit is None or len(value) <= limit:
+            text = value if value.isascii() else clean(value)
+            return _message(text, call.id, tool.name, "success", None, None, NOTHING, duration)
+    shown: Content
     artifact, details, whole = None, NOTHING, value
     status: Status = "success"
     kind: Kind | None = None

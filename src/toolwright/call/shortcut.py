@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from datetime import date, datetime, time
+from enum import Enum
 from typing import Any
+from uuid import UUID
 
 # Two searches: each begins with one class of characters, which is found ten times as fast as
 # the first of two alternatives.
 _EXPONENT = re.compile(r"[eE]\+?\d{3}")
 _DIGITS = re.compile(r"\d{200}")
 _DIGIT = re.compile(r"\d")
+_SPACED = re.compile(r'"[ \t\r\n]+:')
 
 
 def needs_strict_check(
@@ -24,39 +28,58 @@ def needs_strict_check(
     validated: Mapping[str, object],
     given: Collection[str] | None = None,
     nested: Collection[str] | None = None,
+    loose: bool = True,
 ) -> bool:
-    """Whether pydantic-core, given this text, may have hidden a repeated key, NaN or Infinity.
+    """Whether pydantic-core, given this text, may have hidden what a strict parse refuses.
 
     It takes the last of repeated keys. Each key of the text costs one colon and each object
     one brace, so as many colons as distinct keys means that none was repeated. Colons within
     strings, and whatever a validator turned into something else, only ever make the answer
-    True.
+    True. NaN, Infinity and numbers that overflow are floats that are not finite, wherever the
+    values are of kinds that are known to the bottom; else the text is searched.
 
     Args:
         text: The argument text.
         validated: What validation made of it. Models count by `model_fields_set`.
         given: Names of `validated` that came from the text, if it also holds defaults.
-        nested: Names of `validated` that can hold objects, if that is known.
+        nested: Names of `validated` that can hold objects, if that is known; the numbers of all
+            others are finite.
+        loose: Whether a number that is not finite may be anywhere in those.
 
     >>> needs_strict_check('{"a": 1, "b": 2}', {"a": 1, "b": 2})
     False
     >>> needs_strict_check('{"a": 1, "a": 2}', {"a": 2})
     True
     """
-    if "NaN" in text or "Infinity" in text:
+    if not loose and ("NaN" in text or "Infinity" in text):
         return True
     names = validated if given is None else given
-    colons, known = text.count(":"), len(names)
-    if colons == known:
-        return False
+    known = len(names)
     if nested is not None:
         names = [name for name in nested if name in names]
-    keys, objects = _count_keys([validated[name] for name in names])
-    return colons != known + keys or text.count("{") != 1 + objects
+    keys, objects, unsure = _walk([validated[name] for name in names])
+    if not _has_so_many_keys(text, known + keys):
+        return True
+    if objects and text.count("{") != 1 + objects:
+        return True
+    if not (unsure and loose):
+        return False
+    return "NaN" in text or "Infinity" in text or overflows(text)
+
+
+def _has_so_many_keys(text: str, keys: int) -> bool:
+    """Whether the text surely holds just so many keys.
+
+    As many as it has colons; or, where strings hold colons too, as many as there are right after
+    a quotation mark, if no key has a space behind it.
+    """
+    if text.count(":") == keys:
+        return True
+    return text.count('":') == keys and _SPACED.search(text) is None
 
 
 def overflows(text: str) -> bool:
-    """Whether a number in the text might be too large for a float; for untyped values only.
+    """Whether a number in the text might be too large for a float.
 
     >>> overflows('{"x": 1e400}'), overflows('{"x": 1.5e10}')
     (True, False)
@@ -67,35 +90,47 @@ def overflows(text: str) -> bool:
     return _DIGIT.search(text[199::200]) is not None and _DIGITS.search(text) is not None
 
 
-def _count_keys(values: list[Any]) -> tuple[int, int]:
-    """Keys and objects within values that surely came from the text; too few errs on the safe side.
+def _walk(values: list[Any]) -> tuple[int, int, bool]:
+    """Look at values to the bottom, as far as they surely came from the text.
 
-    Records of other kinds count nothing: they do not tell their defaults from what was given.
+    Returns:
+        How many keys and objects they hold, too few to err on the safe side: records of other
+        kinds count nothing, since they do not tell their defaults from what was given. And
+        whether some number may not be finite: a float that is not, or a value of another kind.
     """
     keys = objects = 0
+    unsure = False
     for value in values:  # which grows while it is walked
         kind = type(value)
         if kind in _LEAVES:
             continue
-        if isinstance(value, dict):
+        if kind is float:
+            unsure = unsure or value - value != 0.0
+        elif kind is dict:
             objects += 1
             keys += len(value)
             values += value.values()
-        elif isinstance(value, (list, tuple)):
+        elif kind is list or kind is tuple:
             values += value
         elif (is_root := getattr(kind, "__pydantic_root_model__", None)) is not None:  # a model
-            given = value.__pydantic_fields_set__
+            fields = value.__pydantic_fields_set__
             if not is_root:
                 objects += 1
-                keys += len(given)
-            known = value.__dict__
-            if extra := value.__pydantic_extra__:
-                known = {**known, **extra}
-            if given == known.keys():
-                values += known.values()
-            else:
-                values += [known[name] for name in given if name in known]
-    return keys, objects
+                keys += len(fields)
+            values += _given(value, fields)
+        elif not isinstance(value, Enum):
+            unsure = True
+    return keys, objects, unsure
 
 
-_LEAVES = frozenset({str, int, float, bool, type(None)})
+def _given(model: Any, fields: set[str]) -> Collection[Any]:
+    """Those values of a model that were given, not filled in."""
+    known = model.__dict__
+    if extra := model.__pydantic_extra__:
+        known = {**known, **extra}
+    if len(fields) == len(known) and fields.issuperset(known):
+        return known.values()  # type: ignore[no-any-return]
+    return [known[name] for name in fields if name in known]
+
+
+_LEAVES = frozenset({str, int, bool, type(None), bytes, date, datetime, time, UUID})

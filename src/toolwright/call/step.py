@@ -19,10 +19,47 @@ from toolwright.record import maker
 _prepared = maker(Prepared)
 
 Handler: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[object]]
+Begin: TypeAlias = Callable[[Prepared, ToolContext[Any]], object]
+"""A handler that need not be awaited: it gives the tool's value, or, if something waits, a `Rest`."""
 Revalidate: TypeAlias = Callable[[Prepared], Prepared]
 Recheck: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[Prepared]]
 """A step with a method `recheck` of this form looks at what steps inside it have changed. It gives
 the call back as it is, or a changed one."""
+
+
+class Rest:
+    """What remains of a call that waits.
+
+    Most calls never wait, and a coroutine around each of them costs more than a small body.
+
+    Args:
+        work: To be awaited once; gives the tool's value.
+    """
+
+    __slots__ = ("work",)
+
+    def __init__(self, work: Awaitable[object]) -> None:
+        self.work = work
+
+
+def beginning(handler: Handler) -> Begin:
+    """A handler as one that may be begun."""
+
+    def begin(prepared: Prepared, context: ToolContext[Any]) -> object:
+        return Rest(handler(prepared, context))
+
+    return begin
+
+
+def awaited(begin: Begin) -> Handler:
+    """What may be begun as a handler."""
+
+    async def handler(prepared: Prepared, context: ToolContext[Any]) -> object:
+        value = begin(prepared, context)
+        return await value.work if type(value) is Rest else value
+
+    return handler
+
 
 ROUNDS = 5
 """How often steps may answer each other's changes with changes."""
@@ -47,16 +84,16 @@ def _around(steps: Sequence[Step], inner: Handler, revalidate: Revalidate) -> Ha
     step, outer, everyone = steps[-1], rechecks(steps[:-1]), rechecks(steps)
 
     async def handler(prepared: Prepared, context: ToolContext[Any]) -> object:
-        shown = _shown(prepared)
+        seen = shown(prepared)
 
         async def proceed(passed: Prepared) -> object:
-            if passed.arguments is not shown.arguments or passed.tool is not shown.tool:
+            if passed.arguments is not seen.arguments or passed.tool is not seen.tool:
                 passed = revalidate(passed)
                 if outer:
                     passed = await settle(passed, context, outer, everyone)
             return await inner(passed, context)
 
-        return await step(shown, context, proceed)
+        return await step(seen, context, proceed)
 
     return handler
 
@@ -87,9 +124,9 @@ async def settle(
     for _ in range(ROUNDS):
         changed = False
         for check in checks:
-            shown = _shown(prepared)
-            passed = await check(shown, context)
-            if passed is not shown:
+            seen = shown(prepared)
+            passed = await check(seen, context)
+            if passed is not seen:
                 changed, prepared = True, passed
         if not changed:
             return prepared
@@ -99,7 +136,7 @@ async def settle(
     )
 
 
-def _shown(prepared: Prepared) -> Prepared:
+def shown(prepared: Prepared) -> Prepared:
     """The same call with arguments that cannot be changed in place."""
     if type(prepared.arguments) is MappingProxyType:
         return prepared

@@ -186,6 +186,23 @@ def run_coroutine(
         return ended.value
     except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
         raise cancelled_itself(context.tool_name) from None
+    return (yield from go_on(body, waiting, context, timeout))
+
+
+@types.coroutine
+def go_on(
+    body: Coroutine[Any, Any, object],
+    waiting: Any,
+    context: ToolContext[Any],
+    timeout: float | None,
+) -> Generator[Any, Any, object]:
+    """The rest of `run_coroutine`, for a body that has begun.
+
+    Args:
+        body: It waits for the first time.
+        waiting: What it waits for.
+        context, timeout: As there.
+    """
     watch = _Watch(context, timeout)
     try:
         while True:
@@ -276,7 +293,7 @@ class _Watch(Stop):
 
     def leave(self, body: Coroutine[Any, Any, object], error: BaseException) -> BaseException:
         """Let the body go on in a task of its own; what its call ends with."""
-        task = self._loop.create_task(_go_on(body, error))
+        task = self._loop.create_task(_resist(body, error))
         _left_behind.add(task)
         task.add_done_callback(_forget)
         return self.error("running") if self.reason else error
@@ -349,7 +366,7 @@ def _forget(task: asyncio.Task[object]) -> None:
         log.warning("a body failed after its call was given up", exc_info=error)
 
 
-async def _go_on(body: Coroutine[Any, Any, object], error: BaseException) -> object:
+async def _resist(body: Coroutine[Any, Any, object], error: BaseException) -> object:
     return await _drive_on(body, error)
 
 

@@ -10,25 +10,33 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
 from toolwright.call.approve import Approval, unchangeable
-from toolwright.call.batch import Batch, check_calls
+from toolwright.call.batch import Batch, check_calls, check_turn
 from toolwright.call.bridge import run_sync
-from toolwright.call.invoke import invoke, invoke_bare, is_bare
+from toolwright.call.guarded import as_guards, guarding
+from toolwright.call.invoke import begin_bare, invoke, is_bare
 from toolwright.call.lock import check_resources, locking
 from toolwright.call.mask import cover, learning
-from toolwright.call.pipeline import Entry, run_call
+from toolwright.call.pipeline import Entry, start_call
 from toolwright.call.rules import Rules
-from toolwright.call.step import Handler, check_enabled, compose, rechecks
+from toolwright.call.step import (
+    Begin,
+    Handler,
+    awaited,
+    beginning,
+    check_enabled,
+    compose,
+    rechecks,
+)
 from toolwright.call.stop import watched
 from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import renewing, revalidate
 from toolwright.call.whole import Whole
 from toolwright.context import Run
-from toolwright.define.base import HoldsTool, as_tool
+from toolwright.define.base import HoldsTool, as_tool, check_bound
 from toolwright.define.names import check_name, wire_names
 from toolwright.define.options import check_steps
 from toolwright.define.tool import AnyTool, Place, Step
 from toolwright.errors import (
-    DefinitionError,
     DuplicateToolError,
     SetupError,
     Suspend,
@@ -114,10 +122,10 @@ class Toolset:
                 "give one of them another name, @tool('name'), or use with_prefix"
             )
         self.has_secrets = self.has_secrets or made.arguments.mask is not None
-        handle = handler_of(made, self.steps, self.rules, self._invoke)
+        begin = begin_of(made, self.steps, self.rules, self._invoke)
         self.has_answers = self.has_answers or made.return_direct
         self.has_barriers = self.has_barriers or made.sequential
-        self._entries[made.name] = Entry(made, handle)
+        self._entries[made.name] = Entry(made, begin)
 
     # — as a collection —
 
@@ -201,7 +209,7 @@ class Toolset:
     def beside(self, extra: AnyTool) -> Toolset:
         """The same set and one tool that its steps and rules are not about."""
         other = copy.copy(self)
-        other._entries = {**self._entries, extra.name: Entry(extra, handler_of(extra))}
+        other._entries = {**self._entries, extra.name: Entry(extra, begin_of(extra))}
         other._aliases = None
         other.has_secrets = self.has_secrets or extra.arguments.mask is not None
         return other
@@ -260,11 +268,10 @@ class Toolset:
                 await batch.run()
                 return batch.results
             # A call alone is most of all turns, and needs nothing of what a batch keeps.
-            message, fatal = await run_call(calls[0], self, run)
+            done = start_call(calls[0], self, run)
+            message, fatal = done if type(done) is tuple else await done
         except (AttributeError, TypeError):
-            check_calls(calls)
-            if not isinstance(run, Run):
-                raise SetupError(f"{run!r:.80} is no run; give Run(context=...)") from None
+            check_turn(calls, run)
             raise
         if fatal is None:
             return [message]
@@ -310,12 +317,12 @@ def carried(tools: Iterable[Toolish]) -> Iterable[Toolish]:
     ]
 
 
-def handler_of(
+def begin_of(
     made: AnyTool,
     steps: Sequence[Step] = (),
     rules: Rules | None = None,
     last: Handler = invoke,
-) -> Handler:
+) -> Begin:
     """Everything around a tool's body and the body itself, put together once.
 
     From the outside in: is it enabled, steps and guards, approval, locks, limits, cache, retries.
@@ -326,9 +333,12 @@ def handler_of(
         rules: Which calls are refused, asked about or let through.
         last: Runs the body.
     """
+    if (check := getattr(made.executor, "check_tool", None)) is not None:
+        check(made)
     outer, inner = _parted((*steps, *made.steps), made)
-    if is_bare(made):
-        last = invoke_bare
+    bare = is_bare(made)
+    if bare:
+        last = awaited(begin_bare)
     if made.arguments.mask is not None:
         last = learning(made.arguments.mask, last)
     if any(getattr(step, "place", "") == "retry" for step in inner):
@@ -340,13 +350,15 @@ def handler_of(
         check_resources(made)
         inner.insert(0, locking(guards))
     asks = rules is not None or made.approval is not False
-    if not (outer or inner or asks):
-        return last
+    if not (inner or asks) and (not outer or as_guards(outer)):
+        # Without a mask nothing else stands around it.
+        begin = begin_bare if bare and made.arguments.mask is None else beginning(last)
+        return guarding(as_guards(outer), begin) if outer else begin
     if asks:
         approval = Approval(made.approval, rules, guards)
         within = compose(inner, approval.seal(last), unchangeable)
-        return watched(compose(outer, approval.around(within), revalidate))
-    return watched(compose(outer, compose(inner, last, unchangeable), revalidate))
+        return beginning(watched(compose(outer, approval.around(within), revalidate)))
+    return beginning(watched(compose(outer, compose(inner, last, unchangeable), revalidate)))
 
 
 def _parted(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step]]:
@@ -370,19 +382,6 @@ def _parted(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step
     if made.arguments.whole is not None:
         outer.insert(0, Whole())
     return outer, [step for _, step in sorted(inner, key=lambda item: item[0])]
-
-
-def check_bound(made: AnyTool) -> None:
-    """Refuse a method that waits for its instance.
-
-    Raises:
-        DefinitionError: with the fix.
-    """
-    if made.unbound:
-        raise DefinitionError(
-            f"{made.name}: it is a method without its instance; take the bound one, "
-            f"instance.{made.name} (and of a class method: put @tool above @classmethod)"
-        )
 
 
 def _owner(item: AnyTool) -> str:

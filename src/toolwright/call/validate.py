@@ -16,7 +16,6 @@ from toolwright.call.parse import (
     Parsed,
     needs_strict_check,
     normalise,
-    overflows,
     parse_arguments,
 )
 from toolwright.call.partial import PartialArguments, PartialValue
@@ -54,9 +53,11 @@ def prepare(call: ToolCall, tool: AnyTool) -> Prepared:
         values = arguments.validate(text)
     except ValueError as error:
         return _mend(call, tool, text, error)
-    doubtful = needs_strict_check(text, values, None, arguments.nested)
-    if doubtful or (arguments.loose and overflows(text)):
-        return _mend(call, tool, text)
+    # Most calls hold no objects within objects: what costs a frame is asked of the others alone.
+    flat = not arguments.loose and text.count(":") == len(values)
+    if not flat or "NaN" in text or "Infinity" in text:
+        if needs_strict_check(text, values, None, arguments.nested, arguments.loose):
+            return _mend(call, tool, text)
     if arguments.fill is not None:
         arguments.fill(values)
     return _prepared(call, tool, values)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from toolwright.builtin.embeddings import OPENAI_URL, Embeddings
 from toolwright.builtin.file_search import store_path
 from toolwright.builtin.indexing import Progress, Report, index_folder
 from toolwright.builtin.vector_store import VectorStore
+from toolwright.builtin.window import count
 from toolwright.cli.terminal import YELLOW, answer, is_lively, note
 from toolwright.cli.text import pretty
 from toolwright.errors import SetupError, ToolError
@@ -40,7 +42,7 @@ def command(
 
     Text, Markdown, HTML, PDF and code. Only what changed since the last time is read again; what is gone is taken out.
     """
-    id = store or folder.resolve().name
+    id = store or _name_of(folder)
     path = store_path(id)
     embedder = Embeddings(embeddings, base_url) if embeddings else None
     opened = VectorStore(path, embedder)
@@ -48,6 +50,7 @@ def command(
         with _progress() as shown:
             report = index_folder(opened, folder, on_progress=shown)
         passages = len(opened)
+        others = len(opened.files()) - report.added - report.changed - report.unchanged
     except ToolError as error:
         raise SetupError(error.text) from None
     finally:
@@ -56,16 +59,34 @@ def command(
         note(f"skipped {name}: {why}", YELLOW)
     if len(report.skipped) > _SHOWN:
         note(f"skipped {len(report.skipped) - _SHOWN} more", YELLOW)
-    answer(_json(id, path, passages, report) if as_json else _told(id, path, passages, report))
+    if others and not store:
+        note(f"the store holds {count(others, 'file')} of other folders, too: see --store", YELLOW)
+    searched = _searched(id, embeddings, base_url)
+    told = _told(searched, path, passages, report)
+    answer(_json(id, path, passages, report) if as_json else told)
 
 
-def _told(id: str, path: Path, passages: int, report: Report) -> str:
+def _name_of(folder: Path) -> str:
+    """A folder's own name, in the letters that names of stores may have."""
+    return re.sub(r"[^\w.-]+", "-", folder.resolve().name).strip("-") or "docs"
+
+
+def _searched(id: str, embeddings: str, base_url: str) -> str:
+    """The target that stands for the store."""
+    target = f"file_search:stores={id}"
+    if embeddings:
+        target += f",embeddings={embeddings}"
+        target += f",base_url={base_url}" if base_url != OPENAI_URL else ""
+    return shlex.quote(target)
+
+
+def _told(searched: str, path: Path, passages: int, report: Report) -> str:
     files = report.added + report.changed + report.unchanged
     return (
-        f"{files} files, {passages} passages in {path}\n"
+        f"{count(files, 'file')}, {count(passages, 'passage')} in {path}\n"
         f"{report.added} added, {report.changed} changed, {report.unchanged} unchanged, "
         f"{report.removed} removed, {len(report.skipped)} skipped\n"
-        f"Search it: FileSearchTool([{json.dumps(id, ensure_ascii=False)}])"
+        f'Search it: toolwright run -t {searched} "..."'
     )
 
 

@@ -36,7 +36,8 @@ COMMANDS = {
 _HELP = """Define a tool once; any model can call it.
 
 A TARGET is a file (tools.py), one name in it (tools.py:search), a folder, a module
-(package.module:name), a builtin (calculator, clock, files, weather), "builtin" for all of them, a
+(package.module:name), a builtin (calculator, clock, files, weather), "builtin" for these, a builtin
+with options (workspace:root=DIR, file_search:stores=NAME, fetch, web_search, code_interpreter), a
 file of MCP servers (mcp.json, mcp.json:name), or the address of one (https://...).
 """
 GROUPS = ("mcp",)

@@ -19,7 +19,8 @@ from typing_extensions import TypeForm
 
 from toolwright.define.maker import SchemaMaker
 from toolwright.define.modern import modern
-from toolwright.define.schema import Arguments, Values, closed_arguments, from_parameters
+from toolwright.define.parameter_field import Values
+from toolwright.define.schema import Arguments, closed_arguments, from_parameters
 from toolwright.define.signature import MISSING, Parameter
 from toolwright.define.subschemas import resolve
 from toolwright.define.tool import AnyTool, Tool

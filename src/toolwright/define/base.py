@@ -148,6 +148,19 @@ def as_tool(item: object) -> AnyTool:
     return tool(item)
 
 
+def check_bound(made: AnyTool) -> None:
+    """Refuse a method that waits for its instance.
+
+    Raises:
+        DefinitionError: with the fix.
+    """
+    if made.unbound:
+        raise DefinitionError(
+            f"{made.name}: it is a method without its instance; take the bound one, "
+            f"instance.{made.name} (and of a class method: put @tool above @classmethod)"
+        )
+
+
 def _fields(cls: type) -> Iterator[tuple[str, object]]:
     """Annotated attributes from the base to the leaf, with their class values."""
     for base in reversed(cls.__mro__):

@@ -6,8 +6,56 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from toolwright.define.explain import unknown_key
+from toolwright.define.secret import holds_secret
 from toolwright.define.subschemas import resolve
 from toolwright.errors import FieldError
+from toolwright.record import record
+
+
+@record
+class Facts:
+    """What is known of a tool's schema as a whole.
+
+    Args:
+        options: What pydantic must be told with each call to validate strictly; None if its
+            validator is strict and closed by itself.
+        mixed: Whether some objects take keys that they do not name, where others may not.
+        loose: Whether some value has no type, so that an overflowing number could slip through.
+        secret: Whether something is to be masked.
+        nested: Properties that can hold more than scalars and lists of them.
+    """
+
+    options: Mapping[str, Any] | None
+    mixed: bool
+    loose: bool
+    secret: bool
+    nested: tuple[str, ...]
+
+
+STRICT: Mapping[str, Any] = {"strict": True}
+# pydantic's nested models ignore unknown keys by default; a tool never does.
+STRICT_AND_CLOSED: Mapping[str, Any] = {"strict": True, "extra": "forbid"}
+
+
+def closing_facts(schema: dict[str, Any], closing: bool, plain: bool) -> Facts:
+    """Close every object that is not open on purpose, and say what then holds.
+
+    Args:
+        schema: What is advertised; the closed objects are marked in it.
+        closing: Whether unknown keys are refused at all.
+        plain: Whether pydantic's validator is strict and closed by itself.
+    """
+    parts = list(objects(schema)) if closing else []
+    open = sum(map(is_open, parts))
+    close(parts)
+    options = STRICT_AND_CLOSED if parts and not open else STRICT
+    return Facts(
+        None if plain else options,
+        open > 0,
+        is_loose(schema),
+        holds_secret(schema),
+        tuple(name for name, part in schema.get("properties", {}).items() if nests(part)),
+    )
 
 
 def objects(schema: object) -> Iterator[dict[str, Any]]:
@@ -28,15 +76,26 @@ def is_open(schema: Mapping[str, Any]) -> bool:
     return schema.get("additionalProperties", False) is not False
 
 
+def close(parts: Iterable[dict[str, Any]]) -> None:
+    """Let objects take no keys but those they name, unless they are open on purpose."""
+    for part in parts:
+        if not is_open(part):
+            part["additionalProperties"] = False
+
+
 def is_loose(schema: Mapping[str, Any]) -> bool:
     """Whether a value without a type, or a number of a nested model, can occur."""
     if "$defs" in schema or is_open(schema):
         return True
-    return any(
+    return any(map(is_loose_part, schema.get("properties", {}).values()))
+
+
+def is_loose_part(part: object) -> bool:
+    """The same of one property."""
+    return (
         not isinstance(part, dict)
-        or not ({"type", "anyOf", "enum", "const"} & set(part))
+        or part.keys().isdisjoint(("type", "anyOf", "enum", "const"))
         or part.get("type") in ("object", "array")
-        for part in schema.get("properties", {}).values()
     )
 
 

@@ -30,7 +30,6 @@ from toolwright.define.signature import (
     BodyKind,
     Parameter,
     Signature,
-    is_method,
     plain_function,
     read_signature,
 )
@@ -115,7 +114,7 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
         injected,
         signature.positional,
         output_of(signature.returns),
-        is_method(function),
+        signature.unbound,
     )
 
 
@@ -226,11 +225,11 @@ def _docs(function: Callable[..., Any], signature: Signature, request: Request) 
     while isinstance(whole, functools.partial):  # its own docstring is Python's, about partials
         whole = whole.func
     plain = whole if isinstance(whole, type) else plain_function(whole)
-    text = inspect.cleandoc(getattr(plain, "__doc__", None) or "")
-    if not text and not inspect.isroutine(whole):
-        text = inspect.cleandoc(getattr(whole, "__doc__", None) or "")
+    text = getattr(plain, "__doc__", None) or ""
+    if not text.strip() and not inspect.isroutine(whole):
+        text = getattr(whole, "__doc__", None) or ""
     if not request.parse_docstring:
-        return Docstring(text)
+        return Docstring(inspect.cleandoc(text))
     docs = parse_docstring(text)
     if request.strict_docstring:
         known = {p.name for p in signature.parameters} | {p.name for p in signature.injected}

@@ -32,20 +32,18 @@ def advertise_default(
     Raises:
         DefinitionError: it has no JSON form, or the model could not send it.
     """
-    try:
-        made = to_jsonable_python(_named(default))
-    except ValueError:
-        raise DefinitionError(
-            f"{title}: the default of parameter {key!r} ({default!r}) has no JSON form; "
-            "use None or a plain value and make the object inside the function"
-        ) from None
-    import json
-
     part = schema["properties"][key]
-    try:
-        json.dumps(made, allow_nan=False)
-    except ValueError:  # infinity stays the function's own: JSON has none
-        return
+    made = default
+    if default is not None and type(default) not in (str, int, bool):  # most are JSON as they are
+        try:
+            made = to_jsonable_python(_named(default))
+        except ValueError:
+            raise DefinitionError(
+                f"{title}: the default of parameter {key!r} ({default!r}) has no JSON form; "
+                "use None or a plain value and make the object inside the function"
+            ) from None
+        if not _is_finite(made):  # infinity stays the function's own: JSON has none
+            return
     if not misfits(made, part, schema):
         part["default"] = made
     elif type(default) in _PLAIN and refuses(key, made):
@@ -54,6 +52,16 @@ def advertise_default(
             "send there; give a default that fits the annotation, widen the annotation, or write "
             "None for a parameter that may be left out"
         )
+
+
+def _is_finite(value: object) -> bool:
+    import json
+
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 _PLAIN = (str, int, float, bool, list, tuple, dict, set, frozenset)

@@ -3,7 +3,8 @@
 Two layers. This file finds where the sections are and mends what people really write: Chinese
 titles, full-width colons, bullets, text wrapped without indentation, a stray line. What it
 hands on is a small clean docstring of parameters and return value alone, and the grammar of
-that is docstring_parser's business. A docstring without sections never gets that far.
+that is docstring_parser's business. A docstring without sections never gets that far, nor does
+one in Google's style whose entries are plain: they are read here, in a fifth of the time.
 """
 
 from __future__ import annotations
@@ -14,12 +15,9 @@ from dataclasses import field
 from functools import cache
 from inspect import cleandoc
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from toolwright.record import record
-
-if TYPE_CHECKING:
-    import docstring_parser
 
 Style = Literal["auto", "google", "numpy", "sphinx"]
 
@@ -275,7 +273,9 @@ def _read(clean: str, style: str, problems: list[str]) -> tuple[dict[str, str], 
     """Parameters and return value of a clean docstring."""
     if not clean:
         return {}, ""
-    # Imported here: it costs 4 ms, and tools without sections in their docstrings need none.
+    if style == "google" and (plain := _plain_google(clean)) is not None:
+        return _params(plain[0], problems), _one_line(plain[1])
+    # Imported here: it costs 4 ms, and few docstrings need it.
     from docstring_parser import DocstringStyle, ParseError, parse
 
     styles = {
@@ -292,20 +292,45 @@ def _read(clean: str, style: str, problems: list[str]) -> tuple[dict[str, str], 
     returns = "; ".join(
         line for each in parsed.many_returns if (line := _one_line(each.description))
     )
-    return _params(parsed, problems), returns
+    return _params([(each.arg_name, each.description) for each in parsed.params], problems), returns
 
 
-def _params(parsed: docstring_parser.Docstring, problems: list[str]) -> dict[str, str]:
+_PLAIN_ENTRY = re.compile(r" {4}([^(:]+?)\s*(?:\([^():]*[^():\s][^():]*\))?:(.*)")
+
+
+def _plain_google(clean: str) -> tuple[list[tuple[str, str]], str] | None:
+    """Parameters and return value, one a line as `_clean_google` writes them.
+
+    None if some line leaves room for a second reading, such as a type with a colon in it.
+    """
+    params, returns, title = [], "", ""
+    for line in clean.removesuffix("\n").split("\n"):
+        if not line.startswith(" "):
+            title = line
+        elif title == "Args:":
+            entry = _PLAIN_ENTRY.fullmatch(line)
+            if entry is None:
+                return None
+            params.append((entry[1], entry[2]))
+        else:
+            kind, colon, text = line.strip().partition(":")
+            typed = colon and (kind.endswith("]") or not any(map(str.isspace, kind)))
+            returns = text if typed and kind else line
+    return params, returns
+
+
+def _params(documented: Iterable[tuple[str, str | None]], problems: list[str]) -> dict[str, str]:
+    """Texts by name, of names and texts as they are written."""
     params: dict[str, str] = {}
-    for param in parsed.params:
-        for written in param.arg_name.split(","):
+    for names, text in documented:
+        for written in names.split(","):
             name = written.replace("\\", "").strip("`* \t")
             if not name.isidentifier():
                 problems.append(f"{written.strip()[:60]!r} is not a parameter's name.")
             elif name in params:
                 problems.append(f'The parameter "{name}" is documented twice.')
             else:
-                params[name] = _one_line(param.description)
+                params[name] = _one_line(text)
     return params
 
 

@@ -17,8 +17,9 @@ from pydantic_core import from_json
 from toolwright.define.bounds import check_work, plain_schema
 from toolwright.define.explain import invalid_arguments
 from toolwright.define.mismatch import Mismatches
+from toolwright.define.parameter_field import Values
 from toolwright.define.phrase import short
-from toolwright.define.schema import Arguments, Extra, Values
+from toolwright.define.schema import Arguments, Extra
 from toolwright.define.secret import mask_of
 from toolwright.define.subschemas import Schema, accepts, all_subschemas, resolve
 from toolwright.errors import DefinitionError, FieldError

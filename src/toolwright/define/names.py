@@ -89,7 +89,8 @@ def check_name(name: str) -> str:
     """
     if not name:
         raise DefinitionError("a tool needs a name; pass name='...'")
-    bad = next((char for char in name if _forbidden(char)), None)
+    plain = name.isascii() and name.isidentifier()  # most; they need no look at each character
+    bad = None if plain else next((char for char in name if _forbidden(char)), None)
     if bad is not None:
         fixed = "".join("_" if _forbidden(char) else char for char in name)[:MAX_NAME]
         raise DefinitionError(f"tool name {name!r} contains {bad!r}; use {fixed!r}")

@@ -8,7 +8,8 @@ from typing import Any, Protocol, TypeGuard
 
 from toolwright.define.explain import invalid_arguments
 from toolwright.define.foreign import arguments_of_schema
-from toolwright.define.schema import Arguments, Extra, Values
+from toolwright.define.parameter_field import Values
+from toolwright.define.schema import Arguments, Extra
 from toolwright.errors import FieldError
 
 

@@ -40,6 +40,10 @@ CHECKS: Mapping[str, Check] = {
         "a number of seconds above 0, or None for no limit",
     ),
     "inline": _FLAG,
+    "executor": (
+        lambda value: value is None or (callable(value) and not isinstance(value, type)),
+        "what runs it elsewhere, such as Process()",
+    ),
     "sequential": _FLAG,
     "return_direct": _FLAG,
     "response_format": (

@@ -7,19 +7,17 @@ turns the arguments' text into keyword arguments in one call.
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, get_args, get_origin
+from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
-from pydantic_core import PydanticUndefined, from_json, to_json
-from typing_extensions import TypedDict
+from pydantic_core import from_json, to_json
 
 from toolwright.define.canonical import renamed
-from toolwright.define.closed import is_loose, is_open, is_plain, nests, objects, unknown_keys
+from toolwright.define.closed import Facts, closing_facts, is_plain, unknown_keys
 from toolwright.define.defaults import advertise_default
 from toolwright.define.explain import (
     invalid_arguments,
@@ -28,20 +26,16 @@ from toolwright.define.explain import (
     unknown_key,
 )
 from toolwright.define.fields import without
+from toolwright.define.fragments import typed_dict
+from toolwright.define.joined import join
 from toolwright.define.maker import OnlyAPath, SchemaMaker
-from toolwright.define.modern import modern
-from toolwright.define.secret import Mask, mask_of
-from toolwright.define.signature import ABSENT, MISSING, VAR_KEYWORD, VAR_POSITIONAL, Parameter
+from toolwright.define.parameter_field import MADE, ParameterField, Values, parameter_field
+from toolwright.define.secret import Mask
+from toolwright.define.signature import ABSENT, MISSING, VAR_KEYWORD, Parameter
 from toolwright.errors import DefinitionError, InvalidArguments
 from toolwright.record import NOTHING, record
 
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
 Extra = Literal["forbid", "ignore", "allow"]
-Values = dict[str, object]
-MADE = object()
-"""Stands for a default that a factory makes anew each time."""
 Validate = Callable[[str | bytes], Values]
 
 
@@ -88,29 +82,50 @@ def from_parameters(
     Raises:
         DefinitionError: naming the parameter that has no JSON form, and the fix.
     """
-    given = {p.name: _field(p, docs) for p in parameters if p.kind is not VAR_KEYWORD}
+    given = {p.name: parameter_field(p, docs) for p in parameters if p.kind is not VAR_KEYWORD}
     rest = {p.name: p.annotation for p in parameters if p.kind is VAR_KEYWORD}
+    if extra == "allow" and not rest:
+        raise DefinitionError(
+            f"{title}: extra='allow' needs a **kwargs parameter to receive unknown keys"
+        )
+    keys = renamed({name: field.infos for name, field in given.items() if field.infos})
+    closing = extra == "forbid"
+    known = None if rest or keys else join(title, given, closing)
+    schema, validate, facts = known or whole(title, given, rest, closing)
+    defaults = {keys.get(name, name): field.default for name, field in given.items()}
+    _advertise(title, schema, defaults, validate)
+    factories = {name: field.factory for name, field in given.items() if field.factory}
+    fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
+    made = compile_arguments(title, schema, validate, fill, facts)
+    return _renaming(title, made, keys, bool(rest)) if keys else made
+
+
+def whole(
+    title: str, given: Mapping[str, ParameterField], rest: Mapping[str, object], closing: bool
+) -> tuple[dict[str, Any], Callable[..., Values], Facts]:
+    """Schema, validator and facts of parameters, all of them made by pydantic at once.
+
+    Args:
+        title: The tool's name.
+        given: The parameters by name.
+        rest: The annotation of ``**kwargs``, if there is one.
+        closing: Whether unknown keys are refused.
+
+    Raises:
+        DefinitionError: naming the parameter that has no JSON form, and the fix.
+    """
     fields = {
-        name: field.annotation if field.default is MISSING else NotRequired[field.annotation]
+        name: field.told() if field.default is MISSING else NotRequired[field.told()]
         for name, field in given.items()
     }
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(_typed_dict(title, fields, rest, extra))
+        adapter: TypeAdapter[Any] = TypeAdapter(typed_dict(title, fields, rest))
         schema = adapter.json_schema(schema_generator=SchemaMaker)
-    except DefinitionError:
-        raise
     except Exception as error:
         raise _no_json_form(title, {**fields, **rest}, error) from error
-    keys = renamed({name: field.infos for name, field in given.items()})
-    defaults = {keys.get(name, name): field.default for name, field in given.items()}
-    _advertise(title, schema, defaults, adapter.validator.validate_json)
     schema.pop("title", None)
-    factories = {name: field.factory for name, field in given.items() if field.factory}
-    fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
-    made = closed_arguments(
-        title, schema, adapter.validator.validate_json, fill, extra, is_plain(adapter.core_schema)
-    )
-    return _renaming(title, made, keys, bool(rest)) if keys else made
+    facts = closing_facts(schema, closing, is_plain(adapter.core_schema))
+    return schema, adapter.validator.validate_json, facts
 
 
 def _advertise(
@@ -121,7 +136,7 @@ def _advertise(
 ) -> None:
     refuses = functools.partial(_refuses, validate)
     for key, default in defaults.items():
-        if default not in (MISSING, MADE, ABSENT):
+        if default is not MISSING and default is not MADE and default is not ABSENT:
             advertise_default(title, schema, key, default, refuses)
 
 
@@ -227,7 +242,8 @@ def from_model(
     extra = "allow" if own == "allow" else extra
     made = closed_arguments(title, schema, given, fill, extra)
     keys = renamed({name: [info] for name, info in model.model_fields.items()})
-    return replace(made, keys=keys, nested=None) if keys else made
+    # A model has a configuration of its own, by which its numbers need not be finite.
+    return replace(made, keys=keys or made.keys, nested=None, loose=True)
 
 
 def closed_arguments(
@@ -248,127 +264,78 @@ def closed_arguments(
         extra: What happens to unknown keys.
         plain: Whether `validate` is strict and closed by itself.
     """
-    options: dict[str, Any] = {"strict": True}
-    parts = list(objects(schema)) if extra == "forbid" else []
-    closed = [part for part in parts if not is_open(part)]
-    for part in closed:
-        part["additionalProperties"] = False
-    mixed = len(closed) < len(parts)
-    if closed and not mixed:
-        # pydantic's nested models ignore unknown keys by default; a tool never does.
-        options["extra"] = "forbid"
-    # A frame of Python, and options to read, cost as much as validating a small object.
-    if not plain:
-        validate = functools.partial(validate, **options)
+    return compile_arguments(
+        title, schema, validate, fill, closing_facts(schema, extra == "forbid", plain)
+    )
 
-    def explain(error: ValueError) -> InvalidArguments | None:
+
+def compile_arguments(
+    title: str,
+    schema: Mapping[str, object],
+    validate: Callable[..., Values],
+    fill: Callable[[Values], None] | None,
+    facts: Facts,
+) -> Arguments:
+    """Both ways to validate, from all that is known of a schema.
+
+    Args:
+        title: The tool's name.
+        schema: What is advertised, closed.
+        validate: pydantic's own.
+        fill: See `Arguments`.
+        facts: About the schema.
+    """
+    # A frame of Python, and options to read, cost as much as validating a small object.
+    if facts.options is not None:
+        validate = functools.partial(validate, **facts.options)
+    checks = _Checks(title, schema, validate, facts.mixed)
+    mask = Mask(schema) if facts.secret else None
+    return Arguments(
+        schema,
+        validate,
+        checks.check,
+        facts.loose,
+        fill,
+        NOTHING,
+        mask,
+        facts.nested,
+        checks.explain,
+    )
+
+
+class _Checks:
+    """What is wrong with arguments, told to the model; smaller than closures that do the same."""
+
+    __slots__ = ("_mixed", "_schema", "_title", "_validate")
+
+    def __init__(
+        self,
+        title: str,
+        schema: Mapping[str, object],
+        validate: Callable[..., Values],
+        mixed: bool,
+    ) -> None:
+        self._title = title
+        self._schema = schema
+        self._validate = validate
+        self._mixed = mixed
+
+    def explain(self, error: ValueError) -> InvalidArguments | None:
         found = error.errors(include_url=False) if isinstance(error, ValidationError) else []
         if not found or found[0]["type"] == "json_invalid":
             return None
-        return invalid_arguments(title, refused_fields(found, schema))
+        return invalid_arguments(self._title, refused_fields(found, self._schema))
 
-    def check(value: Values) -> Values:
+    def check(self, value: Values) -> Values:
+        schema = self._schema
         try:
-            values = validate(to_json(value))
+            values = self._validate(to_json(value))
         except ValidationError as error:
-            raise invalid_arguments(title, pydantic_errors(error, schema)) from None
+            raise invalid_arguments(self._title, pydantic_errors(error, schema)) from None
         # pydantic closes all objects or none; what it drops, the count of keys in the text shows.
-        if mixed and (unknown := list(unknown_keys(value, schema, schema, ()))):
-            raise invalid_arguments(title, unknown)
+        if self._mixed and (unknown := list(unknown_keys(value, schema, schema, ()))):
+            raise invalid_arguments(self._title, unknown)
         return values
-
-    nested = tuple(name for name, part in schema.get("properties", {}).items() if nests(part))
-    loose, mask = is_loose(schema), mask_of(schema)
-    return Arguments(schema, validate, check, loose, fill, NOTHING, mask, nested, explain)
-
-
-@record
-class _Field:
-    """A parameter as pydantic shall see it, and what pydantic shall not."""
-
-    annotation: Any
-    default: object
-    factory: Callable[[Values], object] | None
-    infos: tuple[FieldInfo, ...]
-
-
-def _field(parameter: Parameter, docs: Mapping[str, str]) -> _Field:
-    """One parameter, with its description, its default, and what makes the default."""
-    from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
-
-    annotation, metadata = _split(parameter.annotation)
-    default, factory = parameter.default, None
-    if isinstance(default, FieldInfo):
-        metadata.append(default)
-        default = MISSING
-    infos = [item for item in metadata if isinstance(item, FieldInfo)]
-    for info in infos:
-        if info.default is not PydanticUndefined and info.default is not ...:
-            default, factory = info.default, _constant(info.default)
-        elif info.default_factory is not None:
-            default, factory = MADE, _factory(info)
-    for item in metadata:
-        plain = _without_default(item) if isinstance(item, FieldInfo) else item
-        annotation = Annotated[annotation, plain]
-    if parameter.kind is VAR_POSITIONAL:  # each value must fit, not the list of them
-        annotation, default = list[annotation], []  # type: ignore[valid-type]
-    text = _described(metadata, infos, docs.get(parameter.name))
-    if text:
-        annotation = Annotated[annotation, FieldInfo(description=text)]
-    return _Field(annotation, default, factory, tuple(infos))
-
-
-def _described(
-    metadata: Sequence[object], infos: Sequence[FieldInfo], documented: str | None
-) -> str | None:
-    """The description to add: a text in the annotation, else the docstring's, if there is none."""
-    if any(info.description for info in infos):
-        return None
-    return next((item for item in metadata if isinstance(item, str)), None) or documented
-
-
-def _split(annotation: object) -> tuple[Any, list[Any]]:
-    annotation = modern(annotation)
-    if get_origin(annotation) is Annotated:
-        base, *metadata = get_args(annotation)
-        return base, metadata
-    return annotation, []
-
-
-def _constant(value: object) -> Callable[[Values], object]:
-    return lambda _: copy.copy(value)
-
-
-def _factory(info: FieldInfo) -> Callable[[Values], object]:
-    make: Any = info.default_factory
-    return make if info.default_factory_takes_validated_data else lambda _: make()
-
-
-def _without_default(info: FieldInfo) -> FieldInfo:
-    plain = copy.copy(info)
-    plain.default, plain.default_factory = PydanticUndefined, None
-    plain._attributes_set = {
-        key: value
-        for key, value in info._attributes_set.items()
-        if key not in ("default", "default_factory")
-    }
-    return plain
-
-
-def _typed_dict(
-    title: str, fields: Mapping[str, object], rest: Mapping[str, object], extra: Extra
-) -> Any:
-    make: Any = TypedDict  # the functional form with fields known only now
-    if rest:
-        more = {"extra_items": next(iter(rest.values()))}
-        config = ConfigDict(strict=True, allow_inf_nan=False)
-        return with_config(config)(make(title, dict(fields), **more))
-    if extra == "allow":
-        raise DefinitionError(
-            f"{title}: extra='allow' needs a **kwargs parameter to receive unknown keys"
-        )
-    config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-    return with_config(config)(make(title, dict(fields)))
 
 
 def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) -> DefinitionError:
@@ -376,7 +343,7 @@ def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) ->
     culprit, text = "a parameter", str(error).splitlines()[0]
     for name, annotation in fields.items():
         try:
-            one = TypeAdapter(_typed_dict(title, {name: annotation}, {}, "forbid"))
+            one = TypeAdapter(typed_dict(title, {name: annotation}))
             one.json_schema(schema_generator=SchemaMaker)
         except Exception as reason:
             culprit, text = f"parameter {name!r}", str(reason).splitlines()[0]

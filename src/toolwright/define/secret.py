@@ -33,7 +33,12 @@ class Secret:
 
 def mask_of(schema: Mapping[str, object]) -> Mask | None:
     """What hides the secrets of a tool's arguments; None if it has none."""
-    return Mask(schema) if any(map(_is_secret, all_subschemas(schema))) else None
+    return Mask(schema) if holds_secret(schema) else None
+
+
+def holds_secret(schema: Mapping[str, object]) -> bool:
+    """Whether a schema, or one within it, says that a value is secret."""
+    return any(map(_is_secret, all_subschemas(schema)))
 
 
 def _is_secret(schema: object) -> bool:

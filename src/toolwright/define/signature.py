@@ -68,6 +68,7 @@ class Signature:
         positional: Names to pass by position; empty if all go by keyword.
         body: How the body runs.
         returns: The return annotation; `MISSING` if there is none.
+        unbound: Whether it is a function of a class body, waiting for its instance.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Signature:
     positional: tuple[Parameter, ...]
     body: BodyKind
     returns: object
+    unbound: bool
 
 
 def read_signature(function: Function, name: str | None, caller: FrameType | None) -> Signature:
@@ -100,11 +102,11 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     hints = _hints(function, title, caller)
     bound = _bound_by_partial(function)
     parameters, injected, positional = [], [], []
-    if any(p.kind is VAR_KEYWORD for p in raw.parameters.values()):
+    kinds = {p.kind for p in raw.parameters.values()}
+    if VAR_KEYWORD in kinds:
         taken = [*bound, *_receiver(function)]
         injected += [Injected(name, Bound(), optional=True) for name in taken]
-    by_place = any(p.kind is VAR_POSITIONAL for p in raw.parameters.values())
-    by_place = by_place or hasattr(function, "dispatch")  # functools.singledispatch
+    by_place = VAR_POSITIONAL in kinds or hasattr(function, "dispatch")  # functools.singledispatch
     for item in _parameters(function, title, raw, hints, caller):
         if item.name in bound:
             continue
@@ -122,6 +124,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
         tuple(positional),
         _body_kind(function),
         hints.get("return", MISSING),
+        _is_method(function, raw),
     )
 
 
@@ -180,7 +183,7 @@ def _receiver(function: Function) -> list[str]:
     elif isinstance(inner, type):
         plain = inspect.getattr_static(inner, "__init__")
     elif inspect.isroutine(inner):
-        return ["self", "cls"] if is_method(inner) else []
+        return ["self", "cls"] if _is_method(inner, inspect.signature(inner)) else []
     else:
         plain = inspect.getattr_static(type(inner), "__call__")
     if not inspect.isfunction(plain):  # a static method, or one that is not written in Python
@@ -228,9 +231,9 @@ def _sources_of_hints(function: Function) -> Iterator[Any]:
         yield plain
 
 
-def is_method(function: Function) -> bool:
+def _is_method(function: Function, raw: inspect.Signature) -> bool:
     """Whether it is a function of a class body, waiting for its instance."""
-    first = next(iter(inspect.signature(function).parameters.values()), None)
+    first = next(iter(raw.parameters.values()), None)
     return first is not None and _is_unbound_self(function, first)
 
 

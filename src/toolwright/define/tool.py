@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import (
     Any,
@@ -66,7 +66,8 @@ class Prepared:
 
 
 Proceed: TypeAlias = Callable[[Prepared], Awaitable[object]]
-
+Executor: TypeAlias = Callable[[Prepared, ToolContext[Any]], Coroutine[Any, Any, object]]
+"""Runs a body elsewhere than here. Its ``check_tool(tool)``, if it has one, is asked as a step's."""
 
 Place: TypeAlias = Literal["limit", "cache", "retry"]
 """Where a step stands that must come after approval, from the outside in."""
@@ -97,6 +98,7 @@ class ToolOptions(TypedDict, total=False):
         effects: What running it can do to the world.
         timeout: Seconds until it is stopped; None for never. 30 by default.
         inline: Run a sync body on the event loop itself: only for bodies that never wait.
+        executor: Where it runs, such as `toolwright.engines.process.Process`; here by default.
         sequential: Let no other call of the same turn run beside it.
         return_direct: Its result ends the run and is the answer.
         response_format: ``content_and_artifact`` if it returns that pair.
@@ -122,6 +124,7 @@ class ToolOptions(TypedDict, total=False):
     effects: Effects
     timeout: float | None
     inline: bool
+    executor: Executor | None
     sequential: bool
     return_direct: bool
     response_format: Literal["content", "content_and_artifact"]
@@ -201,6 +204,7 @@ class Tool(Generic[P, R]):
     effects: Effects = UNKNOWN
     timeout: float | None = DEADLINE
     inline: bool = False
+    executor: Executor | None = None
     sequential: bool = False
     return_direct: bool = False
     response_format: Literal["content", "content_and_artifact"] = "content"

@@ -77,6 +77,8 @@ def seccomp(network: bool) -> bytes:
 def open_ends() -> Iterator[str]:
     """What Landlock leaves open where bubblewrap does not, each as a sentence."""
     yield "The command lines of other processes can be read."
+    # Rules only add rights, and a right to make files in a folder holds in all below it. To keep
+    # .git/hooks by them, no file could be made at the top of the root either.
     yield "Protected files inside writable roots are not kept read-only."
     if version() < 6:
         yield "Other processes of the same user can be sent signals."

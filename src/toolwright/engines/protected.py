@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 PROTECTED: tuple[str, ...] = (
@@ -39,6 +41,9 @@ PROTECTED: tuple[str, ...] = (
 )
 """Paths that stay as they are, at any depth: each with all that lies below it."""
 
+MAX_LOOKED_AT = 5_000
+"""Most files in one protected folder that are looked at for changes."""
+
 
 def protected_part(path: str) -> str:
     """The protected pattern that a path falls under; empty if none does.
@@ -69,3 +74,21 @@ def protected_below(root: Path) -> Iterator[Path]:
         if (root / pattern).exists():
             yield root / pattern
     yield from (path for path in root.glob(".env.*") if protected_part(path.name))
+
+
+def protected_state(root: Path) -> dict[str, int]:
+    """The same, each with a number that is another one once anything in it was changed.
+
+    By the times and sizes that the file system keeps, which a command cannot set back.
+    """
+    return {str(path): _state(path) for path in protected_below(root)}
+
+
+def _state(path: Path) -> int:
+    inside = islice(path.rglob("*"), MAX_LOOKED_AT) if path.is_dir() else ()
+    seen = []
+    for each in (path, *inside):
+        with suppress(OSError):
+            found = each.lstat()
+            seen.append((str(each), found.st_ino, found.st_size, found.st_mode, found.st_ctime_ns))
+    return hash(tuple(sorted(seen)))

@@ -14,12 +14,13 @@ from time import perf_counter
 from types import TracebackType
 from typing import Literal
 
-from toolwright.engines import cgroup
+from toolwright.engines import cgroup, memory
 from toolwright.record import record
 
 Sink = Callable[[bytes], object]
-Ended = Literal["exit", "timeout", "output"]
+Ended = Literal["exit", "timeout", "output", "memory"]
 _PIECE = 1 << 16
+_LOOK = 0.25  # seconds between looks at the memory
 _PATIENCE = 10.0  # seconds for a supervisor to end what it supervises
 
 
@@ -101,7 +102,7 @@ class Finished:
 
     Args:
         code: Its exit code; 128 and the signal's number if a signal killed it.
-        ended: What ended it: itself, the timeout, or too much output.
+        ended: What ended it: itself, the timeout, or too much output or memory.
         stdout: Its standard output, unless a sink was given it.
         stderr: Its standard error, unless a sink was given it.
         seconds: How long it took.
@@ -183,12 +184,14 @@ async def finish(
     timeout: float | None = None,
     sink: Sink | None = None,
     max_output: int,
+    max_memory: int | None = None,
 ) -> Finished:
     """Feed a started command, read it, and see to its end, however that comes."""
     process = running.process
     kept: tuple[list[bytes], list[bytes]] = ([], [])
     budget = _Budget(max_output, running.kill)
     timed_out = False
+    guard = asyncio.create_task(_hold(running, max_memory))
     try:
         async with asyncio.timeout(timeout):
             await asyncio.gather(
@@ -200,12 +203,26 @@ async def finish(
     except TimeoutError:
         timed_out = True
     finally:
+        guard.cancel()
         await asyncio.shield(running.stop())
     code = process.returncode if process.returncode is not None else -signal.SIGKILL
     ended: Ended = "output" if budget.spent else "timeout" if timed_out else "exit"
+    if guard.done() and not guard.cancelled() and guard.result():
+        ended = "memory"
     seconds = perf_counter() - running.begun
     stdout, stderr = (b"".join(pieces) for pieces in kept)
     return Finished(code if code >= 0 else 128 - code, ended, stdout, stderr, seconds)
+
+
+async def _hold(running: Running, most: int | None) -> bool:
+    """End a command once all its processes use too much memory together; true then."""
+    if most is None:
+        return False
+    while True:
+        await asyncio.sleep(_LOOK)
+        if memory.used_below(running.process.pid) > most:
+            running.kill()
+            return True
 
 
 class _Budget:

@@ -13,6 +13,7 @@ command started, remain. Whether anybody is asked first is another dial: approva
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
@@ -44,6 +45,8 @@ class Limits:
     Args:
         cpu: Processor time of one process, in seconds.
         memory: Memory of one process, in bytes: what it may write to, not what it reserves.
+        total_memory: Memory of all its processes together, in bytes; looked at four times a second
+            while `Sandbox.run` waits for it.
         file_size: Size of a file it writes, in bytes.
         processes: Processes and threads at once; root is held to it by a control group.
         open_files: Open files of one process.
@@ -52,6 +55,7 @@ class Limits:
 
     cpu: int | None = 3600
     memory: int | None = 4 << 30
+    total_memory: int | None = 8 << 30
     file_size: int | None = 2 << 30
     processes: int | None = 512
     open_files: int | None = 4096
@@ -119,6 +123,12 @@ class Sandbox:
         self.limits = limits or Limits()
         self.backend: Backend = "none" if mode == "off" else backend or best_backend()
 
+    def reading(self, *more: Path) -> Sandbox:
+        """The same sandbox in which more may be read."""
+        made = copy.copy(self)
+        made.readable = resolved((*self.readable, *more), "readable place")
+        return made
+
     def command(
         self,
         argv: Sequence[str],
@@ -166,7 +176,12 @@ class Sandbox:
         with self.command(argv, cwd=cwd) as command:
             running = await start(command, merged=sink is not None)
             return await finish(
-                running, stdin=stdin, timeout=timeout, sink=sink, max_output=max_output
+                running,
+                stdin=stdin,
+                timeout=timeout,
+                sink=sink,
+                max_output=max_output,
+                max_memory=self.limits.total_memory,
             )
 
     def _places(self) -> Places:

@@ -8,8 +8,9 @@ reached the server. Bodies are bounded.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -42,14 +43,22 @@ class Bounded(httpx2.AsyncBaseTransport):
     Args:
         inner: What sends.
         limit: Most bytes of a body that is no stream of events.
+        home: Address of the server. What it names beside itself, such as where to log in, is asked
+            only if that is no place which only this machine or its network reaches.
     """
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, limit: int = FRAME_LIMIT) -> None:
+    def __init__(
+        self, inner: httpx2.AsyncBaseTransport, limit: int = FRAME_LIMIT, home: str = ""
+    ) -> None:
         self._inner = inner
         self._limit = limit
+        self._home = httpx2.URL(home).host
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; a `POST` of a message always has an answer."""
+        if self._home and _strays(request.url, self._home):
+            await request.aread()
+            return httpx2.Response(403, text="This address is not asked.", request=request)
         if request.method != "POST" or not _is_message(request):
             return await self._read(await self._inner.handle_async_request(request))
         try:
@@ -96,6 +105,26 @@ class Bounded(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
+def _strays(url: httpx2.URL, home: str) -> bool:
+    """Whether a server has named an address that it must not make us ask (SSRF).
+
+    Over http only its own host, or any of this machine if it is one itself; over https any name,
+    since whoever answers must prove to be it, but no address that is not public.
+    """
+    if url.host == home or (_is_here(home) and _is_here(url.host)):
+        return False
+    if url.scheme != "https" or _is_here(url.host):
+        return True
+    try:
+        return not ipaddress.ip_address(url.host).is_global
+    except ValueError:
+        return False
+
+
+def _is_here(host: str) -> bool:
+    return host == "localhost" or host == "::1" or host.startswith("127.")
+
+
 def _is_message(request: httpx2.Request) -> bool:
     return request.headers.get("content-type", "").startswith("application/json") and (
         "text/event-stream" in request.headers.get("accept", "")
@@ -134,14 +163,12 @@ def _error(code: int, text: str) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode()
 
 
-def _client(
-    headers: Mapping[str, str], auth: httpx2.Auth | None, timeout: float
-) -> httpx2.AsyncClient:
+def _client(config: ServerConfig, auth: httpx2.Auth | None, timeout: float) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
-        headers={"accept-encoding": "identity", **headers},
+        headers={"accept-encoding": "identity", **config.headers},
         auth=auth,
         timeout=httpx2.Timeout(timeout, read=_KEEP_OPEN),
-        transport=Bounded(httpx2.AsyncHTTPTransport()),
+        transport=Bounded(httpx2.AsyncHTTPTransport(), home=config.url),
     )
 
 
@@ -180,7 +207,7 @@ async def _streamable(
     config: ServerConfig, auth: httpx2.Auth | None, timeout: float
 ) -> AsyncIterator[Any]:
     async with (
-        _client(config.headers, auth, timeout) as client,
+        _client(config, auth, timeout) as client,
         streamable_http_client(
             config.url, http_client=client, max_sse_event_size=FRAME_LIMIT
         ) as streams,

@@ -10,6 +10,10 @@ import codecs
 import re
 from collections.abc import AsyncGenerator, AsyncIterable
 
+from toolwright.errors import ModelError
+
+MAX_EVENT = 64 * 1024 * 1024
+"""Most bytes of one event, or of a body that is one."""
 _LINE = re.compile(r"\r\n|\n|\r")
 _BOM = "\ufeff"
 _BLANK = "\ufeff \t\r\n".encode()
@@ -28,18 +32,27 @@ class SSEParser:
     ['{"a": 1}', '[DONE]']
     """
 
-    __slots__ = ("_data", "_decoder", "_line", "_skip_newline", "_start")
+    __slots__ = ("_data", "_decoder", "_held", "_line", "_skip_newline", "_start")
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._line: list[str] = []
         self._data: list[str] = []
+        self._held = 0
         self._skip_newline = False
         self._start = True
 
     def feed(self, piece: bytes) -> list[str]:
-        """The data of every event that `piece` completes, in order."""
-        return self._take(self._decoder.decode(piece))
+        """The data of every event that `piece` completes, in order.
+
+        Raises:
+            ModelError: an event has more than `MAX_EVENT` bytes.
+        """
+        events = self._take(self._decoder.decode(piece))
+        waits = not events and (self._data or self._line)
+        self._held = len(piece) + (self._held if waits else 0)
+        _check(self._held)
+        return events
 
     def close(self) -> list[str]:
         """The data of an event of which only the blank line is missing.
@@ -78,6 +91,11 @@ class SSEParser:
             self._data.append(value.removeprefix(" "))
 
 
+def _check(size: int) -> None:
+    if size > MAX_EVENT:
+        raise ModelError(f"the server sent an event of more than {MAX_EVENT:,} bytes")
+
+
 async def parsed(pieces: AsyncIterable[bytes]) -> AsyncGenerator[str]:
     """The data of every event in a body that arrives in pieces.
 
@@ -96,6 +114,7 @@ async def parsed(pieces: AsyncIterable[bytes]) -> AsyncGenerator[str]:
             whole, piece = begun.startswith(b"{"), start
         elif whole:
             start += piece
+            _check(len(start))
         for data in () if whole else parser.feed(piece):
             yield data
     for data in [start.lstrip(_BLANK).decode("utf-8", "replace")] if whole else parser.close():

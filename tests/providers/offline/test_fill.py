@@ -6,8 +6,10 @@ import pytest
 
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
+from toolwright.define.decorator import tool
 from toolwright.define.tool import AnyTool
 from toolwright.providers.offline.fill import fill
+from toolwright.providers.offline.slots import slots_of
 
 
 @pytest.mark.parametrize(
@@ -121,6 +123,77 @@ def test_what_the_prompt_does_not_say_is_missing_not_invented(
 ) -> None:
     found = fill(tool, prompt)
     assert [slot.name for slot in found.missing] == missing
+
+
+@tool
+def bash(command: str, timeout: float = 5) -> str:
+    """Run a shell command.
+
+    Args:
+        command: The command, as typed into bash.
+    """
+    return command
+
+
+@tool
+def run_python(code: str) -> str:
+    """Run a program."""
+    return code
+
+
+@tool
+def shell(commands: list[str]) -> str:
+    """Run several commands."""
+    return " ".join(commands)
+
+
+@tool
+def stock(code: str) -> str:
+    """The price of a stock.
+
+    Args:
+        code: Ticker code, such as AAPL.
+    """
+    return code
+
+
+@pytest.mark.parametrize("sole", [bash, run_python, shell])
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "run the tests",
+        "run the command ls -la",
+        "command: rm -rf build",
+        "code=print(1) command=ls commands=ls",
+        "run some python that adds NVDA and ORD-123",
+        "run the commands ls and pwd",
+        "saying: ls",
+        "执行命令 ls",
+    ],
+)
+def test_a_command_is_never_guessed_from_words_of_the_prompt(sole: AnyTool, prompt: str) -> None:
+    found = fill(sole, prompt)
+    wanted = [slot.name for slot in slots_of(sole) if slot.required]
+    assert [slot.name for slot in found.missing] == wanted
+    assert not set(wanted) & set(found.arguments)
+
+
+@pytest.mark.parametrize(
+    ("tool", "prompt", "expected"),
+    [
+        (bash, "run `ls -la; echo 'x'`", {"command": "ls -la; echo 'x'"}),
+        (bash, "command=\"echo 'a b'\"", {"command": "echo 'a b'"}),
+        (bash, "执行“ls -l”", {"command": "ls -l"}),
+        (run_python, "run\n```python\nx = 2\nprint(x)\n```\nplease", {"code": "x = 2\nprint(x)"}),
+        (shell, "run `ls` and `pwd`", {"commands": ["ls", "pwd"]}),
+        (stock, "price of AAPL", {"code": "AAPL"}),
+        (kit.send_email, 'email a@b.org subject="hello there" body=Hi', {"to": "a@b.org", "subject": "hello there", "body": "Hi"}),
+    ],
+)  # fmt: skip
+def test_a_command_that_stands_in_quotes_is_taken_whole(
+    tool: AnyTool, prompt: str, expected: dict[str, object]
+) -> None:
+    assert fill(tool, prompt).arguments == expected
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,29 @@ def test_nothing_is_picked_for_what_no_tool_can_do(prompt: str) -> None:
     assert plan(prompt, BUILTINS) == []
 
 
+SEARCH = definition(
+    "file_search",
+    "Search the indexed documents for passages that answer a question.",
+    query={"type": "string"},
+)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "query"),
+    [("How do I get a refund?", "refund"), ("海象住在哪里", "海象住"), ("is opened software taken back?", "opened software taken back")],
+)  # fmt: skip
+def test_a_question_about_no_tool_goes_to_the_one_that_searches_for_answers(
+    prompt: str, query: str
+) -> None:
+    [wish] = plan(prompt, [*BUILTINS, SEARCH])
+    assert (wish.tool.name, wish.arguments) == ("file_search", {"query": query})
+
+
+@pytest.mark.parametrize("prompt", ["tell me a joke", "thanks!", "", "?!", "refund it"])
+def test_what_is_no_question_is_not_searched_for(prompt: str) -> None:
+    assert plan(prompt, [*BUILTINS, SEARCH]) == []
+
+
 def test_two_parts_about_one_tool_are_two_wishes_if_each_is_whole() -> None:
     prompt = (
         "send an email to a@x.org with subject 'one' and body 'first', "

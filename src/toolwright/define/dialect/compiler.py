@@ -28,6 +28,7 @@ from toolwright.define.dialect.facts import (
 )
 from toolwright.define.dialect.merge import conjoin, constants, one_object, types_of
 from toolwright.define.dialect.normal import (
+    ROOT,
     Node,
     Schema,
     check_shape,
@@ -87,7 +88,7 @@ def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
     run = Run(dialect, normal.get("$defs", {}))
     for loss in astray:
         run.losses[loss] = None
-    place = Place("#", root=True)
+    place = Place(ROOT, root=True)
     root = _plain_root(normal, place, run)
     if dialect.refs == "inline":
         root = without(root, "$defs")

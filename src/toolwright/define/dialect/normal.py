@@ -27,12 +27,17 @@ ONE = words(
 )
 MANY = words("anyOf oneOf allOf prefixItems items")
 NAMED = words("properties patternProperties $defs dependentSchemas")
+_HOLDING = ONE | MANY | NAMED
+_LEADING = _HOLDING | {"$ref", "definitions", "dependencies"}
+"""Keywords that lead to other schemas; most nodes have none."""
 ANNOTATIONS = words(
     "title description default examples deprecated readOnly writeOnly discriminator"
 )
 _IDENTIFIERS = words("$schema $id id $anchor $comment $vocabulary $defs definitions")
 _OLD_DRAFTS = ("draft-03", "draft-04", "draft-06", "draft-07")
 _OLD_KEYWORDS = frozenset({"additionalItems", "dependencies"})
+_RESPELLED = _OLD_KEYWORDS | words("items enum exclusiveMinimum exclusiveMaximum")
+"""Keywords whose values are looked at, since older drafts meant other things by them."""
 
 
 def escape_references(node: Node) -> Node:
@@ -47,35 +52,62 @@ def escape_references(node: Node) -> Node:
     return result
 
 
-def json_copy(value: object, path: str = "#", depth: int = 0) -> Any:
+Where: TypeAlias = "tuple[Where, str | int] | str"
+"""A place in a schema: the place around it and the key within that; a text is a place by itself."""
+
+ROOT = "#"
+
+
+def within(where: Where, keys: tuple[str, ...]) -> Where:
+    """A place further in."""
+    for key in keys:
+        where = (where, key)
+    return where
+
+
+def spelled(where: Where) -> str:
+    """A place as a JSON Pointer; written out only if there is something to tell of it.
+
+    >>> spelled((("#", "properties"), "a/b"))
+    '#/properties/a~1b'
+    """
+    keys: list[str] = []
+    while not isinstance(where, str):
+        where, key = where
+        keys.append(str(key))
+    return pointer(where, *reversed(keys))
+
+
+def json_copy(value: object) -> Any:
     """A deep copy of `value` in plain dicts and lists.
 
     Raises:
         DefinitionError: for anything that is not JSON, and for a value inside itself.
     """
+    return _copy(value, ROOT, 0)
+
+
+def _copy(value: object, where: Where, depth: int) -> Any:
     if depth > 4 * MAX_DEPTH:
-        raise DefinitionError(f"schema at {path[:80]}: nested too deeply, or inside itself")
-    if isinstance(value, Mapping):
-        return {
-            _key(key, path): json_copy(item, f"{path}/{key}", depth + 1)
-            for key, item in value.items()
-        }
+        place = spelled(where)[:80]
+        raise DefinitionError(f"schema at {place}: nested too deeply, or inside itself")
+    if isinstance(value, (dict, Mapping)):
+        copy = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise DefinitionError(f"schema at {spelled(where)}: the key {key!r} must be text")
+            copy[key] = item if type(item) is str else _copy(item, (where, key), depth + 1)
+        return copy
     if isinstance(value, (list, tuple)):
-        return [json_copy(item, f"{path}/{i}", depth + 1) for i, item in enumerate(value)]
+        return [_copy(item, (where, i), depth + 1) for i, item in enumerate(value)]
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
     raise DefinitionError(
-        f"schema at {path}: {value!r:.60} is not a JSON value; write it as text, number, list, "
-        "object, true, false or null"
+        f"schema at {spelled(where)}: {value!r:.60} is not a JSON value; write it as text, number, "
+        "list, object, true, false or null"
     )
-
-
-def _key(key: object, path: str) -> str:
-    if not isinstance(key, str):
-        raise DefinitionError(f"schema at {path}: the key {key!r} must be text")
-    return key
 
 
 _TYPES = words("object array string number integer boolean null")
@@ -97,12 +129,12 @@ _SHAPES: dict[str, tuple[tuple[type, ...], str]] = {
 """What a keyword's value must be, for those that the rules look into."""
 
 
-def check_shape(schema: Any, path: str = "#", types: frozenset[str] | None = _TYPES) -> None:
+def check_shape(schema: Any, where: Where = ROOT, types: frozenset[str] | None = _TYPES) -> None:
     """See that `schema` has the shape of a JSON Schema all the way down.
 
     Args:
         schema: A JSON value.
-        path: Where it stands, for the report.
+        where: Where it stands, for the report.
         types: The values ``type`` may have; None: any text.
 
     Raises:
@@ -111,39 +143,49 @@ def check_shape(schema: Any, path: str = "#", types: frozenset[str] | None = _TY
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
-        raise DefinitionError(f"schema at {path}: it must be an object or a boolean")
+        raise DefinitionError(f"schema at {spelled(where)}: it must be an object or a boolean")
     for keyword, value in schema.items():
-        _check_keyword(keyword, value, path, types)
+        if keyword in _SHAPES:
+            _check_keyword(keyword, value, where, types)
+    if _LEADING.isdisjoint(schema):
+        return
     for keys, child in _raw_children(schema):
         if keys[0] != "dependencies" or not isinstance(child, list):
-            check_shape(child, pointer(path, *keys), types)
+            check_shape(child, within(where, keys), types)
 
 
-def _check_keyword(keyword: str, value: Any, path: str, types: frozenset[str] | None) -> None:
-    kinds, called = _SHAPES.get(keyword, ((object,), ""))
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds and called):
-        raise DefinitionError(f"schema at {path}: {keyword} must be {called}, not {value!r:.40}")
+def _check_keyword(keyword: str, value: Any, where: Where, types: frozenset[str] | None) -> None:
+    kinds, called = _SHAPES[keyword]
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise DefinitionError(
+            f"schema at {spelled(where)}: {keyword} must be {called}, not {value!r:.40}"
+        )
     if keyword in ("anyOf", "oneOf", "allOf", "type") and not value:
-        raise DefinitionError(f"schema at {path}: {keyword} is empty, so nothing is valid")
+        raise DefinitionError(
+            f"schema at {spelled(where)}: {keyword} is empty, so nothing is valid"
+        )
     if keyword in ("type", "required"):
-        _check_words(keyword, value, path, types)
+        _check_words(keyword, value, where, types)
 
 
-def _check_words(keyword: str, value: Any, path: str, types: frozenset[str] | None) -> None:
+def _check_words(keyword: str, value: Any, where: Where, types: frozenset[str] | None) -> None:
     for word in [value] if isinstance(value, str) else value:
         if not isinstance(word, str):
             raise DefinitionError(
-                f"schema at {path}: {keyword} lists {word!r:.40}, which is no text"
+                f"schema at {spelled(where)}: {keyword} lists {word!r:.40}, which is no text"
             )
         if keyword == "type" and types is not None and word not in types:
             raise DefinitionError(
-                f"schema at {path}: no type {word!r}; there are {', '.join(sorted(types))}"
+                f"schema at {spelled(where)}: no type {word!r}; there are "
+                f"{', '.join(sorted(types))}"
             )
 
 
 def children(node: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every schema directly inside `node`, with the keys that lead to it."""
     for key, value in node.items():
+        if key not in _HOLDING:
+            continue
         if key in NAMED and isinstance(value, dict):
             yield from (((key, name), child) for name, child in value.items())
         elif key in MANY and isinstance(value, list):
@@ -154,16 +196,16 @@ def children(node: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], Any]
 
 def map_children(node: Node, change: Callable[[Any, tuple[str, ...]], Any]) -> Node:
     """A copy of `node` with `change(child, keys)` in place of every schema inside it."""
-    result: Node = {}
+    result = dict(node)
     for key, value in node.items():
+        if key not in _HOLDING:
+            continue
         if key in NAMED and isinstance(value, dict):
             result[key] = {name: change(child, (key, name)) for name, child in value.items()}
         elif key in MANY and isinstance(value, list):
             result[key] = [change(child, (key, str(i))) for i, child in enumerate(value)]
         elif key in ONE and isinstance(value, (dict, bool)):
             result[key] = change(value, (key,))
-        else:
-            result[key] = value
     return result
 
 
@@ -193,9 +235,9 @@ def _name_references(root: Node) -> tuple[dict[str, str], tuple[Loss, ...]]:
     """A name for every ``$ref`` that `root` reaches; an empty one if it leads nowhere."""
     names: dict[str, str] = {}
     losses = []
-    todo: list[tuple[str, Any]] = [("#", root)]
+    todo: list[tuple[Where, Any]] = [(ROOT, root)]
     while todo:
-        path, node = todo.pop()
+        where, node = todo.pop()
         if not isinstance(node, dict):
             continue
         ref = node.get("$ref")
@@ -204,10 +246,12 @@ def _name_references(root: Node) -> tuple[dict[str, str], tuple[Loss, ...]]:
             names[ref] = _free(ref, set(names.values())) if target is not None else ""
             todo.append((ref, target))
         if isinstance(ref, str) and not names[ref]:
-            losses.append(Loss(path, "$ref", f"{ref!r} is not in this schema; any value fits"))
+            why = f"{ref!r} is not in this schema; any value fits"
+            losses.append(Loss(spelled(where), "$ref", why))
         for keys, child in _raw_children(node):
-            if keys[0] not in ("$defs", "definitions"):
-                todo.append((pointer(path, *keys), child))
+            leads = isinstance(child, dict) and not _LEADING.isdisjoint(child)
+            if leads and keys[0] not in ("$defs", "definitions"):
+                todo.append((within(where, keys), child))
     return names, tuple(losses)
 
 
@@ -253,11 +297,13 @@ def _upgrade(node: Any, names: Mapping[str, str], old: bool, depth: int) -> Sche
         raise DefinitionError(f"a schema must be an object or a boolean, not {node!r:.60}")
     if depth > MAX_DEPTH:
         raise DefinitionError("the schema is nested too deeply")
-    node = _modern_keywords(node)
+    if not _RESPELLED.isdisjoint(node):
+        node = _modern_keywords(node)
     if "$ref" in node:
         node = _modern_reference(node, names, old)
-    plain = {key: value for key, value in node.items() if key not in _IDENTIFIERS}
-    return map_children(plain, lambda child, _: _upgrade(child, names, old, depth + 1))
+    if not _IDENTIFIERS.isdisjoint(node):
+        node = {key: value for key, value in node.items() if key not in _IDENTIFIERS}
+    return map_children(node, lambda child, _: _upgrade(child, names, old, depth + 1))
 
 
 def _modern_reference(node: Node, names: Mapping[str, str], old: bool) -> Node:

@@ -239,7 +239,7 @@ def rewrite(node: Schema, place: Place, run: Run) -> Schema:
     node, place = settle(node, place, run)
     for rule in RULES:
         node = rule(node, place, run)
-    result = map_children(node, lambda child, keys: _inner(child, place.at(*keys), keys[0], run))
+    result = map_children(node, lambda child, keys: _inner(child, keys, place, run))
     return _require_all(node, result, place, run) if run.dialect.all_required else result
 
 
@@ -268,11 +268,24 @@ def _optional(before: Schema, after: Schema, place: Place, run: Run) -> Schema:
     return after
 
 
-def _inner(child: Schema, place: Place, keyword: str, run: Run) -> Schema:
-    if isinstance(child, bool) and keyword in _SWITCHES:
-        return child
-    return rewrite(child, place, run)
+def _inner(child: Schema, keys: tuple[str, ...], place: Place, run: Run) -> Schema:
+    if isinstance(child, bool):
+        return child if keys[0] in _SWITCHES else rewrite(child, place.at(*keys), run)
+    known = run.dialect.keywords
+    if _is_leaf(child) and (known is None or known.issuperset(child)):
+        run.nodes += 1
+        return dict(child)
+    return rewrite(child, place.at(*keys), run)
 
+
+def _is_leaf(node: Node) -> bool:
+    """Whether no rule looks into it: a scalar that says little more, as most nodes are."""
+    kind = node.get("type")
+    return isinstance(kind, str) and kind in _SCALARS and _LEAF.issuperset(node)
+
+
+_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
+_LEAF = frozenset({"type", "title", "description", "default"})
 
 _SWITCHES = frozenset({"additionalProperties", "unevaluatedProperties", "unevaluatedItems"})
 """Where a boolean is a switch and not a schema."""

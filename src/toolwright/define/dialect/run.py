@@ -6,7 +6,16 @@ import json
 from collections.abc import Mapping
 
 from toolwright.define.dialect.facts import Dialect, Loss
-from toolwright.define.dialect.normal import Node, Schema, children, name_of, pointer
+from toolwright.define.dialect.normal import (
+    ROOT,
+    Node,
+    Schema,
+    Where,
+    children,
+    name_of,
+    spelled,
+    within,
+)
 from toolwright.record import record
 
 _LONGEST_NOTE = 400
@@ -27,22 +36,27 @@ class Place:
     """Where in the original schema a node comes from.
 
     Args:
-        path: Its JSON Pointer.
+        where: The keys that lead to it.
         inside: The definitions put in place around it, outermost first.
         root: Whether it is the tool's parameters themselves.
     """
 
-    path: str
+    where: Where
     inside: tuple[str, ...] = ()
     root: bool = False
 
+    @property
+    def path(self) -> str:
+        """Its JSON Pointer."""
+        return spelled(self.where)
+
     def at(self, *keys: str) -> Place:
         """The place of a schema inside this one."""
-        return Place(pointer(self.path, *keys), self.inside)
+        return Place(within(self.where, keys), self.inside)
 
     def within(self, name: str) -> Place:
         """The place of definition `name`, put here."""
-        return Place(pointer("#", "$defs", name), (*self.inside, name), self.root)
+        return Place(((ROOT, "$defs"), name), (*self.inside, name), self.root)
 
 
 class Run:

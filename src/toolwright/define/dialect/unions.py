@@ -134,7 +134,7 @@ def merge_all_of(node: Node, place: Place, run: Run) -> tuple[Node, Place]:
             mine, theirs = opened(merged, inside, run), opened(branch, inside, run)
             both = conjoin(mine[0], theirs[0]) if mine and theirs else None
             if mine and theirs and both is not None:
-                inside = Place(place.path, (*mine[1].inside, *theirs[1].inside), place.root)
+                inside = Place(place.where, (*mine[1].inside, *theirs[1].inside), place.root)
         if both is None:
             return run.drop(node, "allOf", place), place
         merged = both
@@ -281,7 +281,7 @@ def widen(node: Node, place: Place, run: Run) -> tuple[Node, Place] | None:
             merged = conjoin(rest, _one_enum(values))
             if isinstance(merged, dict):
                 return merged, place
-        inside = Place(place.path, sum((one[1].inside for one in found if one), ()), place.root)
+        inside = Place(place.where, sum((one[1].inside for one in found if one), ()), place.root)
     return _widest(node, branches if len(branches) == len(found) else [], run, inside), inside
 
 

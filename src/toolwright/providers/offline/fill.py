@@ -23,7 +23,11 @@ from toolwright.providers.offline.values import Value, find_values
 from toolwright.providers.offline.words import ideas
 from toolwright.record import record
 
-_NEVER_GUESSED = frozenset(("path", "url", "email", "date", "time", "expression", "glob"))
+_NEVER_GUESSED = frozenset(("path", "url", "email", "date", "time", "expression", "glob", "code"))
+_SAID = (
+    r"(?P<mark>[\"'`])(?P<quoted>.+?)(?P=mark)|“(?P<cited>[^”]+)”"
+    r"|(?P<word>[^\"'”`\s,，;；]+)(?=[\s,，;；]|$)"
+)
 _LISTED = re.compile(r"\s*(?:[,，、;；]|\band\b|和)\s*")
 _JOINT = re.compile(
     r"[,，、;；&/]|\b(?:and|or|plus|then|also|versus|vs)\b|和|与|跟|及|以及|还有|或者|或|对比", re.I
@@ -98,11 +102,12 @@ class _Filling:
         """``limit=5`` and ``limit: 5``."""
         for slot in self._open():
             name = r"[_\s-]?".join(map(re.escape, slot.labels)) or re.escape(slot.path[-1])
-            pattern = rf"(?<!\w){name}\s*[=＝:：]\s*(?P<q>[\"'“]?)(?P<v>[^\"'”]+?)(?:(?(q)[\"'”])|(?=[\s,，;；]|$))"
+            pattern = rf"(?<!\w){name}\s*[=＝:：]\s*(?:{_SAID})"
             match = re.search(pattern, self.text[:4000], re.IGNORECASE)
-            if match is None:
-                continue
-            argument = read(slot, match["v"].strip())
+            if match is None or (slot.role == "code" and match["word"]):
+                continue  # a program ends where its quotes do, not at the next space
+            said = match["word"] or match["quoted"] or match["cited"]
+            argument = read(slot, said.strip())
             if argument is not None and self.checker.fits(slot, argument):
                 self._take(slot, argument, match.start(), match.end())
 
@@ -199,7 +204,7 @@ class _Filling:
         found = [p for v in self._free() if (p := pair(item, v, self.text, self.checker, True))]
         if not slot.required and not any(candidate.bonus > 0 for candidate in found):
             return []
-        if not found and item.type in ("string", ""):
+        if not found and item.type in ("string", "") and item.role not in _NEVER_GUESSED:
             return self._listed_words()
         best = max((candidate.base for candidate in found), default=0.0)
         chosen = [candidate for candidate in found if candidate.base >= best - 0.6]

@@ -27,6 +27,14 @@ _BORDER = re.compile(
     r"|以及|还有|并且|然后|同时|顺便",
     re.IGNORECASE,
 )
+_QUESTION = re.compile(
+    r"[?？]\s*$|^\s*(?:what|how|where|when|who|whom|whose|why|which|can|may|must|does|do|is|are)\b"
+    r"|什么|怎么|怎样|如何|哪|谁|为何|多少|吗\s*$",
+    re.IGNORECASE,
+)
+_LOOKS_UP = re.compile(
+    r"\b(?:search|look)\b.{0,80}\banswers? (?:a|the|your|any) question", re.I | re.S
+)
 _WEAK = {"today": 0.3, "time": 0.8, "count": 0.5, "search": 0.8, "name": 0.5, "turn": 0.5}
 _GENERIC = frozenset(("start", "end", "tool", "function", "string", "value", "information"))
 _MUTE = frozenset(("quoted", "url", "email", "path", "uuid"))
@@ -83,12 +91,21 @@ def plan(prompt: str, tools: Sequence[ToolDefinition], least: float = THRESHOLD)
     scorer = Scorer(tools)
     parts = _parts(text, scorer, least)
     if not any(part.tool for part in parts):
-        parts = [_Part(0, len(text), *scorer.best(text, 0, len(text), least))]
+        found, score = scorer.best(text, 0, len(text), least)
+        parts = [_Part(0, len(text), found or _answering(text, tools), score)]
     wishes: list[Wish] = []
     for part in _grouped(text, parts):
         if part.tool:
             wishes += wishes_of(part.tool, text[part.start : part.end])
     return _distinct(wishes)
+
+
+def _answering(text: str, tools: Sequence[ToolDefinition]) -> ToolDefinition | None:
+    """A tool that looks up whatever is asked, for a question that is about no tool."""
+    if not _QUESTION.search(text):
+        return None
+    told = (tool for tool in tools if _LOOKS_UP.search(tool.description or ""))
+    return next(told, None)
 
 
 def wishes_of(tool: ToolDefinition, text: str) -> list[Wish]:

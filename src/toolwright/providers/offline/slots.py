@@ -168,6 +168,8 @@ def _role(schema: Schema, labels: tuple[str, ...], description: str) -> str:
     known = schema.get("format")
     if isinstance(known, str) and known in table.FORMATS:
         return table.FORMATS[known]
+    if _is_program(labels, description):
+        return "code"
     joined = "".join(labels)
     for word in (joined, *reversed(labels)):
         role = _ROLE_WORDS.get(word) or _ROLE_WORDS.get(word.removesuffix("s"))
@@ -178,6 +180,23 @@ def _role(schema: Schema, labels: tuple[str, ...], description: str) -> str:
         if set(re.findall(r"[a-z]+|[\u4e00-\u9fff]{2}", first)) & {role, *_STRONG[role]}:
             return role
     return ""
+
+
+_LANGUAGES = frozenset(
+    table.words_of("source python program js javascript typescript shell bash sql html 程序 源")
+)
+_SIGNS = re.compile(
+    r"\b(?:stock|ticker|symbol|currency|country|language|airport|city|region|zip|postal|product"
+    r"|order|item|discount|coupon|promo|voucher|student|employee|access|iso)\b"
+    r"|股票|货币|国家|语言|机场|城市|邮政|产品|订单|优惠"
+)
+
+
+def _is_program(labels: tuple[str, ...], description: str) -> bool:
+    """Whether a parameter called "code" takes a program, and not a sign for something."""
+    if labels[-1:] not in (("code",), ("代码",)):
+        return False
+    return not _SIGNS.search(description.lower()) if len(labels) == 1 else labels[-2] in _LANGUAGES
 
 
 _STRONG = {

@@ -1,0 +1,122 @@
+"""One parameter as pydantic shall see it, and what pydantic shall not."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin
+
+from pydantic_core import PydanticUndefined
+
+from toolwright.define.modern import modern
+from toolwright.define.signature import MISSING, VAR_POSITIONAL, Parameter
+from toolwright.record import record
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+Values: TypeAlias = dict[str, object]
+MADE = object()
+"""Stands for a default that a factory makes anew each time."""
+
+
+@record
+class ParameterField:
+    """A parameter as pydantic shall see it, and what pydantic shall not.
+
+    Args:
+        annotation: Without a default, and without the description.
+        default: The function's, or that of a `Field`; `MISSING`, `ABSENT` or `MADE`.
+        factory: What makes the default, if a `Field` has one.
+        description: For the model.
+        infos: Every `Field` that tells of it.
+    """
+
+    annotation: Any
+    default: object
+    factory: Callable[[Values], object] | None = None
+    description: str | None = None
+    infos: tuple[FieldInfo, ...] = ()
+
+    def told(self) -> Any:
+        """The annotation with the description."""
+        from pydantic.fields import FieldInfo
+
+        if not self.description:
+            return self.annotation
+        return Annotated[self.annotation, FieldInfo(description=self.description)]
+
+
+def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterField:
+    """One parameter, with its description, its default, and what makes the default.
+
+    Args:
+        parameter: Of a function.
+        docs: Descriptions by parameter name, from the docstring.
+    """
+    from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
+
+    annotation, metadata = _split(parameter.annotation)
+    default, factory = parameter.default, None
+    if isinstance(default, FieldInfo):
+        metadata = [*metadata, default]
+        default = MISSING
+    infos = [item for item in metadata if isinstance(item, FieldInfo)]
+    for info in infos:
+        if info.default is not PydanticUndefined and info.default is not ...:
+            default, factory = info.default, _constant(info.default)
+        elif info.default_factory is not None:
+            default, factory = MADE, _factory(info)
+    several = parameter.kind is VAR_POSITIONAL  # what is described is each value, not their list
+    text = _described(metadata, [] if several else infos, docs.get(parameter.name))
+    if several and any(info.description for info in infos):
+        text = None
+    for item in metadata:
+        plain = _bare(item, several) if isinstance(item, FieldInfo) else item
+        annotation = Annotated[annotation, plain]
+    if several:  # each value must fit, not the list of them
+        annotation, default = list[annotation], []  # type: ignore[valid-type]
+    return ParameterField(annotation, default, factory, text, tuple(infos))
+
+
+def _described(
+    metadata: Sequence[object], infos: Sequence[FieldInfo], documented: str | None
+) -> str | None:
+    """The description: a `Field`'s, a text in the annotation, or else the docstring's."""
+    told = [info.description for info in infos if info.description]
+    if told:
+        return told[-1]
+    return next((item for item in metadata if isinstance(item, str)), None) or documented
+
+
+def _split(annotation: object) -> tuple[Any, Sequence[Any]]:
+    if type(annotation) is type:  # the most of them
+        return annotation, ()
+    annotation = modern(annotation)
+    if get_origin(annotation) is Annotated:
+        base, *metadata = get_args(annotation)
+        return base, metadata
+    return annotation, ()
+
+
+def _constant(value: object) -> Callable[[Values], object]:
+    return lambda _: copy.copy(value)
+
+
+def _factory(info: FieldInfo) -> Callable[[Values], object]:
+    make: Any = info.default_factory
+    return make if info.default_factory_takes_validated_data else lambda _: make()
+
+
+def _bare(info: FieldInfo, described: bool) -> FieldInfo:
+    """What a `Field` says without its default; and without its description, if not `described`."""
+    dropped = ["default", "default_factory"]
+    plain = copy.copy(info)
+    plain.default, plain.default_factory = PydanticUndefined, None
+    if info.description and not described:
+        plain.description = None
+        dropped.append("description")
+    plain._attributes_set = {
+        key: value for key, value in info._attributes_set.items() if key not in dropped
+    }
+    return plain

@@ -1,0 +1,55 @@
+"""The program that runs one body: how it finds the tool's module, and what it answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engines import process_tools
+from toolwright.engines import worker
+
+
+def test_a_module_is_found_by_its_name_only_if_that_leads_to_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "json.py"
+    file.write_text("mine = True\nif __name__ == '__main__': raise SystemExit\n")
+    monkeypatch.setitem(sys.modules, "json", sys.modules["json"])
+    assert worker._module("tests.engines.process_tools", process_tools.__file__) is process_tools
+    assert worker._module("json", str(file)).mine
+    script = worker._module("__main__", str(file))
+    assert script.mine and script.__name__ != "__main__"
+    monkeypatch.delitem(sys.modules, script.__name__)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
+       | st.binary(max_size=3), lambda inner: st.lists(inner) | st.tuples(inner)
+       | st.dictionaries(st.text(max_size=3) | st.integers(), inner), max_leaves=8))  # fmt: skip
+def test_what_crosses_as_a_value_comes_back_exactly(value: object) -> None:
+    if worker._is_json(value):
+        assert repr(json.loads(json.dumps(value))) == repr(value)
+    else:
+        assert any(sign in repr(value) for sign in ("b'", 'b"', "(", "nan", "inf", "{"))
+
+
+def order(**more: object) -> dict[str, Any]:
+    here = {"module": "tests.engines.process_tools", "file": process_tools.__file__}
+    made = {"attribute": "add", "name": "add", "id": "c1", "arguments": {"a": 1, "b": 2}}
+    return {**here, **made, **more}
+
+
+def test_an_answer_is_a_message_a_failure_or_a_fault_of_the_program() -> None:
+    good = worker._answer(order(arguments={"a": 1, "b": 2, "day": "2026-11-22"}))
+    assert good["message"]["content"] == '{"total":3,"day":"2026-11-22"}'  # type: ignore[index]
+    said = worker._answer(order(attribute="fails", name="fails", arguments={"how": "said"}))
+    assert (said["kind"], said["details"]) == ("tool_error", {"city": "北京"})
+    crash = worker._answer(order(attribute="fails", name="fails", arguments={"how": "x"}))
+    assert (crash["kind"], crash["text"]) == ("crashed", "LookupError: x")
+    for missing in ({"attribute": "gone"}, {"module": "gone", "file": "/gone.py"}):
+        assert worker._answer(order(**missing))["kind"] == worker.FAULT
