@@ -259,7 +259,7 @@ def test_finding_a_tool_costs_the_same_among_many() -> None:
 
 # — the import —
 
-LOADED = 34
+LOADED = 38
 LATE = {
     "asyncio",
     "logging",

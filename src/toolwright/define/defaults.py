@@ -71,8 +71,11 @@ _PLAIN = (str, int, float, bool, list, tuple, dict, set, frozenset)
 def _named(value: object) -> object:
     """Named tuples as the objects they are advertised as."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: _named(item) for name, item in value._asdict().items()}
-    return [_named(item) for item in value] if type(value) in (list, tuple) else value  # type: ignore[attr-defined]
+        fields: Mapping[str, object] = value._asdict()
+        return {name: _named(item) for name, item in fields.items()}
+    if isinstance(value, list | tuple):
+        return [_named(item) for item in value]
+    return value
 
 
 def misfits(value: object, part: Schema, root: Schema, depth: int = 0) -> bool:
