@@ -27,7 +27,6 @@ Recheck: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[Prepared]]
 the call back as it is, or a changed one."""
 
 
-
 class Rest:
     """What remains of a call that waits.
 
