@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import get_context
 from typing import Any
@@ -71,9 +71,7 @@ def main(port: int = 0) -> None:
 
     with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
         print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)
-        with suppress(KeyboardInterrupt):
-            server.serve_forever()
-    workers.shutdown()
+        server.serve_forever()
 
 
 @contextmanager
@@ -84,13 +82,14 @@ def served() -> Iterator[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
+        start_new_session=True,
         env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
     )
     try:
         assert process.stdout is not None
         yield process.stdout.readline().strip()
     finally:
-        process.send_signal(signal.SIGINT)  # which also ends its workers
+        os.killpg(process.pid, signal.SIGTERM)  # its workers, too
         process.wait()
 
 

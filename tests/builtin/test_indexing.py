@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.builtin.test_documents import PAGE, pdf
@@ -128,3 +132,28 @@ def test_pipes_and_links_are_not_read_even_if_they_come_after_the_look(
     report = index_folder(store, docs)
     assert report.added == 0
     assert sorted(report.skipped) == ["link.txt", "pipe.txt"]
+
+
+class _Counting:
+    """An embedder that counts what it is asked."""
+
+    model = "counting"
+    asked = 0
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        self.asked += len(texts)
+        return np.full((len(texts), 2), math.sqrt(0.5), np.float32)
+
+
+def test_what_was_put_in_without_vectors_gets_them_once_there_is_a_model(
+    docs: Path, tmp_path: Path
+) -> None:
+    path, embedder = tmp_path / "s.sqlite", _Counting()
+    with VectorStore(path) as store:
+        index_folder(store, docs)
+    with VectorStore(path, embedder) as store:
+        assert store.without_vectors() == set(names(store))
+        assert counts(index_folder(store, docs)) == (0, 4, 0, 0)
+        assert (store.without_vectors(), embedder.asked) == (frozenset(), len(store))
+        assert counts(index_folder(store, docs)) == (0, 0, 4, 0)
+        assert embedder.asked == len(store)

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 from tests.cli.commandline import Terminal, readable, toolwright
+from toolwright.builtin.embeddings import Embeddings
+from toolwright.builtin.vector_store import VectorStore
 
 
 def docs(folder: Path) -> Path:
@@ -65,10 +67,21 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     env = {"XDG_DATA_HOME": str(tmp_path)}
     ended = toolwright("index", "missing", cwd=tmp_path, env=env)
     assert (ended.code, "there is no folder 'missing' to index" in ended.err) == (3, True)
+    assert not list(tmp_path.rglob("*.sqlite"))
     model = ("--embeddings", "x", "--base-url", "http://127.0.0.1:9/v1")
     docs(tmp_path)
     ended = toolwright("index", "docs", *model, cwd=tmp_path, env=env)
     assert (ended.code, "embedding server cannot be asked" in ended.err) == (3, True)
+
+
+def test_what_gets_no_vectors_in_a_store_that_has_some_is_told(tmp_path: Path) -> None:
+    docs(tmp_path)
+    env = {"XDG_DATA_HOME": str(tmp_path)}
+    assert "has vectors" not in toolwright("index", "docs", cwd=tmp_path, env=env).err
+    with VectorStore(tmp_path / "toolwright/stores/docs.sqlite", Embeddings("tiny", "http://x/v1")):
+        pass
+    told = toolwright("index", "docs", cwd=tmp_path, env=env).err
+    assert "the store has vectors of tiny: what is new has none without --embeddings" in told
 
 
 def test_a_person_sees_a_bar(tmp_path: Path) -> None:

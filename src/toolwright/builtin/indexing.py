@@ -58,7 +58,8 @@ def index_folder(
     """Bring a store up to date with a folder.
 
     Links are not followed. A file is known by its size and time, and if these differ by its
-    content. Files of other folders in the store stay as they are.
+    content; one that was put in without vectors is read again if the store makes some now. Files
+    of other folders in the store stay as they are.
 
     Args:
         store: Where to.
@@ -86,6 +87,7 @@ class _Indexer:
         self._describe = describe
         known = store.files()
         self._known = {file.name: file for file in known if self._is_mine(file)}
+        self._bare = store.without_vectors() if store.embedder is not None else frozenset[str]()
         self._others = {file.name for file in known} - set(self._known)
         self._batch: list[Source] = []
         self._size = 0
@@ -122,14 +124,15 @@ class _Indexer:
         try:
             facts = path.lstat()
             stamp = f"{self._root}|{facts.st_size}|{facts.st_mtime_ns}"
-            if known is not None and known.stamp == stamp:
+            was = known if name not in self._bare else None
+            if was is not None and was.stamp == stamp:
                 self._counts["unchanged"] += 1
                 return True
             if facts.st_size > MAX_BYTES:
                 raise ToolError(f"it has more than {MAX_BYTES:,} bytes")
             data = _read(path)
             digest = hashlib.sha256(data).hexdigest()
-            if known is not None and known.digest == digest:
+            if was is not None and was.digest == digest:
                 self._store.touch(name, stamp)
                 self._counts["unchanged"] += 1
                 return True

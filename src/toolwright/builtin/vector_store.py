@@ -235,6 +235,15 @@ class VectorStore:
             for file_id, name, stamp, digest, attributes in rows
         ]
 
+    def without_vectors(self) -> frozenset[str]:
+        """Names of the files that have a passage without a vector."""
+        with self.reading() as db:
+            rows = db.execute(
+                "SELECT DISTINCT f.name FROM files f JOIN chunks c ON c.file = f.id"
+                " WHERE c.vector IS NULL"
+            ).fetchall()
+        return frozenset(row[0] for row in rows)
+
     def __len__(self) -> int:
         """How many passages there are."""
         with self.reading() as db:

@@ -42,6 +42,8 @@ def command(
 
     Text, Markdown, HTML, PDF and code. Only what changed since the last time is read again; what is gone is taken out.
     """
+    if not folder.is_dir():  # before a store is made for it
+        raise SetupError(f"there is no folder {str(folder)!r} to index")
     id = store or _name_of(folder)
     path = store_path(id)
     embedder = Embeddings(embeddings, base_url) if embeddings else None
@@ -50,6 +52,7 @@ def command(
         with _progress() as shown:
             report = index_folder(opened, folder, on_progress=shown)
         passages = len(opened)
+        model = opened.meta("embedding_model")
         others = len(opened.files()) - report.added - report.changed - report.unchanged
     except ToolError as error:
         raise SetupError(error.text) from None
@@ -61,6 +64,8 @@ def command(
         note(f"skipped {len(report.skipped) - _SHOWN} more", YELLOW)
     if others and not store:
         note(f"the store holds {count(others, 'file')} of other folders, too: see --store", YELLOW)
+    if model and not embeddings:
+        note(f"the store has vectors of {model}: what is new has none without --embeddings", YELLOW)
     searched = _searched(id, embeddings, base_url)
     told = _told(searched, path, passages, report)
     answer(_json(id, path, passages, report) if as_json else told)

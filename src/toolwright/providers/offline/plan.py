@@ -94,8 +94,9 @@ def plan(prompt: str, tools: Sequence[ToolDefinition], least: float = THRESHOLD)
     scorer = Scorer(tools)
     parts = _parts(text, scorer, least)
     if not any(part.tool for part in parts):
-        found, score = scorer.best(text, 0, len(text), least)
-        parts = [_Part(0, len(text), found or _answering(text, tools), score)]
+        parts = [_Part(0, len(text), *scorer.best(text, 0, len(text), least))]
+        if parts[0].tool is None:
+            return _asked_of(text, tools)
     wishes: list[Wish] = []
     for part in _grouped(text, parts):
         if part.tool:
@@ -103,12 +104,16 @@ def plan(prompt: str, tools: Sequence[ToolDefinition], least: float = THRESHOLD)
     return _distinct(wishes)
 
 
-def _answering(text: str, tools: Sequence[ToolDefinition]) -> ToolDefinition | None:
-    """A tool that looks up whatever is asked, for a question that is about no tool."""
+def _asked_of(text: str, tools: Sequence[ToolDefinition]) -> list[Wish]:
+    """A question about no tool, asked as it is of a tool that looks up whatever is asked."""
     if not _QUESTION.search(text):
-        return None
-    told = (tool for tool in tools if _LOOKS_UP.search(tool.description or ""))
-    return next(told, None)
+        return []
+    for tool in tools:
+        slots = [slot for slot in slots_of(tool) if slot.required]
+        if _LOOKS_UP.search(tool.description or "") and [slot.role for slot in slots] == ["text"]:
+            whole = not fill(tool, text).missing  # else it says nothing but "how are you"
+            return [Wish(tool, {slots[0].path[-1]: text.strip()}, (), text)] if whole else []
+    return []
 
 
 def wishes_of(tool: ToolDefinition, text: str) -> list[Wish]:
