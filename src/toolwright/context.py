@@ -67,10 +67,18 @@ class CancelToken:
             A function that takes the callback back.
         """
         key = object()
+        self.add(key, callback)
+        return partial(self.remove, key)
+
+    def add(self, key: object, callback: Callable[[], object]) -> None:
+        """`watch` for those who are a key themselves, as what waits is: one in every call."""
         self._callbacks[key] = callback
         if self.cancelled:
             self._call(key)
-        return partial(self._callbacks.pop, key, None)
+
+    def remove(self, key: object) -> None:
+        """Take the callback of a key back, if it was not called."""
+        self._callbacks.pop(key, None)
 
     def _call(self, key: object) -> None:
         """Call back, unless another thread has; one watcher cannot keep it from the next."""

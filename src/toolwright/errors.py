@@ -326,8 +326,9 @@ class InvalidArguments(CallError):
         errors: Sequence[FieldError] = (),
         details: Mapping[str, object] = NOTHING,
     ) -> None:
-        super().__init__(text, {**(details or {}), "errors": tuple(errors)})
-        self.errors = tuple(errors)
+        self.args, self.text = (text,), text  # `super` would cost as much as all the rest
+        self.errors = told = tuple(errors)
+        self.details = {"errors": told} if details is NOTHING else {**details, "errors": told}
 
 
 class Disabled(CallError):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from toolwright import ToolCall, tool
+from toolwright.call import validate
 from toolwright.call.validate import as_json, prepare, revalidate
 from toolwright.errors import InvalidArguments, MalformedArguments, TruncatedCall
 
@@ -72,3 +75,48 @@ def test_the_canonical_form_makes_the_same_arguments_again(name, nights, tags) -
     made = prepared(json.dumps({"name": name, "nights": nights, "tags": tags}))
     assert revalidate(made).arguments == made.arguments
     assert as_json(made) == {"name": name, "nights": nights, "tags": tags}
+
+
+@tool
+def plan(days: int, hours: float = 1.0, quick: bool = False, tags: list[int] | None = None) -> str:
+    """Plan."""
+    return ""
+
+
+def told_of(arguments: dict[str, Any]) -> Any:
+    try:
+        return prepare(ToolCall("1", "plan", json.dumps(arguments)), plan).arguments
+    except (InvalidArguments, MalformedArguments) as error:
+        return error.text
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["days", "hours", "quick", "tags", "day"]),
+        st.sampled_from(["5", "-5", "٣", "5.5", "true", "yes", "", "[1]", "x", 5, 5.0, 5.5])
+        | st.sampled_from([True, None, [1], ["1"], ["x"], {}]),
+    )
+)
+def test_what_the_table_is_not_asked_about_it_could_not_have_mended(
+    arguments: dict[str, Any],
+) -> None:
+    with mock.patch.object(validate, "is_final", lambda *_: False):
+        wanted = told_of(arguments)
+    assert told_of(arguments) == wanted
+
+
+class Bill(BaseModel):
+    """Its numbers need not be finite, unlike those of a function's parameters."""
+
+    amount: float
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "NaN", "Infinity"])
+def test_a_number_that_is_not_finite_is_refused_in_a_model_too(number: str) -> None:
+    @tool(args_schema=Bill)
+    def pay(amount: float) -> str:
+        """Pay."""
+        return ""
+
+    with pytest.raises(MalformedArguments):
+        prepare(ToolCall("1", "pay", f'{{"amount": {number}}}'), pay)

@@ -18,9 +18,9 @@ import toolwright
 from toolwright import Agent, AssistantMessage, Run, ToolCall, ToolContext, Toolset, tool
 from toolwright.model import ModelRequest
 
-TO_THE_BODY = 25
+TO_THE_BODY = 20
 TO_THE_NEXT_REQUEST = 15
-PER_CALL = 18
+PER_CALL = 12
 """Functions of the library that one call in a toolset enters, without a listener or a context."""
 
 INLINE = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>")

@@ -141,7 +141,7 @@ class Progression:
         run = self._run
         try:
             done = start_call(call, tools, run)
-            message, fatal = done if type(done) is tuple else await done
+            message, fatal = done if isinstance(done, tuple) else await done
         except BaseException:
             self._messages.append(skipped(call, run))
             raise

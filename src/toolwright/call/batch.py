@@ -8,7 +8,7 @@ from typing import Any
 
 from toolwright.approval import Ticket
 from toolwright.call.failure import failed, interrupted
-from toolwright.call.pipeline import Finds, run_call
+from toolwright.call.pipeline import Finds, start_call
 from toolwright.call.stop import GIVE_UP, GRACE, not_started
 from toolwright.context import Run
 from toolwright.errors import SetupError, Suspend
@@ -126,7 +126,8 @@ class Batch:
         self.waits = {}
 
     async def _answer(self, index: int) -> Fatal:
-        self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
+        done = start_call(self.calls[index], self._tools, self._run)
+        self._results[index], fatal = done if isinstance(done, tuple) else await done
         if isinstance(fatal, Suspend):
             self._waits[index] = fatal
             ordered = sorted(self._waits.items())
@@ -149,23 +150,26 @@ class Batch:
 
     def _start(self) -> None:
         """Start what may start now."""
-        loop = asyncio.get_running_loop()
-        while self._waiting and len(self._tasks) < self._width and not self._barrier:
-            if self._run.cancel.cancelled or self._fatal is not None:
+        loop, ended, has_barriers = (
+            asyncio.get_running_loop(),
+            self._ended,
+            self._tools.has_barriers,
+        )
+        calls, waiting, tasks, cancel = self.calls, self._waiting, self._tasks, self._run.cancel
+        while waiting and len(tasks) < self._width and not self._barrier:
+            if cancel.cancelled or self._fatal is not None:
                 return
-            index = self._waiting[-1]
-            if self._is_sequential(self.calls[index]):
-                if self._tasks:
+            index = waiting[-1]
+            if has_barriers and self._is_sequential(calls[index]):
+                if tasks:
                     return
                 self._barrier = True
-            self._waiting.pop()
+            waiting.pop()
             task = loop.create_task(self._answer(index))
-            self._tasks[task] = index
-            task.add_done_callback(self._ended)
+            tasks[task] = index
+            task.add_done_callback(ended)
 
     def _is_sequential(self, call: ToolCall) -> bool:
-        if not self._tools.has_barriers:
-            return False
         try:
             return self._tools.find(call.name).tool.sequential
         except Exception:  # its own call will tell

@@ -57,8 +57,8 @@ def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     def start() -> None:
         tasks.append(context.run(loop.create_task, work()))
 
-    loop.call_soon_threadsafe(start)
     try:
+        loop.call_soon_threadsafe(start)
         return done.result()
     except KeyboardInterrupt:
         loop.call_soon_threadsafe(lambda: [task.cancel(GIVE_UP) for task in tasks])

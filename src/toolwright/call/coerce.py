@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from toolwright.call.parse import parse_json
 from toolwright.define.phrase import short
@@ -32,7 +32,7 @@ from toolwright.define.subschemas import (
     same,
 )
 from toolwright.errors import FieldError, MalformedArguments
-from toolwright.record import record
+from toolwright.record import maker, record
 
 Extra = Literal["forbid", "ignore", "allow"]
 Path = tuple[str | int, ...]
@@ -70,6 +70,9 @@ class Coerced:
     changes: tuple[Coercion, ...] = ()
 
 
+_coerced = maker(Coerced)
+
+
 def coerce(value: dict[str, object], schema: Schema, *, extra: Extra = "forbid") -> Coerced:
     """Apply the table wherever the advertised schema does not take the value as it is.
 
@@ -90,7 +93,31 @@ def coerce(value: dict[str, object], schema: Schema, *, extra: Extra = "forbid")
         return Coerced(value)
     if extra == "ignore" and isinstance(result, dict):
         result = run.without_unknown(result)
-    return Coerced(result, tuple(run.changes)) if isinstance(result, dict) else Coerced(value)
+    if not run.changes or not isinstance(result, dict):
+        return _coerced(value)
+    return _coerced(result, tuple(run.changes))
+
+
+def is_final(errors: Sequence[Mapping[str, Any]], schema: Schema, extra: Extra) -> bool:
+    """Whether the table surely mends nothing of what pydantic refused, so that it need not be asked.
+
+    Args:
+        errors: In pydantic's own form.
+        schema, extra: As of `coerce`.
+    """
+    properties = schema.get("properties")
+    for error in errors:
+        location, kind = error["loc"], error["type"]
+        if kind == "missing" and len(location) == 1:
+            continue
+        if kind == "extra_forbidden" and len(location) == 1 and extra == "forbid":
+            continue
+        if len(location) != 1 or not isinstance(properties, dict):
+            return False
+        sent = error["input"]
+        if type(sent) is not str or not _is_hopeless(sent, properties.get(location[0])):
+            return False
+    return True
 
 
 class _Run:
@@ -208,6 +235,8 @@ class _Run:
             each = properties.get(name, others)
             if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), _NOTHING):
                 continue  # most values are of the very type advertised
+            if type(item) is str and _is_hopeless(item, each):
+                continue
             if item is None and name in properties and not accepts(None, each, self.root):
                 if isinstance(required, list) and name in required:
                     continue
@@ -305,6 +334,16 @@ def _container(text: str, kind: str) -> object:
 
 def _identical(one: object, other: object) -> bool:
     return same(one, other) and json_type(one) == json_type(other)
+
+
+def _is_hopeless(text: str, schema: object) -> bool:
+    """Whether a text is surely no other way of writing what a plain schema wants."""
+    if not isinstance(schema, dict) or not _BEYOND_OBJECT.isdisjoint(schema):
+        return False
+    kind = schema.get("type")
+    if kind == "boolean":
+        return text not in ("true", "false")
+    return kind in ("integer", "number") and not (text[:1] == "-" or text[:1].isdecimal())
 
 
 def _schemas(schema: Schema, keyword: str) -> list[object]:

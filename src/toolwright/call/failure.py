@@ -17,6 +17,9 @@ from toolwright.errors import (
     describe,
 )
 from toolwright.messages import ToolCall, ToolMessage
+from toolwright.record import maker
+
+_message = maker(ToolMessage)
 
 MASKED = (
     "The tool {name!r} failed with an internal error. The same call will most likely fail again; "
@@ -64,7 +67,7 @@ def failed(
         log.warning("%r failed: %s", name, error.kind, exc_info=cause)
     if len(text) > TEXT_LIMIT:
         text = shorten(text, TEXT_LIMIT)
-    return ToolMessage(clean(text), call.id, name, "error", error.kind, None, details, duration)
+    return _message(clean(text), call.id, name, "error", error.kind, None, details, duration)
 
 
 def interrupted(call: ToolCall, name: str, duration: float = 0.0) -> ToolMessage:
@@ -84,15 +87,11 @@ def crashed(error: Exception) -> Crashed:
 def _handler(tool: AnyTool | None, error: CallError) -> ErrorHandler:
     if tool is None:
         return True
-    match error:
-        case Crashed():
-            return tool.handle_crash
-        case ToolError():
-            return tool.handle_tool_error
-        case InvalidArguments() | MalformedArguments():
-            return tool.handle_validation_error
-        case _:
-            return True
+    if isinstance(error, (InvalidArguments, MalformedArguments)):
+        return tool.handle_validation_error
+    if isinstance(error, Crashed):
+        return tool.handle_crash
+    return tool.handle_tool_error if isinstance(error, ToolError) else True
 
 
 def _handled(handler: ErrorHandler, error: CallError, name: str) -> str:

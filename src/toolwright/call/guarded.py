@@ -8,12 +8,13 @@ follows from it, is written there alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from asyncio import CancelledError
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toolwright.call.guard import SAME, Allow, InputGuard, Outcome, OutputGuard
 from toolwright.call.render import plain_text
-from toolwright.call.step import Begin, Rest, compose, shown
+from toolwright.call.step import Begin, Rest, awaited, compose, shown
 from toolwright.call.stop import watched
 from toolwright.call.validate import revalidate
 from toolwright.context import ToolContext
@@ -21,14 +22,15 @@ from toolwright.define.tool import Prepared, Step
 from toolwright.record import maker
 
 Guard = InputGuard | OutputGuard
-Told = Callable[[], Any]
+Told = Callable[..., Any]
+Within = Callable[[Prepared, Prepared, ToolContext[Any]], object]
 _outcome = maker(Outcome)
 
 
-def as_guards(steps: Sequence[Step]) -> list[Guard]:
+def as_guards(steps: Sequence[Step]) -> Sequence[Guard]:
     """The steps, if they are guards and nothing else; else none."""
-    guards = [step for step in steps if type(step) is InputGuard or type(step) is OutputGuard]
-    return guards if len(guards) == len(steps) else []
+    guards: list[Guard] = [s for s in steps if type(s) is InputGuard or type(s) is OutputGuard]
+    return guards if len(guards) == len(steps) else ()
 
 
 def guarding(guards: Sequence[Guard], inner: Begin) -> Begin:
@@ -40,6 +42,7 @@ def guarding(guards: Sequence[Guard], inner: Begin) -> Begin:
     """
     inputs = [guard for guard in guards if type(guard) is InputGuard]
     outputs = [guard for guard in reversed(guards) if type(guard) is OutputGuard]
+    within: Within = _judged(outputs, inner) if outputs else lambda p, _, c: inner(p, c)
 
     def begin(prepared: Prepared, context: ToolContext[Any]) -> object:
         seen = shown(prepared)
@@ -49,20 +52,32 @@ def guarding(guards: Sequence[Guard], inner: Begin) -> Begin:
                 if type(answer) is Allow and answer.modified is SAME:
                     continue
                 told = _giving(answer)
-            except Exception as error:
+            except (Exception, CancelledError) as error:
                 told = _raising(error)
             answers = [_allowed] * number + [told]
             steps = [_answering(each, InputGuard, answers) for each in guards]
             return _slowly(steps, inner, prepared, context)
-        if not outputs:
-            return inner(prepared, context)
+        return within(prepared, seen, context)
+
+    return begin
+
+
+def _judged(outputs: Sequence[OutputGuard], inner: Begin) -> Within:
+    """What is left when every input guard has allowed the call.
+
+    Args:
+        outputs: Innermost first.
+        inner: Everything within them.
+    """
+
+    def judged(prepared: Prepared, seen: Prepared, context: ToolContext[Any]) -> object:
         try:
             value = inner(prepared, context)
         except Exception as error:
             return _slowly(outputs[::-1], _raising(error), prepared, context)
         plain = plain_text(prepared, value) if type(value) is str else None
-        if plain is None:
-            return _slowly(outputs[::-1], lambda *_: value, prepared, context)
+        if plain is None:  # it waits, or its text is not at hand
+            return _slowly(outputs[::-1], _giving(value), prepared, context)
         outcome = _outcome(value, plain)
         for number, guard in enumerate(outputs):
             try:
@@ -70,21 +85,21 @@ def guarding(guards: Sequence[Guard], inner: Begin) -> Begin:
                 if type(answer) is Allow and answer.modified is SAME:
                     continue
                 told = _giving(answer)
-            except Exception as error:
+            except (Exception, CancelledError) as error:
                 told = _raising(error)
             answers = [_allowed] * number + [told]
             steps = [_answering(each, OutputGuard, answers) for each in outputs]
-            return _slowly(steps[::-1], lambda *_: value, prepared, context)
+            return _slowly(steps[::-1], _giving(value), prepared, context)
         return value
 
-    return begin
+    return judged
 
 
-def _giving(answer: object) -> Told:
-    return lambda: answer
+def _giving(value: object) -> Told:
+    return lambda *_: value
 
 
-def _raising(error: Exception) -> Callable[..., Any]:
+def _raising(error: BaseException) -> Told:
     def fail(*_: object) -> Any:
         raise error
 
@@ -117,10 +132,5 @@ def _slowly(
     steps: Sequence[Step], inner: Begin, prepared: Prepared, context: ToolContext[Any]
 ) -> Rest:
     """The call by way of the steps, which may wait."""
-
-    async def last(passed: Prepared, context: ToolContext[Any]) -> object:
-        value = inner(passed, context)
-        return await value.work if type(value) is Rest else value
-
-    work: Coroutine[Any, Any, object] = watched(compose(steps, last, revalidate))(prepared, context)
-    return Rest(work)
+    handle = watched(compose(steps, awaited(inner), revalidate))
+    return Rest(handle(prepared, context))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import types
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import aclosing, closing
 from typing import Any
@@ -104,10 +103,7 @@ def begin_bare(prepared: Prepared, context: ToolContext[Any]) -> object:
             context.set_deadline(tool.timeout)
         values = inject(tool.injected, values, context)
     try:
-        try:
-            body: Any = tool.function(**values)
-        except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
-            raise cancelled_itself(tool.name) from None
+        body: Any = tool.function(**values)
         if tool.body == "sync":
             if type(body) is str or not inspect.isawaitable(body):
                 return body
@@ -116,29 +112,22 @@ def begin_bare(prepared: Prepared, context: ToolContext[Any]) -> object:
             waiting = body.send(None)
         except StopIteration as ended:
             return ended.value
-        except asyncio.CancelledError:
-            raise cancelled_itself(tool.name) from None
-    except _TOLD:
-        raise
+    except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
+        raise cancelled_itself(tool.name) from None
     except Exception as error:
-        raise Crashed(describe(error)) from error
-    return Rest(_rest(body, waiting, context, tool.timeout))
+        told = _as_told(error)
+        if told is error:
+            raise
+        raise told from error
+    rest: Any = go_on(body, waiting, context, tool.timeout, _as_told)  # whatever its type says
+    return Rest(rest)
 
 
-@types.coroutine
-def _rest(
-    body: Coroutine[Any, Any, object],
-    waiting: object,
-    context: ToolContext[Any],
-    timeout: float | None,
-) -> Generator[Any, Any, object]:
-    driven: Any = go_on(body, waiting, context, timeout)  # a generator, whatever its type
-    try:
-        return (yield from driven)
-    except _TOLD:
-        raise
-    except Exception as error:
-        raise Crashed(describe(error)) from error
+def _as_told(error: BaseException) -> BaseException:
+    """What is told of what a body raised."""
+    if isinstance(error, _TOLD) or not isinstance(error, Exception):
+        return error
+    return Crashed(describe(error))
 
 
 def arrange(

@@ -39,7 +39,7 @@ def note(run: Run[Any], call: ToolCall, message: ToolMessage) -> None:
     if message.kind in ("limit_reached", "cancelled", "skipped"):  # no failure of its own
         return
     known = run.failures.get(call.name)
-    if message.failed:
+    if message.status == "error":
         if known is None:
             known = run.failures[call.name] = Failures()
         known.add(call, message.text)

@@ -62,7 +62,7 @@ async def run_call(call: ToolCall, tools: Finds, run: Run[Any]) -> Ended:
         `Suspend` the call has no result yet.
     """
     done = start_call(call, tools, run)
-    return done if type(done) is tuple else await done
+    return done if isinstance(done, tuple) else await done
 
 
 def start_call(call: ToolCall, tools: Finds, run: Run[Any]) -> Ended | Coroutine[Any, Any, Ended]:

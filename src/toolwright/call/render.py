@@ -30,11 +30,11 @@ def render(prepared: Prepared, value: object, duration: float) -> ToolMessage:
     """
     tool, call = prepared.tool, prepared.call
     limit = tool.max_output
-    if type(value) is str and not prepared.changes and tool.response_format == "content":
-        if limit is None or len(value) <= limit:
-            text = value if value.isascii() else clean(value)
-            return _message(text, call.id, tool.name, "success", None, None, NOTHING, duration)
     shown: Content
+    if type(value) is str and tool.response_format == "content" and not prepared.changes:  # noqa: SIM102
+        if limit is None or len(value) <= limit:
+            shown = value if value.isascii() else clean(value)
+            return _message(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
     artifact, details, whole = None, NOTHING, value
     status: Status = "success"
     kind: Kind | None = None

@@ -65,7 +65,6 @@ class Stop:
     __slots__ = (
         "_closed",
         "_deadlines",
-        "_forget",
         "_halt",
         "_left",
         "_loop",
@@ -95,7 +94,7 @@ class Stop:
             context.clock = self
             if not context.paused:
                 self._deadlines.add(self, timeout, loop)
-        self._forget = context.run.cancel.watch(self._cancelled)
+        context.run.cancel.add(self, self._cancelled)
 
     def _cancelled(self) -> None:
         with suppress(RuntimeError):  # the loop has closed: there is nothing left to stop
@@ -126,7 +125,7 @@ class Stop:
             self._deadlines.entries.pop(self, None)
             if self.context.clock is self:
                 self.context.clock = None
-        self._forget()
+        self.context.run.cancel.remove(self)
 
     def error(self, work: Work) -> TimedOut | Cancelled:
         """What the model is told.
@@ -186,7 +185,8 @@ def run_coroutine(
         return ended.value
     except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
         raise cancelled_itself(context.tool_name) from None
-    return (yield from go_on(body, waiting, context, timeout))
+    rest: Any = go_on(body, waiting, context, timeout)  # a generator, whatever its type
+    return (yield from rest)
 
 
 @types.coroutine
@@ -195,13 +195,13 @@ def go_on(
     waiting: Any,
     context: ToolContext[Any],
     timeout: float | None,
+    told: Callable[[BaseException], BaseException] | None = None,
 ) -> Generator[Any, Any, object]:
     """The rest of `run_coroutine`, for a body that has begun.
 
     Args:
-        body: It waits for the first time.
-        waiting: What it waits for.
-        context, timeout: As there.
+        waiting: What it waits for, for the first time.
+        told: What is raised in place of what it raises, without another frame on its way.
     """
     watch = _Watch(context, timeout)
     try:
@@ -223,6 +223,8 @@ def go_on(
         return ended.value
     except (asyncio.CancelledError, Exception) as error:
         watch.judge(error)
+        if told is not None and (other := told(error)) is not error:
+            raise other from error
         raise
     finally:
         watch.close()
@@ -258,7 +260,7 @@ class _Watch(Stop):
         self._ours = 0
         self._grace: asyncio.TimerHandle | None = None
         self._over = False
-        super().__init__(context, timeout, task.get_loop(), self._cancel)
+        Stop.__init__(self, context, timeout, task.get_loop(), self._cancel)
 
     def beside(self, waiting: Any) -> Generator[Any, Any, None]:
         """Wait for what is no plain future, and may ignore that it is cancelled.

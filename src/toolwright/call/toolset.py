@@ -269,7 +269,7 @@ class Toolset:
                 return batch.results
             # A call alone is most of all turns, and needs nothing of what a batch keeps.
             done = start_call(calls[0], self, run)
-            message, fatal = done if type(done) is tuple else await done
+            message, fatal = done if isinstance(done, tuple) else await done
         except (AttributeError, TypeError):
             check_turn(calls, run)
             raise

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolwright.call.coerce import coerce
+from toolwright.call.coerce import Coercion, coerce, is_final
 from toolwright.call.parse import (
-    Parsed,
     needs_strict_check,
     normalise,
     parse_arguments,
@@ -55,9 +54,10 @@ def prepare(call: ToolCall, tool: AnyTool) -> Prepared:
         return _mend(call, tool, text, error)
     # Most calls hold no objects within objects: what costs a frame is asked of the others alone.
     flat = not arguments.loose and text.count(":") == len(values)
-    if not flat or "NaN" in text or "Infinity" in text:
-        if needs_strict_check(text, values, None, arguments.nested, arguments.loose):
-            return _mend(call, tool, text)
+    if (not flat or "NaN" in text or "Infinity" in text) and needs_strict_check(
+        text, values, None, arguments.nested, arguments.loose
+    ):
+        return _mend(call, tool, text)
     if arguments.fill is not None:
         arguments.fill(values)
     return _prepared(call, tool, values)
@@ -81,38 +81,44 @@ def _text(call: ToolCall, tool: AnyTool) -> str:
 def _mend(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = None) -> Prepared:
     """The patient way; `error` is what the fast one said, if it said no."""
     mask = tool.arguments.mask
-    try:
-        parsed = parse_arguments(text)
-        mended = coerce(parsed.value, tool.parameters, extra=tool.extra)
-        if error is not None:
-            _raise_again(tool, error, parsed, mended.value)
-        values = tool.arguments.check(mended.value)
-    except (MalformedArguments, InvalidArguments) as told:
-        if mask is None:
-            raise
-        raise _masked(told, mask, tool.name) from None
-    if tool.arguments.fill is not None:
-        tool.arguments.fill(values)
-    changes = mended.changes
-    if mask is not None:
+    if mask is None:
+        values, repairs, changes = _mended(tool, text, error)
+    else:
+        try:
+            values, repairs, changes = _mended(tool, text, error)
+        except (MalformedArguments, InvalidArguments) as told:
+            raise _masked(told, mask, tool.name) from None
         changes = tuple(
             replace(change, before=MASK, after=MASK) if mask.hides(change.path) else change
             for change in changes
         )
-    return Prepared(call, tool, values, (*parsed.repairs, *map(str, changes)))
+    if tool.arguments.fill is not None:
+        tool.arguments.fill(values)
+    return Prepared(call, tool, values, (*repairs, *map(str, changes)))
 
 
-def _raise_again(tool: AnyTool, error: ValueError, parsed: Parsed, mended: object) -> None:
-    """Say what was wrong if nothing was mended: the same values would only fail in the same way.
+def _mended(
+    tool: AnyTool, text: str, error: ValueError | None
+) -> tuple[dict[str, object], tuple[str, ...], tuple[Coercion, ...]]:
+    """Valid arguments, and how they became so: repairs of the text, changes of values.
 
     Raises:
-        InvalidArguments: with every field.
+        MalformedArguments, InvalidArguments: they did not.
     """
-    explain = tool.arguments.explain
-    if mended is not parsed.value or not mended or parsed.repairs or explain is None:
-        return
-    if (told := explain(error)) is not None:
-        raise told from None
+    parsed, arguments = parse_arguments(text), tool.arguments
+    schema, extra = arguments.schema, tool.extra
+    # Of the same values validation would only say again what it said of the text.
+    explain = arguments.explain if error is not None and not parsed.repairs else None
+    if explain is None or not parsed.value:
+        mended = coerce(parsed.value, schema, extra=extra)
+    else:
+        told = explain(error, lambda errors: is_final(errors, schema, extra))
+        if told is not None:
+            raise told from None
+        mended = coerce(parsed.value, schema, extra=extra)
+        if mended.value is parsed.value and (told := explain(error)) is not None:
+            raise told from None
+    return tool.arguments.check(mended.value), parsed.repairs, mended.changes
 
 
 def _masked(error: CallError, mask: Mask, name: str) -> CallError:

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from toolwright.define.phrase import (
+    PLAIN,
     alternatives,
     cut,
     describe_type,
@@ -20,6 +21,7 @@ from toolwright.define.phrase import (
     either,
     listed,
     nearest,
+    plain_type,
     quoted,
 )
 from toolwright.define.subschemas import Schema, resolve
@@ -58,7 +60,7 @@ def invalid_arguments(tool_name: str, errors: Sequence[FieldError]) -> InvalidAr
     Correct this and call count again.
     """
     name = cut(tool_name, 100)
-    lines = [f"- {cut(str(error), _LINE)}" for error in errors[:_LISTED]]
+    lines = [f"- {cut(error.__str__(), _LINE)}" for error in errors[:_LISTED]]
     if len(errors) > _LISTED:
         lines.append(f"- and {len(errors) - _LISTED} more")
     listing = "\n".join(lines)
@@ -155,9 +157,7 @@ class _Found:
     branches: tuple[tuple[int, str], ...]
 
 
-_MISSING = frozenset(
-    {"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"}
-)  # fmt: skip
+_MISSING = frozenset({"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"})  # fmt: skip
 _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument", "unexpected_positional_argument"})  # fmt: skip
 _UNSENT: Any = object()
 
@@ -180,6 +180,8 @@ def refused_fields(
     errors: Sequence[Mapping[str, Any]], schema: Schema, data: object = _UNSENT
 ) -> list[FieldError]:
     """The same, of errors in pydantic's own form."""
+    if (plain := _plain_fields(errors, schema)) is not None:
+        return plain
     found = [_locate(each, schema, data) for each in errors]
     if len(found) > 1:
         found = _settle(found, 0, schema, data)
@@ -188,6 +190,21 @@ def refused_fields(
         if each.path not in fields:
             fields[each.path] = _field(each, schema)
     return list(fields.values())
+
+
+def _plain_fields(errors: Sequence[Mapping[str, Any]], root: Schema) -> list[FieldError] | None:
+    """The fields, if all are values of another type at properties of a plain root, as most are."""
+    properties = root.get("properties")
+    if not isinstance(properties, dict) or not _COMPOSED.isdisjoint(root):
+        return None
+    fields: list[FieldError] = []
+    for error in errors:
+        location = error["loc"]
+        phrase = PLAIN.get(plain_type(properties.get(location[0]))) if len(location) == 1 else None
+        if phrase is None or not error["type"].endswith(("_type", "_parsing")):
+            return None
+        fields.append(FieldError(location, phrase, describe_value(error["input"])))
+    return fields
 
 
 def _locate(error: Mapping[str, Any], root: Schema, data: object) -> _Found:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from json.encoder import encode_basestring
 
 from toolwright.define.subschemas import Schema, resolve
 
@@ -156,6 +157,21 @@ def _number_bounds(schema: Schema) -> str:
 _NUMBER_KEYWORDS = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
 )
+
+_BEYOND_TYPE = frozenset({"const", "enum"}) | _STRING_KEYWORDS | _NUMBER_KEYWORDS
+PLAIN: Mapping[object, str] = {
+    "string": "a string", "integer": "an integer", "number": "a number",
+    "boolean": "true or false", "null": "null",
+}  # fmt: skip
+"""The phrases for schemas that say no more than a type, as most do."""
+
+
+def plain_type(schema: object) -> object:
+    """The type of a schema that says no more than that about its values; else None."""
+    if type(schema) is not dict or not _BEYOND_TYPE.isdisjoint(schema):
+        return None
+    kind = schema.get("type")
+    return kind if type(kind) is str else None
 
 
 def _span(low: object, high: object) -> str:
@@ -331,7 +347,7 @@ def quoted(text: str) -> str:
     """Text as JSON writes it, half surrogate pairs replaced."""
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()
-    return _encode(text)
+    return encode_basestring(text)
 
 
 def cut(text: str, length: int) -> str:

@@ -36,6 +36,7 @@ from toolwright.record import NOTHING, record
 
 Extra = Literal["forbid", "ignore", "allow"]
 Validate = Callable[[str | bytes], Values]
+When = Callable[[Sequence[Mapping[str, Any]]], bool]
 
 
 @record
@@ -51,7 +52,8 @@ class Arguments:
         keys: What the model calls those parameters that it knows under another name.
         mask: Hides the secrets among them, if there are any.
         nested: Properties that can hold more than scalars and lists of them; None if unknown.
-        explain: What `check` would say of a text that `validate` refused; None if it cannot tell.
+        explain: What `check` would say of a text that `validate` refused, when what it is given as
+            a condition holds of pydantic's errors; None if it cannot tell.
         whole: Shows them and what was injected to a model's validators; gives them back.
     """
 
@@ -63,7 +65,7 @@ class Arguments:
     keys: Mapping[str, Any] = NOTHING
     mask: Mask | None = None
     nested: tuple[str, ...] | None = None
-    explain: Callable[[ValueError], InvalidArguments | None] | None = None
+    explain: Callable[..., InvalidArguments | None] | None = None
     whole: Callable[[Values, Values], Values] | None = None
 
 
@@ -319,9 +321,9 @@ class _Checks:
         self._validate = validate
         self._mixed = mixed
 
-    def explain(self, error: ValueError) -> InvalidArguments | None:
+    def explain(self, error: ValueError, when: When | None = None) -> InvalidArguments | None:
         found = error.errors(include_url=False) if isinstance(error, ValidationError) else []
-        if not found or found[0]["type"] == "json_invalid":
+        if not found or found[0]["type"] == "json_invalid" or (when and not when(found)):
             return None
         return invalid_arguments(self._title, refused_fields(found, self._schema))
 

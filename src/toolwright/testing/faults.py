@@ -62,7 +62,7 @@ POINTS: tuple[Point, ...] = (
     Point("offer", Offer, "now", "which tools the model is told about"),
     Point("ask", loop, "_receive", "the model is asked"),
     Point("delta", Assembly, "add", "a piece of its reply is taken in", False),
-    Point("start", batch, "run_call", "a call of a turn begins"),
+    Point("start", pipeline, "run_call", "a call of a turn begins"),
     Point("find", Toolset, "find", "its tool is looked up", False),
     Point("prepare", pipeline, "prepare", "its arguments are validated", False),
     Point("parse", validate, "parse_arguments", "they are parsed strictly, and mended", False),
@@ -152,7 +152,8 @@ class Faults:
             for owner in (point.owner, *point.also):
                 self._put(owner, point.function, wrapped)
         # The short ways leave out places.
-        self._put(toolset, "start_call", batch.run_call)
+        for owner in (batch, toolset):
+            self._put(owner, "start_call", pipeline.run_call)
         self._put(toolset, "is_bare", lambda made: False)
         self._put(toolset, "as_guards", lambda steps: [])
         return self
