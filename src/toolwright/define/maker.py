@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
-from toolwright.define.subschemas import misfits
+from toolwright.define.subschemas import is_option, matches_type, misfits
 from toolwright.errors import DefinitionError
 
 Refuses: TypeAlias = Callable[[str, object], bool]
@@ -50,7 +50,7 @@ class SchemaMaker(GenerateJsonSchema):
 
     def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
         """An object, which pydantic takes as well as a list: only that tells the fields' names."""
-        made = super().named_tuple_schema(schema)
+        made: dict[str, Any] = super().named_tuple_schema(schema)  # pyright: ignore[reportAttributeAccessIssue]
         if self.mode != "validation":
             return made
         names = [field.get("validation_alias", field["name"]) for field in schema["fields"]]
@@ -124,7 +124,7 @@ def advertise_default(
             ) from None
         if not _is_finite(made):  # infinity stays the function's own: JSON has none
             return
-    if not misfits(made, part, schema):
+    if _plainly_fits(made, part) or not misfits(made, part, schema):
         part["default"] = made
     elif type(default) in _PLAIN and refuses(key, made):
         raise DefinitionError(
@@ -132,6 +132,17 @@ def advertise_default(
             "send there; give a default that fits the annotation, widen the annotation, or write "
             "None for a parameter that may be left out"
         )
+
+
+def _plainly_fits(value: object, part: Mapping[str, Any]) -> bool:
+    """Whether it fits, as far as that can be said at a glance: most defaults do."""
+    if value is None and "anyOf" in part:
+        return {"type": "null"} in part["anyOf"]
+    known = part.keys() <= _PLAIN_KEYS
+    return known and matches_type(value, part.get("type")) and is_option(value, part)
+
+
+_PLAIN_KEYS = frozenset({"type", "enum", "const", "description", "title", "format"})
 
 
 def _is_finite(value: object) -> bool:
