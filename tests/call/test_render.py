@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tests.contract import check_result
-from toolwright import Audio, File, Image, Text, ToolCall, ToolMessage, ToolOutput, tool
+from toolwright import Audio, File, Image, Text, ToolCall, ToolMessage, ToolOutput, Toolset, tool
 from toolwright.call.render import clean, render, shorten
 from toolwright.content import Data
 from toolwright.define.tool import AnyTool, Prepared
@@ -271,3 +271,32 @@ def test_json_values_read_back_as_they_were(value: object) -> None:
         assert isinstance(value, list) and any(isinstance(item, Mapping) for item in value)
         return
     assert json.loads(content) == value
+
+
+class Scalar:
+    """As numpy's are."""
+
+    def tolist(self) -> object:
+        return 3
+
+
+def test_numbers_and_arrays_of_other_libraries_are_what_they_hold() -> None:
+    @tool
+    def measure() -> object:
+        """Measure."""
+        return {"sum": Scalar(), "all": [Scalar()]}
+
+    [result] = Toolset([measure]).run_sync([ToolCall("1", "measure")])
+    assert (result.kind, result.content) == (None, '{"sum":3,"all":[3]}')
+
+
+def test_a_value_without_a_json_form_is_named_by_its_type() -> None:
+    @tool
+    def wrong() -> object:
+        """Wrong."""
+        return {"a": object()}
+
+    [result] = Toolset([wrong]).run_sync([ToolCall("1", "wrong")])
+    assert result.kind == "invalid_output"
+    assert "value of type dict without a JSON form" in result.text
+    assert "object has no JSON form" in str(result.details["error"])

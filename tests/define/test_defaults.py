@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from tests.define.calling import called
 from toolwright import tool
-from toolwright.define.defaults import misfits
+from toolwright.define.subschemas import misfits
 from toolwright.errors import DefinitionError
 
 
@@ -36,10 +36,12 @@ WRONG: list[tuple[Any, object]] = [
     (list[int], ("a",)),
     (list[AtLeast5], [1]),
     (int | None, "x"),
+    (AtLeast5 | None, 1),
     (dict[str, int], []),
 ]
 RIGHT: list[tuple[Any, object]] = [
     (int, 5),
+    (int, 5.0),
     (float, 1),
     (list[int], ()),
     (set[int], {1}),

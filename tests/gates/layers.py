@@ -36,7 +36,6 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "signature",
         "subschemas",
         "secret",
-        "defaults",
         "maker",
         "phrase",
         "explain",

@@ -188,21 +188,23 @@ def _json(tool: AnyTool, value: object) -> str:
             text = to_json(_cleaned(value), inf_nan_mode="strings", fallback=_as_data)
     except (ValueError, TypeError, RecursionError) as error:
         raise InvalidOutput(
-            f"{tool.name!r} returned a {type(value).__name__}, which has no JSON form. This is a "
-            "fault of the tool, not of the call.",
+            f"{tool.name!r} returned a value of type {type(value).__name__} without a JSON form. "
+            "This is a fault of the tool, not of the call.",
             {"error": str(error)},
         ) from error
     return text.decode()
 
 
 def _as_data(value: object) -> object:
-    """Collections and paths pydantic does not know."""
+    """Collections, paths, and numbers and arrays of numpy's kind, which pydantic does not know."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Sequence) and not isinstance(value, memoryview):
         return list(value)
+    if callable(plain := getattr(value, "tolist", None)) and not isinstance(value, type):
+        return plain()
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 

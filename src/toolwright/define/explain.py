@@ -112,7 +112,7 @@ def unknown_key(path: Path, known: Collection[str]) -> FieldError:
     if not known:
         return FieldError(path, "no keys at all", "an unknown key")
     near = nearest(str(path[-1]), known)
-    hint = f" (did you mean {quoted(near)}?)" if near is not None else ""
+    hint = f" (did you mean {quoted(near)}?)" if near is not None and len(known) > 1 else ""
     one = "the key" if len(known) == 1 else "one of the keys"
     return FieldError(path, f"{one} {listed(known)}{hint}", "an unknown key")
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import to_jsonable_python
 
-from toolwright.define.defaults import misfits
+from toolwright.define.subschemas import is_option, matches_type, misfits
+from toolwright.errors import DefinitionError
+
+Refuses: TypeAlias = Callable[[str, object], bool]
 
 
 class OnlyAPath(PydanticInvalidForJsonSchema):
@@ -45,7 +50,7 @@ class SchemaMaker(GenerateJsonSchema):
 
     def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
         """An object, which pydantic takes as well as a list: only that tells the fields' names."""
-        made = super().named_tuple_schema(schema)
+        made: dict[str, Any] = super().named_tuple_schema(schema)  # pyright: ignore[reportAttributeAccessIssue]
         if self.mode != "validation":
             return made
         names = [field.get("validation_alias", field["name"]) for field in schema["fields"]]
@@ -86,3 +91,77 @@ class SchemaMaker(GenerateJsonSchema):
 
 def _is_name(path: object) -> bool:
     return isinstance(path, list) and len(path) == 1 and isinstance(path[0], str)
+
+
+def advertise_default(
+    title: str, schema: dict[str, Any], key: str, default: object, refuses: Refuses
+) -> None:
+    """Add a parameter's default to its schema.
+
+    ``n: int = None`` is how people write that a parameter may be left out: it is advertised as
+    that, without a default nobody could send. Any other plain value that breaks its own annotation
+    is a mistake.
+
+    Args:
+        title: The tool's name, for messages.
+        schema: Of all arguments; the default is added to it.
+        key: What the model calls the parameter.
+        default: Its default.
+        refuses: Whether the validator refuses a JSON value for a parameter, given its key.
+
+    Raises:
+        DefinitionError: it has no JSON form, or the model could not send it.
+    """
+    part = schema["properties"][key]
+    made = default
+    if default is not None and type(default) not in (str, int, bool):  # most are JSON as they are
+        try:
+            made = to_jsonable_python(_named(default))
+        except ValueError:
+            raise DefinitionError(
+                f"{title}: the default of parameter {key!r} ({default!r}) has no JSON form; "
+                "use None or a plain value and make the object inside the function"
+            ) from None
+        if not _is_finite(made):  # infinity stays the function's own: JSON has none
+            return
+    if _plainly_fits(made, part) or not misfits(made, part, schema):
+        part["default"] = made
+    elif type(default) in _PLAIN and refuses(key, made):
+        raise DefinitionError(
+            f"{title}: the default of parameter {key!r} ({default!r:.80}) is nothing the model may "
+            "send there; give a default that fits the annotation, widen the annotation, or write "
+            "None for a parameter that may be left out"
+        )
+
+
+def _plainly_fits(value: object, part: Mapping[str, Any]) -> bool:
+    """Whether it fits, as far as that can be said at a glance: most defaults do."""
+    if value is None and "anyOf" in part:
+        return {"type": "null"} in part["anyOf"]
+    known = part.keys() <= _PLAIN_KEYS
+    return known and matches_type(value, part.get("type")) and is_option(value, part)
+
+
+_PLAIN_KEYS = frozenset({"type", "enum", "const", "description", "title", "format"})
+
+
+def _is_finite(value: object) -> bool:
+    import json
+
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
+_PLAIN = (str, int, float, bool, list, tuple, dict, set, frozenset)
+"""Values that are their own JSON; what becomes of other objects, their types decide."""
+
+
+def _named(value: object) -> object:
+    """Named tuples as the objects they are advertised as."""
+    fields = getattr(value, "_asdict", None)
+    if isinstance(value, tuple) and fields is not None:
+        return {name: _named(item) for name, item in fields().items()}
+    return [_named(item) for item in value] if type(value) in (list, tuple) else value  # type: ignore[attr-defined]

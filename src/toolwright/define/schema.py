@@ -18,7 +18,6 @@ from pydantic_core import from_json, to_json
 
 from toolwright.define.canonical import renamed
 from toolwright.define.closed import Facts, closing_facts, is_plain, unknown_keys
-from toolwright.define.defaults import advertise_default
 from toolwright.define.explain import (
     invalid_arguments,
     pydantic_errors,
@@ -28,7 +27,7 @@ from toolwright.define.explain import (
 from toolwright.define.fields import without
 from toolwright.define.fragments import typed_dict
 from toolwright.define.joined import join
-from toolwright.define.maker import OnlyAPath, SchemaMaker
+from toolwright.define.maker import OnlyAPath, SchemaMaker, advertise_default
 from toolwright.define.parameter_field import MADE, ParameterField, Values, parameter_field
 from toolwright.define.secret import Mask
 from toolwright.define.signature import ABSENT, MISSING, VAR_KEYWORD, Parameter

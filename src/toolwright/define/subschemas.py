@@ -6,7 +6,8 @@ Only the keywords that hold schemas are followed: what stands in `enum`, `defaul
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 Schema = Mapping[str, object]
 Location = tuple[str | int, ...]
@@ -129,3 +130,57 @@ def is_option(value: object, schema: Schema) -> bool:
         return False
     options = schema.get("enum")
     return not isinstance(options, list) or any(same(value, option) for option in options)
+
+
+def misfits(value: object, part: Schema, root: Schema, depth: int = 0) -> bool:
+    """Whether a JSON value breaks a schema for certain: formats and patterns are not looked at.
+
+    Args:
+        value: Any JSON value.
+        part: What it should fit.
+        root: What references of `part` refer to.
+        depth: How many references led here.
+
+    >>> misfits("x", {"type": "integer"}, {}), misfits(3, {"type": "number", "minimum": 2}, {})
+    (True, False)
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not accepts(value, part, root) or _is_out_of_bounds(value, part):
+        return True
+    target = resolve(part["$ref"], root) if "$ref" in part and depth < 8 else None
+    if isinstance(target, Mapping) and misfits(value, target, root, depth + 1):
+        return True
+    either = part.get("anyOf")
+    if isinstance(either, list) and all(misfits(value, each, root, depth) for each in either):
+        return True
+    items = part.get("items")
+    if isinstance(value, list) and isinstance(items, Mapping):
+        return any(misfits(item, items, root, depth) for item in value)
+    return False
+
+
+_BOUNDS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "minimum": lambda value, bound: value < bound,
+    "exclusiveMinimum": lambda value, bound: value <= bound,
+    "maximum": lambda value, bound: value > bound,
+    "exclusiveMaximum": lambda value, bound: value >= bound,
+}
+_SIZES: Mapping[str, tuple[type, Callable[[int, int], bool]]] = {
+    "minLength": (str, lambda size, bound: size < bound),
+    "maxLength": (str, lambda size, bound: size > bound),
+    "minItems": (list, lambda size, bound: size < bound),
+    "maxItems": (list, lambda size, bound: size > bound),
+}
+
+
+def _is_out_of_bounds(value: object, part: Schema) -> bool:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        bounds = ((part.get(name), breaks) for name, breaks in _BOUNDS.items() if name in part)
+        return any(isinstance(b, int | float) and breaks(value, b) for b, breaks in bounds)
+    if isinstance(value, str | list):
+        for name, (kind, breaks) in _SIZES.items():
+            bound = part.get(name)
+            if isinstance(value, kind) and isinstance(bound, int) and breaks(len(value), bound):
+                return True
+    return False
