@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from toolwright.builtin.terms import STOPWORDS
 
-A_PACKAGE = 120
+A_PACKAGE = 80
 """Most documents of one package: some have thousands that say the same."""
-CHARACTERS = 6000
+CHARACTERS = 4000
 """Most of one document."""
 QUESTIONS = 500
 SEED = 7

@@ -101,7 +101,7 @@ _MISSING: Any = object()
 
 
 def _values(self: Any) -> tuple[Any, ...]:
-    return tuple([getattr(self, f.name) for f in dataclasses.fields(self)])
+    return tuple([getattr(self, name) for name in self.__match_args__])  # all fields, in order
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from tests.shared import ROOT
-from toolwright import Agent
+from toolwright import Agent, CancelToken, tool
 from toolwright.agent.result import NO_ANSWER, RunResult
 from toolwright.errors import OutputError
 from toolwright.messages import Usage
@@ -37,7 +37,7 @@ def test_an_answer_of_none_is_an_answer() -> None:
 TYPED = """
 from typing import assert_type
 from pydantic import BaseModel
-from toolwright import Agent
+from toolwright import Agent, CancelToken, tool
 from toolwright.agent.result import RunResult, RunStream
 
 class City(BaseModel):
@@ -75,3 +75,21 @@ def _with_source() -> dict[str, str]:
     import os
 
     return {**os.environ, "MYPYPATH": str(ROOT / "src")}
+
+
+@pytest.mark.parametrize("reason", ["max_turns", "suspended", "cancelled"])
+def test_a_run_that_ended_before_its_answer_has_none_rather_than_an_empty_one(reason: str) -> None:
+    stop = CancelToken()
+
+    @tool(approval=reason == "suspended")
+    def work() -> str:
+        """Work."""
+        if reason == "cancelled":
+            stop.cancel("enough")
+        return "worked"
+
+    agent = Agent(Scripted([call("work"), call("work")]), [work], max_turns=2)
+    result = agent.run_sync("go", cancel=stop)
+    assert result.reason == reason and not result.answered
+    with pytest.raises(OutputError, match=f"no answer: the run ended with '{reason}'"):
+        print(result.output)

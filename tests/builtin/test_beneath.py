@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from toolwright.builtin import beneath
 from toolwright.builtin.beneath import Root, clean
+from toolwright.builtin.files import Files
 from toolwright.errors import SetupError, ToolError
 
 SECRET = "outside"
@@ -190,3 +192,37 @@ def test_any_path_is_cleaned_to_a_plain_relative_one_or_refused(root: Root, path
     )
     with pytest.raises(ToolError):
         root.open_file(path)
+
+
+ALIKE = [
+    ("Screenshot 1.05.00\u202fPM.png", "Screenshot 1.05.00 PM.png"),
+    (unicodedata.normalize("NFD", "café.txt"), "café.txt"),
+    ("it’s.txt", "it's.txt"),
+    ("a b.txt", "a\u00a0b.txt"),
+    (unicodedata.normalize("NFD", "é/ü.txt"), "é/ü.txt"),
+]
+
+
+@pytest.mark.parametrize(("there", "asked"), ALIKE)
+def test_a_name_in_letters_that_look_the_same_is_found(place: Path, there: str, asked: str) -> None:
+    (place / there).parent.mkdir(exist_ok=True)
+    (place / there).write_text("found")
+    assert Root(place).spelt(asked) == there
+    assert Root(place).spelt(there) == there
+    assert str(Files(place).read(asked).content).startswith("found")
+
+
+def test_a_name_that_may_be_either_of_two_is_neither(place: Path) -> None:
+    for there in ("a\u00a0b.txt", "a\u202fb.txt"):
+        (place / there).write_text(SECRET)
+    assert Root(place).spelt("a b.txt") == "a b.txt"
+    with pytest.raises(ToolError, match="does not exist"):
+        Files(place).read("a b.txt")
+
+
+def test_a_link_that_leads_out_is_refused_under_a_name_that_looks_the_same_too(
+    place: Path,
+) -> None:
+    (place / "o’ut").symlink_to("../secret.txt")
+    with pytest.raises(ToolError, match=r"leaves the root|leads out"):
+        Files(place).read("o'ut")

@@ -13,8 +13,9 @@ from openai.types.responses import ToolParam
 from pydantic import TypeAdapter
 
 from toolwright import SetupError, ToolCall, Toolset
-from toolwright.builtin.file_search import FileSearchTool, store_path, stores_folder, tools
+from toolwright.builtin.file_search import FileSearchTool, store_path, stores_folder
 from toolwright.builtin.hosted import hosted_items
+from toolwright.builtin.search import tools
 from toolwright.builtin.vector_store import Source, VectorStore
 from toolwright.messages import ToolMessage, UserMessage
 from toolwright.model import ModelRequest

@@ -149,7 +149,6 @@ def test_a_large_picture_without_pillow_is_shown_if_providers_take_it(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
-    monkeypatch.delitem(sys.modules, "toolwright.builtin.shrink", raising=False)
     (place / "large.png").write_bytes(png(4000, 3000))
     output = Files(place).read("large.png")
     assert isinstance(output.content, tuple)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import math
+import secrets
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.builtin.test_embeddings import embeds
 from tests.builtin.webserver import serving
@@ -168,7 +173,7 @@ def test_meaning_finds_what_words_do_not(tmp_path: Path) -> None:
     with_vectors(tmp_path, use)
 
 
-def test_both_lists_are_fused_by_rank(tmp_path: Path) -> None:
+def test_what_both_lists_hold_comes_before_what_one_holds(tmp_path: Path) -> None:
     def use(searcher: Searcher) -> None:
         assert names(found(searcher, "猫 barks"))[:2] == ["dog.md", "kitten.md"] or names(
             found(searcher, "猫 barks")
@@ -179,3 +184,77 @@ def test_both_lists_are_fused_by_rank(tmp_path: Path) -> None:
         assert names(text)[0] == "dog.md"
 
     with_vectors(tmp_path, use)
+
+
+class _Told:
+    """An embedder with vectors told beforehand: meanings that a test can choose."""
+
+    model = "told"
+
+    def __init__(self, likeness: dict[str, float]) -> None:
+        self.likeness = likeness
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        cosines = [next((c for key, c in self.likeness.items() if key in t), 1.0) for t in texts]
+        return np.array([[c, math.sqrt(1 - c * c)] for c in cosines], np.float32)
+
+
+def ranked(folder: Path, likeness: dict[str, float], query: str, **options: float) -> list[str]:
+    with VectorStore(folder / f"{secrets.token_hex(4)}.sqlite", _Told(likeness)) as store:
+        store.add(*(Source(f"{name}.md", f"{name} {TEXTS[name]}") for name in likeness))
+        return names(found(Searcher(store), query, **options))
+
+
+TEXTS = {
+    "apple": "walrus tusks grow in the arctic sea",
+    "berry": "walrus in the zoo",
+    "cherry": "seals eat fish",
+    "damson": "bears sleep in winter",
+}
+
+
+def test_a_passage_that_stands_out_by_its_words_keeps_its_lead(tmp_path: Path) -> None:
+    likeness = {"apple": 0.5, "berry": 0.52, "cherry": 0.51, "damson": 0.4}
+    assert ranked(tmp_path, likeness, "walrus tusks arctic")[0] == "apple.md"
+
+
+def test_a_passage_that_stands_out_by_its_meaning_keeps_its_lead(tmp_path: Path) -> None:
+    likeness = {"apple": 0.1, "berry": 0.12, "cherry": 0.95, "damson": 0.11}
+    assert ranked(tmp_path, likeness, "walrus", embedding_weight=1)[0] == "cherry.md"
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.integers(1, 98), min_size=4, max_size=4, unique=True),
+    st.sampled_from([0.2, 0.5, 0.9]),
+)
+def test_it_does_not_matter_how_near_to_each_other_a_model_puts_its_vectors(
+    tmp_path_factory: pytest.TempPathFactory, cosines: list[int], part: float
+) -> None:
+    folder = tmp_path_factory.mktemp("stores")
+    wide = {name: cosine / 100 for name, cosine in zip(TEXTS, cosines, strict=True)}
+    narrow = {name: 1 - part + part * cosine for name, cosine in wide.items()}
+    query = "walrus tusks"
+    assert ranked(folder, wide, query) == ranked(folder, narrow, query)
+
+
+def test_a_weight_of_nothing_leaves_a_list_out(tmp_path: Path) -> None:
+    likeness = {"apple": 0.1, "berry": 0.2, "cherry": 0.3, "damson": -0.5}
+    assert ranked(tmp_path, likeness, "walrus tusks", text_weight=0) == [
+        "cherry.md",
+        "berry.md",
+        "apple.md",
+    ]
+    assert ranked(tmp_path, likeness, "walrus tusks", embedding_weight=0) == [
+        "apple.md",
+        "berry.md",
+    ]
+
+
+def test_a_passage_without_a_vector_is_found_by_its_words(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.sqlite"
+    with VectorStore(path) as store:
+        store.add(Source("old.md", "walrus tusks"))
+    with VectorStore(path, _Told({"seal": 0.9})) as store:
+        store.add(Source("new.md", "a seal"))
+        assert names(found(Searcher(store), "walrus tusks")) == ["old.md", "new.md"]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builtin.test_pictures import png
 from tests.engines.walls import need
 from tests.waiting import until
 from toolwright import Agent, Rules, Run, Toolset
@@ -281,7 +282,7 @@ def test_a_link_to_a_protected_folder_is_asked_about_as_well(tmp_path: Path) -> 
 
 
 def test_pictures_are_read_as_pictures(place: Place) -> None:
-    (place.folder / "a.txt").write_bytes(b"\x89PNG\r\n\x1a\n" + b"x" * 20)
+    (place.folder / "a.txt").write_bytes(png(30, 40))
     content = place.call("read", path="a.txt").content
     assert any(isinstance(part, Image) for part in content)
 
@@ -456,6 +457,14 @@ def test_a_protected_file_that_a_command_makes_anew_is_told(walls: Place, end: s
     again = str(walls.call("bash", command=f"echo z >> .mcp.json; {end}").content)
     assert "It made" not in again and "It changed" not in again
     assert (walls.folder / ".mcp.json").read_text() == "x\n"
+
+
+def test_the_question_about_a_protected_file_says_why_it_is_asked(tmp_path: Path) -> None:
+    asks = Workspace(tmp_path, None).asks
+    assert asks({"path": "lib/.git/hooks/pre-commit"}).startswith("'.git/hooks' is protected")
+    assert asks({"path": "src/a.py"}) == asks({"path": "../.env"}) == asks({}) == ""
+    (tmp_path / "innocent").symlink_to(".env")
+    assert asks.despite_rules({"path": "innocent"}).startswith("'.env' is protected")
 
 
 @pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])

@@ -53,6 +53,45 @@ def test_a_rule_is_about_the_calls_its_patterns_say(
     assert parse_rule("deny", text).matches("rm", arguments) is matches
 
 
+WAYS = ["secrets/x", "./secrets/x", "@secrets/x", " secrets/x ", "secrets//x", "a/../secrets/x"]
+WAYS += [".//./secrets/./x", "@ ./secrets/x"]
+
+
+@pytest.mark.parametrize("path", WAYS)
+@pytest.mark.parametrize("action", ["deny", "ask"])
+def test_a_path_written_in_another_way_does_not_get_past_a_rule(action: str, path: str) -> None:
+    rules = Rules(**{action: ["read(path=secrets/*)"]})
+    assert rules.action("read", {"path": path}) == action
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [("my file", "my\u00a0file"), ("café", "cafe\u0301"), ("it's", "it’s"), ("/etc/*", "//etc/x")],
+)
+def test_names_that_look_the_same_are_the_same_to_a_rule(pattern: str, path: str) -> None:
+    assert Rules(deny=[f"read(path={pattern})"]).action("read", {"path": path}) == "deny"
+
+
+@pytest.mark.parametrize(
+    ("path", "action"),
+    [
+        ("src/a.py", "allow"),
+        ("src/../../etc/passwd", None),
+        ("src\\..\\..\\x", None),
+        ("src/a/../b", "allow"),
+        ("src/..a/b", "allow"),
+    ],
+)
+def test_what_leads_elsewhere_is_not_let_through(path: str, action: str | None) -> None:
+    assert Rules(allow=["write(path=src/*)"]).action("write", {"path": path}) == action
+
+
+def test_addresses_are_still_compared_as_they_are() -> None:
+    rules = Rules(allow=["fetch(url=https://example.org/*)"], deny=["fetch(url=https://bad.org/*)"])
+    assert rules.action("fetch", {"url": "https://example.org/a//b"}) == "allow"
+    assert rules.action("fetch", {"url": "https://bad.org/a"}) == "deny"
+
+
 @pytest.mark.parametrize(
     "text", ["", "  ", "rm(", "rm)", "rm(path)", "rm(a=1,b)", "two words", "(a=1)"]
 )

@@ -186,3 +186,47 @@ def test_any_name_that_is_none_of_ours_is_answered(name: Any) -> None:
     assert [r.kind for r in results] == ["unknown_tool", None]
     results[0].text.encode()
     assert len(results[0].text) < 500
+
+
+@pytest.mark.parametrize("many", [1, 2])
+@pytest.mark.parametrize("kind", ["dicts", "one", "generator", "none", "text"])
+def test_what_is_no_list_of_calls_is_refused_at_once_with_what_makes_one(
+    kind: str, many: int
+) -> None:
+    call = ToolCall("1", "same", '{"text": "x"}')
+    wrong: Any = {
+        "dicts": [{"id": "1", "name": "same", "arguments": "{}"}] * many,
+        "one": call,
+        "generator": (call for _ in range(many)),
+        "none": None,
+        "text": "x" * many,
+    }[kind]
+
+    @tool
+    def same(text: str) -> str:
+        """Same."""
+        return text
+
+    with pytest.raises(SetupError, match=r"decode_calls\(reply\)"):
+        Toolset([same]).run_sync(wrong)
+    with pytest.raises(SetupError, match=r"give a list"):
+        Toolset(same)  # type: ignore[arg-type]
+
+
+def named(name: str) -> Any:
+    return tool(name)(lambda: name)
+
+
+def test_a_name_that_no_tool_may_have_is_refused_when_it_is_given() -> None:
+    for change in (lambda s: s.with_prefix("my "), lambda s: s.rename({"a": "b c"})):
+        with pytest.raises(DefinitionError, match=r"contains ' '; use"):
+            change(Toolset([named("a")]))
+
+
+def test_a_list_and_a_set_are_one_set() -> None:
+    assert ([named("a")] + Toolset([named("b")])).names == ("a", "b")
+
+
+def test_what_is_no_run_is_refused_with_what_to_give() -> None:
+    with pytest.raises(SetupError, match=r"give Run\(context=\.\.\.\)"):
+        Toolset([named("a")]).run_sync([ToolCall("1", "a")], {"user": 1})  # type: ignore[arg-type]

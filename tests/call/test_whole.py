@@ -6,7 +6,15 @@ import json
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from tests.define.calling import answered, called
 from toolwright import InjectedToolArg, Run, Tool, ToolCall, Toolset, tool
@@ -195,3 +203,45 @@ def test_a_model_without_such_validators_costs_nothing() -> None:
 
     assert count.arguments.whole is None
     assert called(count, {"n": 1}, run()) == "1 ada"
+
+
+class Withdrawal(BaseModel):
+    limit: Annotated[int, InjectedToolArg]
+    amount: int
+    fee: Annotated[int, AfterValidator(lambda value: value + 1)] = 0
+
+    @field_validator("amount")
+    @classmethod
+    def within(cls, value: int, info: ValidationInfo) -> int:
+        if value > info.data["limit"]:
+            raise ValueError("it is above your limit")
+        return value * 100
+
+
+def withdrawal(model: type[BaseModel] = Withdrawal) -> Tool[..., Any]:
+    @tool(args_schema=model)
+    def withdraw(amount: int, fee: int, limit: int) -> str:
+        """Withdraw."""
+        return f"{amount} less {fee}"
+
+    return withdraw
+
+
+def test_a_fields_validator_sees_the_injected_fields_before_it() -> None:
+    injected = Run(inject={"limit": 50})
+    assert called(withdrawal(), {"amount": 5, "fee": 1}, injected) == "500 less 2"
+    refused = answered(withdrawal(), {"amount": 51, "fee": 1}, injected)
+    assert refused.kind == "invalid_arguments"
+    assert "amount: expected valid values: it is above your limit" in refused.text
+    assert "50" not in refused.text.replace("51", "")
+
+
+def test_a_fields_validator_that_changes_its_value_runs_once() -> None:
+    class Both(Withdrawal):
+        @model_validator(mode="after")
+        def anything(self) -> Both:
+            return self
+
+    for model in (Withdrawal, Both):
+        injected = Run(inject={"limit": 50})
+        assert called(withdrawal(model), {"amount": 5, "fee": 1}, injected) == "500 less 2"

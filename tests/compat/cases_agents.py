@@ -122,7 +122,7 @@ def file_search_is_hosted_or_local(ran: Ran) -> None:
         "key": "department",
         "value": "engineering",
     }
-    [elsewhere] = Agent(tools=[search]).tools.run_sync([ToolCall("1", search.name, {"query": "x"})])
+    [elsewhere] = Toolset([search]).run_sync([ToolCall("1", search.name, {"query": "x"})])
     assert "there is no vector store" in elsewhere.text
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", folder)
@@ -256,10 +256,10 @@ def provider_names() -> Mapping[str, Any]:
 
 
 def providers_are_composed(ran: Ran) -> None:
-    basic, admin = ran["basic_agent"], ran["admin_agent"]
-    assert basic.tools.names == ("get_time", "calculate", "search_web")
-    assert admin.tools.names[3:] == ("manage_users", "system_config", "database_admin")
-    [result] = admin.tools.run_sync([ToolCall("1", "manage_users")])
+    basic, admin = (Toolset(ran[name].tools) for name in ("basic_agent", "admin_agent"))
+    assert basic.names == ("get_time", "calculate", "search_web")
+    assert admin.names[3:] == ("manage_users", "system_config", "database_admin")
+    [result] = admin.run_sync([ToolCall("1", "manage_users")])
     assert result.content == "manage_users"
 
 

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from toolwright.compat.openai_agents import Agent, AgentOutputSchema, Runner, function_tool
+from toolwright.compat.openai_agents import (
+    Agent,
+    AgentOutputSchema,
+    FunctionTool,
+    RunContextWrapper,
+    Runner,
+    function_tool,
+)
 from toolwright.errors import OutputError
 from toolwright.messages import ToolMessage
 from toolwright.testing.scripted import Scripted, call
@@ -76,3 +83,22 @@ def test_it_can_be_disabled_limited_and_made_to_ask() -> None:
     items = Runner.run_sync(Agent(tools=[off, few, ask], model=Scripted(lines)), "go").new_items
     kinds = [m.kind for m in items if isinstance(m, ToolMessage)]
     assert kinds == ["disabled", "tool_error"] and ask.approval is True
+
+
+def test_its_tools_are_what_it_was_given() -> None:
+    @function_tool
+    def read(path: str) -> str:
+        """Read."""
+        return path
+
+    agent = Agent(name="Assistant", tools=[read])
+    assert [(tool.name, isinstance(tool, FunctionTool)) for tool in agent.tools] == [("read", True)]
+
+
+def test_instructions_may_depend_on_the_context() -> None:
+    async def told(wrapper: RunContextWrapper[str], agent: Agent) -> str:
+        return f"{agent.name} helps {wrapper.context}."
+
+    agent = Agent(name="Clerk", instructions=told, model=Scripted(["ok"]))
+    result = Runner.run_sync(agent, "hi", context="Ada")
+    assert result.messages[0].text == "Clerk helps Ada."

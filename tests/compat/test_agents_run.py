@@ -55,7 +55,7 @@ def test_a_model_that_never_answers_is_stopped() -> None:
 
 def test_an_agent_without_a_model_can_be_made_and_says_what_it_lacks_when_run() -> None:
     quiet = Agent(tools=[greet])
-    assert quiet.tools.names == ("greet",)
+    assert [tool.name for tool in quiet.tools] == ["greet"]
     with pytest.raises(SetupError, match="has no model"):
         Runner.run_sync(quiet, "go")
 

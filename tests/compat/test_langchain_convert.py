@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
 from pydantic import BaseModel, Field
@@ -14,6 +14,7 @@ from toolwright.compat.langchain_convert import (
     convert_to_openai_function,
     convert_to_openai_tool,
     convert_tool,
+    defined,
 )
 from toolwright.errors import DefinitionError
 
@@ -83,3 +84,37 @@ def test_other_providers_have_their_own_envelopes() -> None:
 def test_what_is_no_tool_is_refused(thing: object) -> None:
     with pytest.raises(DefinitionError):
         convert_to_openai_tool(thing)
+
+
+class Town(TypedDict):
+    """Look up a town."""
+
+    name: Annotated[str, ..., "How it is called."]
+    country: Annotated[str, "NO", "Where it is."]
+    size: NotRequired[Annotated[int, Field(ge=1)]]
+
+
+def test_a_typed_dict_is_a_tool_with_langchains_own_annotations() -> None:
+    function = convert_to_openai_tool(Town)["function"]
+    assert (function["name"], function["description"]) == ("Town", "Look up a town.")
+    assert function["parameters"] == {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "How it is called."},
+            "country": {"type": "string", "description": "Where it is.", "default": "NO"},
+            "size": {"type": "integer", "minimum": 1},
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+
+
+def test_a_model_is_bound_to_typed_dicts_and_definitions() -> None:
+    model = langchain.init_chat_model("offline")
+    for one in (Town, convert_to_openai_tool(Town), convert_to_anthropic_tool(Town)):
+        reply = model.bind_tools([one], tool_choice="Town").invoke("name Oslo")
+        assert [call["name"] for call in reply.tool_calls] == ["Town"]
+    unrun = langchain.ToolNode([defined(Town)]).invoke(
+        [langchain.AIMessage("", [{"name": "Town", "args": {"name": "Oslo"}, "id": "1"}])]
+    )
+    assert "only a definition" in unrun[0].text

@@ -11,6 +11,7 @@ from toolwright.compat.langchain_injected import (
     RunnableConfig,
     ToolRuntime,
 )
+from toolwright.compat.langchain_tools import BaseTool
 from toolwright.events import Event, Progress
 
 SEEN: list[Any] = []
@@ -85,3 +86,22 @@ def test_no_argument_of_the_model_takes_their_place() -> None:
     forged = ToolCall("c1", "look", {"word": "a", "config": {"configurable": {}}})
     [message] = Toolset([look]).run_sync([forged])
     assert message.kind == "invalid_arguments"
+
+
+def test_an_async_body_gives_its_callbacks_to_the_sync_one() -> None:
+    class Both(BaseTool):
+        name: str = "both"
+        description: str = "Both."
+
+        def _run(self, a: int, run_manager: CallbackManagerForToolRun | None = None) -> int:
+            assert type(run_manager) is CallbackManagerForToolRun
+            run_manager.on_text("working")
+            return a
+
+        async def _arun(
+            self, a: int, run_manager: AsyncCallbackManagerForToolRun | None = None
+        ) -> int:
+            assert run_manager is not None
+            return self._run(a, run_manager=run_manager.get_sync())
+
+    assert Both().invoke({"a": 2}) == 2

@@ -289,3 +289,29 @@ def test_a_structured_tool_without_a_function_is_refused() -> None:
         StructuredTool(name="empty").invoke({})
     with pytest.raises(DefinitionError):
         StructuredTool.from_function()
+
+
+def test_attributes_may_be_changed_afterwards_as_there() -> None:
+    @tool
+    def fails() -> str:
+        """Fail."""
+        raise ToolException("it is broken")
+
+    class Class(BaseTool):
+        name: str = "class_style"
+        description: str = "Fail."
+
+        def _run(self) -> str:
+            raise ToolException("it is broken")
+
+    for each in (fails, Class(), StructuredTool(name="made", description="Fail.", func=fails.func)):
+        with pytest.raises(ToolException):
+            each.invoke({})
+        each.handle_tool_error = True
+        assert each.invoke({}) == "it is broken"
+        each.description, each.name, each.return_direct = "Changed.", "other", True
+        assert (each.tool.name, each.tool.description) == ("other", "Changed.")
+        assert each.tool.return_direct and each.invoke({}) == "it is broken"
+        with pytest.raises(DefinitionError, match="return_direct is 'yes'"):
+            each.return_direct = "yes"
+            each.tool

@@ -21,6 +21,7 @@ from tests.compat.seeds import (
     mended,
     run,
 )
+from toolwright import SetupError
 
 CASES: Mapping[str, Case] = {**cases_langchain.CASES, **cases_loop.CASES, **cases_agents.CASES}
 PYTHON = [id for id, case in CASES.items() if case.verdict != NOT_PYTHON]
@@ -77,5 +78,5 @@ def test_a_broken_example_really_fails_as_it_stands(id: str) -> None:
     if not example.is_python:
         return
     assert case.use is not None
-    with pytest.raises((TypeError, NameError, AssertionError)):
+    with pytest.raises((TypeError, NameError, AssertionError, SetupError)):
         case.use(run(id, example.mapped, case, _ran(case.after) if case.after else Ran()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from typing import Annotated, Any, NamedTuple
 
 import pytest
@@ -35,7 +36,8 @@ def properties(form: Any) -> dict[str, Any]:
 def test_an_object_is_its_own_arguments_and_anything_else_stands_under_a_key() -> None:
     assert set(properties(answer_of(Outer))) == {"inner", "Note"}
     assert not answer_of(dict[str, int]).wrapped and not answer_of(Outer).wrapped
-    wrapped: list[Any] = [int, list[Outer], Outer | None, Outer | Inner, Pair]
+    assert not answer_of(Pair).wrapped
+    wrapped: list[Any] = [int, list[Outer], Outer | None, Outer | Inner, tuple[int, int]]
     for each in wrapped:
         form = answer_of(each)
         assert form.wrapped and list(properties(form)) == ["result"]
@@ -67,3 +69,20 @@ def test_what_has_no_json_form_is_named() -> None:
 
     with pytest.raises(DefinitionError, match="Odd"):
         answer_of(Odd)
+
+
+class Old(typing.TypedDict):
+    """One that pydantic cannot read by itself before Python 3.12."""
+
+    n: int
+
+
+def test_a_typed_dict_of_the_standard_library_will_do_alone_and_within() -> None:
+    assert answer_of(Old).tool.invoke({"n": 1}).artifact == {"n": 1}
+    assert answer_of(list[Old]).tool.invoke({"result": [{"n": 1}]}).artifact == [{"n": 1}]
+
+
+def test_a_type_without_a_json_form_is_named_whole() -> None:
+    wrong: Any = list[typing.Callable[[], int]]
+    with pytest.raises(DefinitionError, match=r"output_type=list\[.*Callable"):
+        answer_of(wrong)

@@ -272,3 +272,17 @@ def test_whatever_is_or_holds_or_can_become_a_tool_is_taken_as_one() -> None:
 
 def test_an_object_says_what_it_is() -> None:
     assert repr(Search(index="a")) == "Search(search)"
+
+
+def test_an_option_that_is_changed_counts_from_then_on() -> None:
+    class Greet(BaseTool):
+        name = "greet"
+        description = "Greet."
+
+        def _run(self, who: str) -> str:
+            return who
+
+    greet = Greet()
+    assert greet.tool.timeout == 30
+    greet.timeout, greet.description = 5, "Greet somebody."
+    assert (greet.tool.timeout, greet.tool.description) == (5, "Greet somebody.")

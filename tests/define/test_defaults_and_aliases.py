@@ -55,7 +55,6 @@ def test_defaults_are_advertised_as_json_and_nothing_is_required() -> None:
         "unit": "m",
         "day": "2024-01-02",
         "place": {"city": "北京"},
-        "nothing": None,
         "maybe": None,
         "field": 5,
         "noted": "猫",

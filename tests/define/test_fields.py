@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import pytest
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
 
-from toolwright.define.fields import input_model_fields, without
+from toolwright.define.fields import input_model_fields, sees_all, whole_check, without
 from toolwright.define.inject import InjectedToolCallId
 
 
@@ -52,9 +52,9 @@ class Limited(BaseModel):
 
     @field_validator("n")
     @classmethod
-    def small(cls, value: int, info: ValidationInfo) -> int:
+    def small(cls, value: int) -> int:
         if not cls.fits(value):
-            raise ValueError(f"too large for {cls.__name__}.{info.field_name}")
+            raise ValueError(f"too large for {cls.__name__}")
         return value
 
     @field_validator("n", mode="before")
@@ -71,5 +71,19 @@ class Limited(BaseModel):
 def test_validators_still_see_what_else_their_class_has():
     rest = without(Limited, ["call_id"])
     assert rest(n=4, marks=[1]).model_dump() == {"n": 8, "marks": [1, 10]}
-    with pytest.raises(ValidationError, match=r"too large for Limited\.n"):
+    with pytest.raises(ValidationError, match=r"too large for Limited"):
         rest(n=5)
+
+
+def test_where_one_validator_sees_other_fields_those_after_the_types_wait_for_them():
+    class Seeing(Limited):
+        @field_validator("marks")
+        @classmethod
+        def few(cls, value: list[int], info: ValidationInfo) -> list[int]:
+            return [*value, info.data["n"]]
+
+    assert sees_all(Seeing) and not sees_all(Limited) and not sees_all(Order)
+    assert without(Seeing, ["call_id"])(n=5, marks=[]).model_dump() == {"n": 10, "marks": [10]}
+    check = whole_check("tool", Seeing, ["call_id"])
+    assert check is not None
+    assert check({"n": 2, "marks": []}, {"call_id": "c"}) == {"n": 4, "marks": [10, 4]}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import collections
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, SecretStr
@@ -96,3 +97,35 @@ def test_a_class_is_nothing_a_model_can_send() -> None:
         def take(kind: type[int]) -> str:
             """Take a class."""
             return kind.__name__
+
+
+class Spot(NamedTuple):
+    x: int
+    y: Annotated[str, Field(description="How far up.")] = "top"
+
+
+Bare = collections.namedtuple("Bare", "a b")
+
+
+def test_a_named_tuple_is_shown_as_an_object_with_its_names() -> None:
+    @tool
+    def mark(spot: Spot, more: list[Spot] = [Spot(1)], bare: Bare = Bare(1, 2)) -> str:  # noqa: B006, B008
+        """Mark."""
+        return repr((spot, more, bare))
+
+    properties: Any = mark.parameters["properties"]
+    assert mark.parameters["$defs"]["Spot"] == {  # type: ignore[index]
+        "type": "object",
+        "properties": {
+            "x": {"type": "integer"},
+            "y": {"type": "string", "description": "How far up.", "default": "top"},
+        },
+        "required": ["x"],
+        "additionalProperties": False,
+    }
+    assert properties["more"]["default"] == [{"x": 1, "y": "top"}]
+    assert properties["bare"]["default"] == {"a": 1, "b": 2}
+    assert called(mark, {"spot": {"x": 1}}) == repr((Spot(1), [Spot(1)], Bare(1, 2)))
+    assert called(mark, {"spot": [1, "z"], "more": []}) == repr((Spot(1, "z"), [], Bare(1, 2)))
+    refused = answered(mark, {"spot": {"x": 1, "z": 2}}).text
+    assert 'spot.z: expected one of the keys "x", "y"' in refused

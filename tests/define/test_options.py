@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import math
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from toolwright import BaseTool, Effects, Tool, Toolset, tool
 from toolwright.define.options import CHECKS
 from toolwright.define.tool import ToolOptions
-from toolwright.errors import DefinitionError
+from toolwright.errors import DefinitionError, ToolError
 from toolwright.hosted import Hosted
 
 GOOD: dict[str, list[Any]] = {
@@ -133,3 +134,70 @@ def test_a_function_for_a_schema_takes_context_and_arguments(function: Any) -> N
 )
 def test_any_way_to_take_both_will_do(function: Any) -> None:
     assert Tool.from_schema("work", "", {}, function).name == "work"
+
+
+async def forgets(prepared: Any, context: Any, proceed: Any) -> Any:
+    await proceed(prepared)
+
+
+async def forgets_at_last(prepared: Any, context: Any, proceed: Any) -> Any:
+    try:
+        value = await proceed(prepared)
+        print(value)
+    finally:
+        print("done")
+
+
+class Forgets:
+    async def __call__(self, prepared: Any, context: Any, proceed: Any) -> None:
+        async with asyncio.timeout(1):
+            await proceed(prepared)
+        return
+
+
+async def passes(prepared: Any, context: Any, proceed: Any) -> Any:
+    async with asyncio.timeout(1):
+        return await proceed(prepared)
+
+
+async def sometimes(prepared: Any, context: Any, proceed: Any) -> Any:
+    if prepared.arguments:
+        return None
+    return await proceed(prepared)
+
+
+async def refuses(prepared: Any, context: Any, proceed: Any) -> Any:
+    raise ToolError("no")
+
+
+async def answers_nothing(prepared: Any, context: Any, proceed: Any) -> Any:
+    return None
+
+
+@pytest.mark.parametrize("step", [forgets, forgets_at_last, Forgets(), Forgets().__call__])
+def test_a_step_that_goes_on_and_forgets_the_result_is_found_when_it_is_given(step: Any) -> None:
+    for give in (lambda: tool("t", steps=[step]), lambda: Toolset([], steps=[step])):
+        with pytest.raises(DefinitionError, match=r"orgets.* return await proceed\(prepared\)"):
+            give()(lambda: 1)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        passes,
+        sometimes,
+        refuses,
+        answers_nothing,
+        lambda prepared, context, proceed: proceed(prepared),
+        functools.partial(passes),
+    ],
+)
+def test_a_step_that_gives_back_something_or_never_goes_on_is_one(step: Any) -> None:
+    Toolset([tool("t", steps=[step])(lambda: 1)], steps=[step])
+
+
+def test_a_step_with_another_signature_is_found_when_it_is_given() -> None:
+    async def short(prepared: Any, context: Any) -> Any: ...
+
+    with pytest.raises(DefinitionError, match=r"step .*short' cannot be called with \(prepared"):
+        Toolset([], steps=[short])  # type: ignore[list-item]

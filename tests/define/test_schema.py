@@ -512,7 +512,7 @@ def functions(draw: st.DrawFn) -> tuple[Any, dict[str, Any], Any]:
             heads.append("*rest_: int" if has_args else "*")
             optional = False
         annotation, values = draw(st.sampled_from(JSON_OF))
-        scope[f"T{index}"], scope[f"D{index}"] = annotation, draw(st.integers())
+        scope[f"T{index}"], scope[f"D{index}"] = annotation, draw(st.none() | values)
         optional = draw(st.booleans()) if kind == 3 else optional or draw(st.booleans())
         heads.append(f"{name}: T{index}" + (f" = D{index}" if optional else ""))
         if not optional or draw(st.booleans()):

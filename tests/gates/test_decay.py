@@ -32,6 +32,7 @@ from toolwright.call.partial import PartialArguments
 from toolwright.model import CallDelta, Finish, ModelRequest
 from toolwright.providers.chat_body import BodyCache
 from toolwright.providers.chat_profile import OPENAI
+from toolwright.providers.openai_chat import encode_tools
 
 ROOM = 1.1
 
@@ -111,7 +112,7 @@ def test_a_call_enters_no_more_functions_than_it_did(what: str) -> None:
     assert calls(work) <= most * ROOM
 
 
-BYTES = {"record": 525, "tool": 16_100, "call": 1550}
+BYTES = {"record": 525, "tool": 4830, "call": 1550}
 """Kept by a call and its result, kept by a tool with its schema, taken while a call runs."""
 
 
@@ -145,6 +146,23 @@ def _named(number: int) -> Any:
 
     look_up.__name__ = f"look_up_{number}"
     return look_up
+
+
+DEFINED = {"tool": 910, "schema": 1080}
+"""Functions entered to define a tool whose annotations are known, and to write its schema."""
+
+
+@pytest.mark.parametrize("what", DEFINED)
+def test_a_definition_enters_no_more_functions_than_it_did(what: str) -> None:
+    made = tool(_named(0))
+
+    async def work() -> None:
+        if what == "tool":
+            tool(_named(1))
+        else:
+            encode_tools([made])
+
+    assert calls(work) <= DEFINED[what] * ROOM
 
 
 def test_a_call_takes_no_more_memory_while_it_runs_than_it_did() -> None:
@@ -241,7 +259,7 @@ def test_finding_a_tool_costs_the_same_among_many() -> None:
 
 # — the import —
 
-LOADED = 33
+LOADED = 34
 LATE = {
     "asyncio",
     "logging",

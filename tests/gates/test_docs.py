@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -137,3 +138,13 @@ def test_an_interactive_block_must_print_what_it_shows(tmp_path: Path) -> None:
     done = _run("GUIDE.md", [Block("python", ">>> 1 + 1\n3\n", 3, "")], tmp_path)
     assert done.returncode == 1
     assert "Expected:\n    3\nGot:\n    2" in done.stdout
+
+
+def test_the_readme_in_chinese_has_the_sections_links_and_commands_of_the_english_one() -> None:
+    def told(name: str) -> tuple[int, set[str], set[str], int]:
+        text = (ROOT / name).read_text("utf-8")
+        links = set(re.findall(r"\]\(([^)#]+)[^)]*\)", text)) - {"README.md", "README.zh-CN.md"}
+        commands = set(re.findall(r"(?m)^    ((?:toolwright|make) \w+|pip install \S+)", text))
+        return text.count("\n## "), links, commands, text.count("```python")
+
+    assert told("README.zh-CN.md") == told("README.md")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import aimock
-from tests.providers.loopback import HANG, Json, Loopback, answer, saying
+from tests.providers.loopback import Json, Loopback, answer, saying
 from tests.providers.recorded import body_of, rows
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import PNG
@@ -346,55 +346,6 @@ def test_a_busy_server_is_asked_again() -> None:
 def test_garbage_inside_a_stream_is_an_error() -> None:
     assert "not JSON" in str(error_of(answer("data: <html>\n\n", kind="text/event-stream")))
     assert "not JSON" in str(error_of(answer("{broken"), stream=False))
-
-
-def test_a_server_that_is_not_there_is_named() -> None:
-    with pytest.raises(ModelError, match=r"at http://127\.0\.0\.1:9: Connection error") as raised:
-        asyncio.run(ask(model_at("http://127.0.0.1:9")))
-    assert raised.value.status is None
-
-
-def test_a_server_that_says_nothing_runs_into_the_timeout() -> None:
-    assert "timed out" in str(error_of(HANG, timeout=0.2))
-
-
-# — stopping —
-
-ENDLESS = events(*told(text("a"))[:3], length=1_000_000) + HANG
-
-
-def test_leaving_the_stream_early_hangs_up() -> None:
-    async def run(server: Loopback) -> None:
-        model = model_at(root(server))
-        stream = model.stream(REQUEST)
-        assert await anext(stream) == TextDelta("a")
-        await stream.aclose()  # type: ignore[attr-defined]
-        assert await asyncio.to_thread(server.closed.wait, 5)
-        await model.close()
-
-    with saying(ENDLESS) as server:
-        asyncio.run(run(server))
-
-
-def test_cancelling_a_request_hangs_up() -> None:
-    async def run(server: Loopback) -> None:
-        model = model_at(root(server))
-        started = asyncio.Event()
-
-        async def read() -> None:
-            async for _ in model.stream(REQUEST):
-                started.set()
-
-        task = asyncio.create_task(read())
-        await started.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert await asyncio.to_thread(server.closed.wait, 5)
-        await model.close()
-
-    with saying(ENDLESS) as server:
-        asyncio.run(run(server))
 
 
 def test_only_anthropics_server_is_sent_its_own_tools_unless_one_says_that_it_has_them() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from typing import Any
 
 import boto3
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import aimock
-from tests.providers.loopback import HANG, Json, Loopback, answer, saying
+from tests.providers.loopback import Json, Loopback, answer, saying
 from tests.providers.recorded import body_of, frames, rows
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import PNG, transcripts
@@ -31,7 +30,7 @@ from toolwright.messages import (
     Usage,
     UserMessage,
 )
-from toolwright.model import ModelRequest, TextDelta
+from toolwright.model import ModelRequest
 from toolwright.providers import bedrock
 from toolwright.providers.bedrock_model import BedrockConverse
 from toolwright.providers.connect import connect
@@ -329,55 +328,6 @@ def test_a_busy_server_is_asked_again() -> None:
 def test_a_guardrail_that_intervenes_is_a_refusal() -> None:
     reply = reply_of(streamed(*told({"text": "Blocked."}, reason="guardrail_intervened")))
     assert (reply.text, reply.finish_reason) == ("Blocked.", "refusal")
-
-
-def test_a_server_that_is_not_there_is_named() -> None:
-    with pytest.raises(ModelError, match=r"http://127\.0\.0\.1:9/") as raised:
-        asyncio.run(ask(model_at("http://127.0.0.1:9")))
-    assert raised.value.status is None
-
-
-def test_a_server_that_says_nothing_runs_into_the_timeout() -> None:
-    assert "timeout" in str(error_of(HANG, timeout=0.2)).lower()
-
-
-# — stopping —
-
-ENDLESS = streamed(*told({"text": "a"})[:2], end=HANG)
-
-
-def test_leaving_the_stream_early_hangs_up_at_once() -> None:
-    async def run(server: Loopback) -> float:
-        stream = model_at(root(server), timeout=30.0).stream(REQUEST)
-        assert await anext(stream) == TextDelta("a")
-        start = time.monotonic()
-        await stream.aclose()  # type: ignore[attr-defined]
-        assert await asyncio.to_thread(server.closed.wait, 5)
-        return time.monotonic() - start
-
-    with saying(ENDLESS) as server:
-        assert asyncio.run(run(server)) < 2
-
-
-def test_cancelling_a_request_hangs_up_at_once() -> None:
-    async def run(server: Loopback) -> float:
-        started = asyncio.Event()
-
-        async def read() -> None:
-            async for _ in model_at(root(server), timeout=30.0).stream(REQUEST):
-                started.set()
-
-        task = asyncio.create_task(read())
-        await started.wait()
-        start = time.monotonic()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert await asyncio.to_thread(server.closed.wait, 5)
-        return time.monotonic() - start
-
-    with saying(ENDLESS) as server:
-        assert asyncio.run(run(server)) < 2
 
 
 def test_requests_wait_side_by_side() -> None:

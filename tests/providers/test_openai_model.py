@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from tests import aimock
-from tests.providers.loopback import HANG, Json, Loopback, answer, chunk, events, saying
+from tests.providers.loopback import Json, Loopback, answer, chunk, events, saying
 from tests.providers.tools import TOOLS
 from tests.shared import shared_file
 from toolwright import Agent
@@ -268,56 +268,6 @@ def test_a_busy_server_is_asked_again() -> None:
     busy = answer("{}", status=429, headers=["retry-after-ms: 1"])
     reply = reply_of(busy, busy, events(chunk("stop", content="hi")), max_retries=2)
     assert reply.content == "hi"
-
-
-def test_a_server_that_is_not_there_is_named() -> None:
-    model = OpenAIChat("m", base_url="http://127.0.0.1:9/v1", api_key="x", max_retries=0)
-    with pytest.raises(ModelError, match=r"m at http://127\.0\.0\.1:9: Connection error") as raised:
-        asyncio.run(ask(model))
-    assert raised.value.status is None
-
-
-def test_a_server_that_says_nothing_runs_into_the_timeout() -> None:
-    assert "timed out" in str(error_of(HANG, timeout=0.2))
-
-
-# — stopping —
-
-ENDLESS = events(chunk(content="a"), done=False, length=1_000_000) + HANG
-
-
-def test_cancelling_a_request_hangs_up() -> None:
-    async def run(server: Loopback) -> None:
-        model = model_at(server)
-        started = asyncio.Event()
-
-        async def read() -> None:
-            async for _ in model.stream(REQUEST):
-                started.set()
-
-        task = asyncio.create_task(read())
-        await started.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert await asyncio.to_thread(server.closed.wait, 5)
-        await model.close()
-
-    with saying(ENDLESS) as server:
-        asyncio.run(run(server))
-
-
-def test_leaving_the_stream_early_hangs_up() -> None:
-    async def run(server: Loopback) -> None:
-        model = model_at(server)
-        stream = model.stream(REQUEST)
-        assert await anext(stream) == TextDelta("a")
-        await stream.aclose()  # type: ignore[attr-defined]
-        assert await asyncio.to_thread(server.closed.wait, 5)
-        await model.close()
-
-    with saying(ENDLESS) as server:
-        asyncio.run(run(server))
 
 
 def test_calls_of_many_shapes_reach_the_tools_by_their_own_names() -> None:

@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from tests import aimock
-from tests.providers.loopback import HANG, Json, Loopback, answer, events, saying
+from tests.providers.loopback import Json, Loopback, answer, events, saying
 from tests.providers.recorded import rows
 from tests.providers.test_openai_responses import check_body
 from tests.providers.tools import TOOLS
@@ -20,7 +20,7 @@ from toolwright.content import Image, Text
 from toolwright.errors import ModelError, SetupError
 from toolwright.hosted import Hosted, Native
 from toolwright.messages import AssistantMessage, ToolMessage, Usage, UserMessage
-from toolwright.model import ModelRequest, TextDelta
+from toolwright.model import ModelRequest
 from toolwright.providers.connect import connect
 from toolwright.providers.responses_model import OpenAIResponses
 
@@ -273,56 +273,6 @@ def test_a_refused_request_is_an_error_with_its_status(status: int, stream: bool
     error = error_of(answer(body, status=status, headers=["retry-after: 7"]), stream=stream)
     assert (error.status, error.retry_after) == (status, 7.0)
     assert "no, 200 is not 429" in str(error)
-
-
-def test_a_server_that_says_nothing_runs_into_the_timeout() -> None:
-    assert "timed out" in str(error_of(HANG, timeout=0.2))
-
-
-# — stopping —
-
-ENDLESS = (
-    events(
-        {"type": "response.output_text.delta", "output_index": 0, "delta": "a"},
-        done=False,
-        length=1_000_000,
-    )
-    + HANG
-)
-
-
-def test_cancelling_a_request_hangs_up() -> None:
-    async def run(server: Loopback) -> None:
-        model = model_at(server)
-        started = asyncio.Event()
-
-        async def read() -> None:
-            async for _ in model.stream(REQUEST):
-                started.set()
-
-        task = asyncio.create_task(read())
-        await started.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert await asyncio.to_thread(server.closed.wait, 5)
-        await model.close()
-
-    with saying(ENDLESS) as server:
-        asyncio.run(run(server))
-
-
-def test_leaving_the_stream_early_hangs_up() -> None:
-    async def run(server: Loopback) -> None:
-        model = model_at(server)
-        stream = model.stream(REQUEST)
-        assert await anext(stream) == TextDelta("a")
-        await stream.aclose()  # type: ignore[attr-defined]
-        assert await asyncio.to_thread(server.closed.wait, 5)
-        await model.close()
-
-    with saying(ENDLESS) as server:
-        asyncio.run(run(server))
 
 
 def test_only_openais_server_is_sent_its_own_tools_unless_one_says_that_it_has_them() -> None:

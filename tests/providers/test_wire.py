@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -116,3 +117,55 @@ def test_sdk_objects_text_and_dicts_are_all_plain_data() -> None:
 def test_text_that_is_no_json_is_the_servers_fault() -> None:
     with pytest.raises(ModelError, match="not JSON: '<html>'"):
         plain("<html>")
+
+
+CALL: dict[str, Any] = {"name": "w", "arguments": "{}"}
+ANSWERS: dict[str, dict[str, Any]] = {
+    "openai_chat": {
+        "object": "chat.completion",
+        "choices": [
+            {
+                "message": {"role": "assistant", "tool_calls": [{"id": "c", "function": CALL}]},
+                "finish_reason": "tool_calls",
+            }
+        ],
+    },
+    "openai_responses": {
+        "object": "response",
+        "status": "completed",
+        "output": [{"type": "function_call", "call_id": "c", **CALL}],
+    },
+    "anthropic": {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "c", "name": "w", "input": {}}],
+        "stop_reason": "tool_use",
+    },
+    "bedrock": {
+        "output": {
+            "message": {
+                "role": "assistant",
+                "content": [{"toolUse": {"toolUseId": "c", "name": "w", "input": {}}}],
+            }
+        },
+        "stopReason": "tool_use",
+    },
+    "gemini": {
+        "candidates": [
+            {"content": {"parts": [{"functionCall": {"name": "w"}}]}, "finishReason": "STOP"}
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("wire", ANSWERS)
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_an_answer_of_another_wire_is_never_read_as_one_without_calls(
+    wire: str, answer: str
+) -> None:
+    module: Any = import_module(f"toolwright.providers.{wire}")
+    if wire == answer:
+        assert [call.name for call in module.decode_calls(ANSWERS[answer])] == ["w"]
+        return
+    with pytest.raises(ModelError):
+        module.decode_calls(ANSWERS[answer])

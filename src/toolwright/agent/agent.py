@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 from collections.abc import Callable, Coroutine, Iterable, Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, Generic, TypedDict, Unpack, overload
 
 from typing_extensions import TypeForm, TypeVar
 
@@ -14,31 +14,33 @@ from toolwright.agent.decided import note_decided
 from toolwright.agent.loop import Plan, Progression
 from toolwright.agent.nested import MAX_DEPTH, Begun, Nesting, agent_tool, as_prompt, nest
 from toolwright.agent.output import RETRIES, plan_output
+from toolwright.agent.prompt import (
+    Instructions,
+    Prompt,
+    begins_told,
+    check_instructions,
+    told,
+    transcript_of,
+)
 from toolwright.agent.result import NO_ANSWER, RunResult, RunStream
 from toolwright.agent.resume import Resumed, inner_runs, resume
-from toolwright.agent.saved import RunState
-from toolwright.agent.transcript import repair
 from toolwright.approval import Approver, Decision
 from toolwright.call.bridge import run_sync
 from toolwright.call.provider import Source, fixed, gather
 from toolwright.call.rules import Rules
 from toolwright.call.toolset import Toolset
-from toolwright.content import Content
 from toolwright.context import CancelToken, Listener, Run, ToolContext
 from toolwright.define.compile import ArgsSchema
 from toolwright.define.tool import AnyTool, Step, ToolOptions
 from toolwright.errors import SetupError, describe
 from toolwright.events import EndReason, RunFinished, RunStarted
-from toolwright.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from toolwright.messages import AssistantMessage, Message, SystemMessage, ToolMessage
 from toolwright.model import Model, Settings, connected
 
 C = TypeVar("C")
 T = TypeVar("T", default=str)
 N = TypeVar("N")
 MAX_TURNS = 25
-
-Prompt: TypeAlias = Content | Sequence[Message] | RunState
-"""What the person says, or a transcript or a saved run to go on from."""
 
 
 class RunOptions(TypedDict, Generic[C], total=False):
@@ -63,7 +65,8 @@ class Agent(Generic[T]):
     Args:
         model: ``"vendor:model"``, such as ``openai:gpt-5``, or ``offline``; or a `Model`.
         tools: A `Toolset`; or tools, plain functions and tool providers.
-        instructions: What the model is told before anything else.
+        instructions: What the model is told before anything else: a text, or a function of the
+            `Run` that gives one when a run begins, and may be async.
         name: For people and events.
         settings: How to sample.
         max_turns: How often the model may be asked in one run.
@@ -87,7 +90,7 @@ class Agent(Generic[T]):
         model: str | Model,
         tools: Toolset | Iterable[Source] = (),
         *,
-        instructions: str = "",
+        instructions: Instructions = "",
         name: str = "agent",
         settings: Settings | None = None,
         max_turns: int = MAX_TURNS,
@@ -100,18 +103,24 @@ class Agent(Generic[T]):
     ) -> None:
         if isinstance(model, str):
             model = connected(model)
+        check_instructions(instructions)
         self.name = name
         self.instructions = instructions
         self._decided = Path(decided) if decided else None
         toolset, self._sources = fixed(tools)
-        self.tools = toolset.around(*steps, rules=rules) if steps or rules else toolset
+        self._tools = toolset.around(*steps, rules=rules) if steps or rules else toolset
         self._retries = output_retries
-        plan = Plan(model, self.tools, settings or Settings(), max_turns, search_tools)
+        plan = Plan(model, self._tools, settings or Settings(), max_turns, search_tools)
         self._plan = self._answering(plan, output_type)
 
     @property
     def model(self) -> Model:
         return self._plan.model
+
+    @property
+    def tools(self) -> Toolset:
+        """What it may call, but for what its providers add when a run begins."""
+        return self._tools
 
     @overload
     async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[T]: ...
@@ -236,8 +245,8 @@ class Agent(Generic[T]):
 
     def _answering(self, plan: Plan, output_type: TypeForm[Any]) -> Plan:
         """The plan with answers of a type."""
-        tools = len(self.tools) > 0 or len(self._sources) > 0
-        output = plan_output(output_type, plan.model, self.tools, tools, self._retries)
+        tools = len(self._tools) > 0 or len(self._sources) > 0
+        output = plan_output(output_type, plan.model, self._tools, tools, self._retries)
         return dataclasses.replace(plan, output=output)
 
     def _begin(
@@ -252,20 +261,8 @@ class Agent(Generic[T]):
         if self._decided and decisions:
             note_decided(self._decided, [decision.ticket for decision in decisions])
         run.suspends = True
-        messages = self._messages(prompt.state if isinstance(prompt, Resumed) else prompt)
+        messages = transcript_of(prompt.state if isinstance(prompt, Resumed) else prompt)
         return run, lambda: self._work(messages, run, plan)
-
-    def _messages(self, prompt: Prompt) -> list[Message]:
-        head: list[Message] = [SystemMessage(self.instructions)] if self.instructions else []
-        if isinstance(prompt, str):
-            return [*head, UserMessage(prompt)]
-        items: list[Any] = list(prompt.messages if isinstance(prompt, RunState) else prompt)
-        if not any(hasattr(item, "content") for item in items):
-            return [*head, UserMessage(tuple(items))]
-        transcript = repair(items)
-        if transcript and isinstance(transcript[0], SystemMessage):
-            return transcript
-        return [*head, *transcript]
 
     async def _work(self, messages: list[Message], run: Run[Any], plan: Plan) -> RunResult[Any]:
         run.state["messages"] = messages
@@ -274,8 +271,10 @@ class Agent(Generic[T]):
         reason: EndReason = "error"
         problem = ""
         try:
+            if not begins_told(messages) and (text := await told(self.instructions, run)):
+                messages.insert(0, SystemMessage(text))
             if self._sources:
-                tools = await gather(self._sources, self.tools, run)
+                tools = await gather(self._sources, self._tools, run)
                 plan = dataclasses.replace(plan, tools=tools)
             if plan.output is not None:
                 _check_answers(plan.tools)
@@ -298,7 +297,9 @@ class Agent(Generic[T]):
         self, progression: Progression, messages: list[Message], run: Run[Any], reason: EndReason
     ) -> RunResult[Any]:
         answers = progression.answers
-        answer: object = _text(messages, reason)
+        answer: object = NO_ANSWER
+        if reason in ("answered", "returned"):
+            answer = _text(messages, reason)
         if answers is not None:
             answer = answers.value if answers.given else NO_ANSWER
         waits = progression.waits

@@ -25,6 +25,10 @@ from toolwright.record import NOTHING, record
 T = TypeVar("T", default=str)
 NO_ANSWER = object()
 """Stands for the answer of a run that ended without one."""
+_HINTS: Mapping[str, str] = {
+    "max_turns": "; raise Agent(max_turns=...), or run again with its messages to go on",
+    "suspended": "; calls wait in result.pending: run again with result.state and decisions",
+}
 
 
 @record
@@ -52,15 +56,21 @@ class RunResult(Generic[T]):
     inner: Mapping[str, InnerRun] = NOTHING  # type: ignore[assignment]
 
     @property
+    def answered(self) -> bool:
+        """Whether there is an `output`."""
+        return self.answer is not NO_ANSWER
+
+    @property
     def output(self) -> T:
         """The answer: of the type that was asked for, else the model's last text, or what a
-        `return_direct` tool returned.
+        `return_direct` tool returned. A run that stopped before it has none, not an empty one.
 
         Raises:
-            OutputError: a type was asked for, and the run ended without an answer.
+            OutputError: the run ended without an answer; `reason` says why.
         """
-        if self.answer is NO_ANSWER:
-            raise OutputError(f"there is no answer: the run ended with {self.reason!r}")
+        if not self.answered:
+            hint = _HINTS.get(self.reason, "")
+            raise OutputError(f"there is no answer: the run ended with {self.reason!r}{hint}")
         return cast("T", self.answer)
 
     @property

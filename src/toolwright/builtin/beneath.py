@@ -18,10 +18,12 @@ import re
 import stat
 import sys
 import weakref
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from toolwright.call.rules import spelling
 from toolwright.errors import SetupError, ToolError
 
 _OPENAT2 = 437  # the same number on every architecture, since it came after 5.1
@@ -123,6 +125,31 @@ class Root:
                 return [_entry(item) for item in islice(found, MAX_ENTRIES)]
         finally:
             os.close(descriptor)
+
+    def spelt(self, path: str) -> str:
+        """A path as the folder spells it, if it is there in letters that look the same.
+
+        Names made by macOS hold composed accents in parts, narrow spaces and curly apostrophes,
+        which models do not tell from the plain ones.
+
+        Raises:
+            ToolError: if the path can be none below the root.
+        """
+        relative = clean(path)
+        with suppress(ToolError):
+            os.close(self._open(relative))
+            return relative
+        found = list[str]()
+        for part in relative.split("/"):
+            try:
+                names = [entry.name for entry in self.entries("/".join(found) or ".")]
+            except ToolError:
+                return relative
+            alike = [name for name in names if spelling(name) == spelling(part)]
+            if part not in names and len(alike) != 1:
+                return relative
+            found.append(part if part in names else alike[0])
+        return "/".join(found)
 
     def open_folder(self, path: str, *, make: bool = False) -> int:
         """Open a folder as a handle; the caller closes it.

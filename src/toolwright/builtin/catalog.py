@@ -20,7 +20,7 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
         "workspace": "toolwright.builtin.workspace:tools",
         "fetch": "toolwright.builtin.fetch:tools",
         "web_search": "toolwright.builtin.web_search:tools",
-        "file_search": "toolwright.builtin.file_search:tools",
+        "file_search": "toolwright.builtin.search:tools",
         "image_generation": "toolwright.builtin.image_generation:tools",
         "code_interpreter": "toolwright.builtin.code_interpreter:tools",
     }

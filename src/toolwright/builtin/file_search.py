@@ -183,37 +183,6 @@ class FileSearchTool:
         return Native(body, include=results)
 
 
-def tools(
-    stores: str = "",
-    embeddings: str = "",
-    base_url: str = "",
-    max_num_results: int | str = RESULTS,
-    **options: Any,
-) -> tuple[AnyTool, ...]:
-    """The tools of this file; the command line gives all of it as text.
-
-    Args:
-        stores: Which stores, with commas between.
-        embeddings: The embedding model whose vectors they have; empty: words alone.
-        base_url: Its server, ``/v1`` included; OpenAI's by default.
-        max_num_results: Most passages.
-        options: Further parameters of `FileSearchTool`.
-
-    Raises:
-        SetupError: if no store is named, or a parameter will not do.
-    """
-    ids = [id.strip() for id in stores.split(",") if id.strip()]
-    if not ids:
-        raise SetupError("file_search needs a store: file_search:stores=docs")
-    if not str(max_num_results).isdecimal():
-        raise SetupError(f"max_num_results={max_num_results}: from 1 to {MAX_RESULTS}")
-    if embeddings:
-        from toolwright.builtin.embeddings import OPENAI_URL, Embeddings
-
-        options["embedder"] = Embeddings(embeddings, base_url or OPENAI_URL)
-    return (FileSearchTool(ids, int(max_num_results), **options).tool,)
-
-
 def _result(hit: Hit) -> dict[str, Any]:
     """A passage as OpenAI's items tell of it."""
     return {
@@ -258,7 +227,9 @@ def _ranking(given: object) -> Ranking:
     options = _options(given)
     threshold = options.get("score_threshold", 0.0)
     weights = options.get("hybrid_search") or {}
-    text, meaning = weights.get("text_weight", 1.0), weights.get("embedding_weight", 1.0)
+    usual = Ranking()
+    text = weights.get("text_weight", usual.text_weight)
+    meaning = weights.get("embedding_weight", usual.embedding_weight)
     if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
         raise SetupError(f"ranking_options: score_threshold={threshold!r} is not from 0 to 1")
     if min(text, meaning) < 0 or text + meaning <= 0:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from toolwright.builtin.beneath import Root, clean
 from toolwright.builtin.grep import Query, Search
 from toolwright.builtin.pictures import MAX_BYTES as MOST_OF_A_PICTURE
 from toolwright.builtin.pictures import SIDE, check_picture, pixels
+from toolwright.builtin.shrink import Shrunk, shrink
 from toolwright.builtin.window import (
     MAX_BYTES,
     MAX_LINES,
@@ -26,9 +26,6 @@ from toolwright.define.tool import AnyTool
 from toolwright.effects import Effects
 from toolwright.errors import SetupError, ToolError
 from toolwright.messages import ToolOutput
-
-if TYPE_CHECKING:
-    from toolwright.builtin.shrink import Shrunk
 
 MAX_PICTURE = 32 * 1024 * 1024
 """Largest picture that is read, in bytes; `toolwright.builtin.shrink` makes it small enough."""
@@ -59,8 +56,8 @@ class Files:
         """
         if offset < 1 or limit < 1:
             raise ToolError("offset and limit count from 1.")
-        name = clean(path)
-        with os.fdopen(self.root.open_file(path), "rb") as file:
+        name = self.root.spelt(path)
+        with os.fdopen(self.root.open_file(name), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             head = file.peek(8192)
             if sniff(head).startswith("image/"):
@@ -169,14 +166,13 @@ def _shrunk(data: bytes) -> Shrunk | None:
         ToolError: if it must be, and cannot.
     """
     try:
-        from toolwright.builtin.shrink import shrink
+        return shrink(data)
     except SetupError as error:
         try:
             check_picture(data, sniff(data))
         except ToolError as refused:
             raise ToolError(f"{refused.text} To see it made smaller, {error}.") from None
         return None
-    return shrink(data)
 
 
 def _text(path: str, size: int, window: Window) -> ToolOutput:

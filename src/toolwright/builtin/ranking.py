@@ -48,12 +48,13 @@ class Ranking:
 
     Args:
         text_weight: How much their words count.
-        embedding_weight: How much their meaning counts, where there are vectors.
+        embedding_weight: How much their meaning counts, where there are vectors. The default
+            was found with a small model (`benchmarks.file_search`); a larger one bears more.
         score_threshold: Least score, from 0 to 1.
     """
 
     text_weight: float = 1.0
-    embedding_weight: float = 1.0
+    embedding_weight: float = 0.6
     score_threshold: float = 0.0
 
 

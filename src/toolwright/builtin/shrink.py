@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from toolwright.builtin.pictures import MAX_BYTES, SIDE, pixels
 from toolwright.errors import MissingExtraError, ToolError
 from toolwright.record import record
 
-try:
-    from PIL import Image, ImageOps
-except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
-    raise MissingExtraError("making pictures smaller", "pictures") from error
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 MAX_PIXELS = 64_000_000
 """Most pixels of a picture that is unpacked: 256 MB of memory."""
@@ -52,7 +51,12 @@ def shrink(data: bytes, most_side: int = SIDE, most_bytes: int = MAX_BYTES) -> S
 
     Raises:
         ToolError: if it is damaged, or has more than `MAX_PIXELS`.
+        MissingExtraError: if Pillow is not installed.
     """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingExtraError("making pictures smaller", "pictures") from error
     _check(pixels(data) or (0, 0))
     try:
         with Image.open(io.BytesIO(data)) as opened:
@@ -69,10 +73,13 @@ def _check(size: tuple[int, int]) -> None:
         )
 
 
-def _fitted(opened: Image.Image, most_side: int, most_bytes: int) -> Shrunk:
+def _fitted(opened: Image, most_side: int, most_bytes: int) -> Shrunk:
+    from PIL import ImageOps
+    from PIL.Image import Resampling
+
     before = opened.size
     if opened.getexif().get(_ORIENTATION, 1) >= _TURNED:
-        before = before[::-1]
+        before = (before[1], before[0])
     opened.draft("RGB", (most_side, most_side))  # a JPEG need not be unpacked whole
     picture = _plain(ImageOps.exif_transpose(opened))
     lossy = opened.format in ("JPEG", "WEBP") and picture.mode == "RGB"
@@ -80,7 +87,7 @@ def _fitted(opened: Image.Image, most_side: int, most_bytes: int) -> Shrunk:
     while side:
         part = side / max(before)
         after = (max(1, round(before[0] * part)), max(1, round(before[1] * part)))
-        small = picture.resize(after, Image.Resampling.LANCZOS)
+        small = picture.resize(after, Resampling.LANCZOS)
         for data, media_type in _encoded(small, lossy):
             if len(data) <= most_bytes:
                 return Shrunk(data, media_type, before, after)
@@ -88,25 +95,27 @@ def _fitted(opened: Image.Image, most_side: int, most_bytes: int) -> Shrunk:
     raise ToolError(f"The picture cannot be shown in {most_bytes:,} bytes.")
 
 
-def _plain(picture: Image.Image) -> Image.Image:
+def _plain(picture: Image) -> Image:
     """The picture in eight bits a channel, with transparency if it has some."""
     if picture.mode.startswith("I"):  # sixteen bits, whose lower half would be all that is kept
         picture = picture.convert("I").point(lambda value: value / 256).convert("L")
     return picture.convert("RGBA" if picture.has_transparency_data else "RGB")
 
 
-def _encoded(picture: Image.Image, lossy: bool) -> Iterator[tuple[bytes, str]]:
+def _encoded(picture: Image, lossy: bool) -> Iterator[tuple[bytes, str]]:
     """The picture as a file, in one way after another, the better before the smaller."""
     if not lossy:
         yield _saved(picture, "PNG"), "image/png"
     if picture.mode == "RGBA":
-        white = Image.new("RGBA", picture.size, "white")
-        picture = Image.alpha_composite(white, picture).convert("RGB")
+        on_white = picture.copy()
+        on_white.paste("white", (0, 0, *picture.size))
+        on_white.alpha_composite(picture)
+        picture = on_white.convert("RGB")
     for quality in _QUALITIES:
         yield _saved(picture, "JPEG", quality=quality), "image/jpeg"
 
 
-def _saved(picture: Image.Image, kind: str, **options: int) -> bytes:
+def _saved(picture: Image, kind: str, **options: int) -> bytes:
     file = io.BytesIO()
     picture.save(file, kind, **options)
     return file.getvalue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import unicodedata
 from typing import Literal, NamedTuple
 
 MAX_LINES = 2000
@@ -99,4 +100,10 @@ def printable(name: str) -> str:
     'a\\x0ab'
     """
     text = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+    if text.isprintable():
+        return text
+    return "".join(char if _shows(char) else f"\\x{ord(char):02x}" for char in text)
+
+
+def _shows(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"

@@ -53,6 +53,7 @@ from toolwright.messages import ToolOutput
 
 MAX_FILE = 16 << 20
 """Largest file that is edited or written, in bytes."""
+_WHY = "{!r} is protected: a change there may widen what the agent may do, or run code later"
 _READS = Effects(read_only=True, open_world=False, resources=("file:{path}",))
 _WRITES = Effects(open_world=False, idempotent=True, resources=("file:{path}",))
 _EDITS = Effects(open_world=False, resources=("file:{path}",))
@@ -75,21 +76,22 @@ class Asks:
     def __init__(self, root: Path | None = None) -> None:
         self.root = root
 
-    def __call__(self, arguments: Mapping[str, object]) -> bool:
-        """Whether a person must be asked about a call with these arguments."""
+    def __call__(self, arguments: Mapping[str, object]) -> str:
+        """Why a person must be asked about a call with these arguments; empty if not."""
         try:
             path = clean(str(arguments.get("path", "")))
         except ToolError:
-            return False  # the tool will refuse it
-        if protected_part(path):
-            return True
+            return ""  # the tool will refuse it
+        if part := protected_part(path):
+            return _WHY.format(part)
         if self.root is None:
-            return False
+            return ""
         real = os.path.realpath(self.root / path)
-        return bool(protected_part(os.path.relpath(real, self.root)))
+        part = protected_part(os.path.relpath(real, self.root))
+        return _WHY.format(part) if part else ""
 
-    def despite_rules(self, arguments: Mapping[str, object]) -> bool:
-        """Whether to ask although a rule allows the call."""
+    def despite_rules(self, arguments: Mapping[str, object]) -> str:
+        """Why to ask although a rule allows the call; empty if not."""
         return self(arguments)
 
 
@@ -151,7 +153,7 @@ class Workspace:
         """
         if path.startswith(OUTPUT):
             return self._output_files.read(path.removeprefix(OUTPUT), offset, limit)
-        name = clean(path)
+        name = self.root.spelt(path)
         with self._locks[name]:  # else an edit meanwhile would look like somebody else's
             digest = self._digest(name)  # before it is shown: a change in between is noticed, too
             output = self.files.read(name, offset, limit)

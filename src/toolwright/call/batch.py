@@ -11,11 +11,40 @@ from toolwright.call.failure import failed, interrupted
 from toolwright.call.pipeline import Finds, start_call
 from toolwright.call.stop import GIVE_UP, GRACE, not_started
 from toolwright.context import Run
-from toolwright.errors import Suspend
+from toolwright.errors import SetupError, Suspend
 from toolwright.events import ToolFinished, ToolStarted
 from toolwright.messages import ToolCall, ToolMessage
 
 Fatal = BaseException | None
+
+
+def check_calls(calls: Sequence[ToolCall]) -> None:
+    """See that calls are a list of calls, not what a provider's client gives.
+
+    Args:
+        calls: What was given as the calls of a turn.
+
+    Raises:
+        SetupError: they are not.
+    """
+    several = isinstance(calls, Sequence) and not isinstance(calls, str)
+    strange = [call for call in calls if not isinstance(call, ToolCall)] if several else [calls]
+    if strange:
+        raise SetupError(
+            f"{strange[0]!r:.80}: not a ToolCall in a list of calls; a provider's "
+            "decode_calls(reply) makes such a list of a client's reply"
+        )
+
+
+def check_turn(calls: object, run: object) -> None:
+    """See that neither is at fault for what has failed.
+
+    Raises:
+        SetupError: one is none.
+    """
+    check_calls(calls)  # type: ignore[arg-type]
+    if not isinstance(run, Run):
+        raise SetupError(f"{run!r:.80} is no run; give Run(context=...)") from None
 
 
 class Batch:

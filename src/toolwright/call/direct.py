@@ -9,9 +9,10 @@ from typing import Any
 from toolwright.call.bridge import run_sync
 from toolwright.call.failure import failed
 from toolwright.call.step import awaited
-from toolwright.call.toolset import Toolset, begin_of, check_bound
+from toolwright.call.toolset import Toolset, begin_of
 from toolwright.call.validate import prepare
 from toolwright.context import Run, ToolContext
+from toolwright.define.base import check_bound
 from toolwright.define.tool import AnyTool
 from toolwright.errors import CallError, InvalidArguments, RunStopped, ToolError
 from toolwright.messages import ToolCall

@@ -42,7 +42,7 @@ def fixed(sources: Toolset | Iterable[Source]) -> tuple[Toolset, tuple[Source, .
     """The tools that are known now, as a set, and all sources in order if some ask at run time."""
     if isinstance(sources, Toolset):
         return sources, ()
-    items = tuple(sources)
+    items = tuple(carried(sources))  # type: ignore[arg-type]
     known: list[Any] = [item for item in items if not is_provider(item)]
     return Toolset(known), items if any(map(is_provider, items)) else ()
 

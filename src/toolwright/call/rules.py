@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import posixpath
 import re
 import tomllib
+import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
@@ -17,6 +19,8 @@ from toolwright.record import record
 Action = Literal["deny", "ask", "allow"]
 ORDER: tuple[Action, ...] = ("deny", "ask", "allow")
 
+_LEADING = re.compile(r"^/+")
+_SLASH = re.compile(r"[/\\]")
 _RULE = re.compile(r"\s*([^()\s]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
@@ -28,7 +32,9 @@ class Rule:
         action: What happens to them.
         tool: Pattern of the tool's name, with ``*`` and ``?``.
         arguments: Pattern by argument name; all must match. Text is matched as it is, anything
-            else as its JSON text. An argument that has no value never matches.
+            else as its JSON text. An argument that has no value never matches. Text may be a
+            path: ``deny`` and ``ask`` also match where it leads (``./a/../b`` is ``b``), and
+            ``allow`` does not match what leads elsewhere.
     """
 
     action: Action
@@ -52,21 +58,53 @@ class Rule:
         )
 
     def _fits(self, value: object, pattern: str, is_shell: bool) -> bool:
-        if not is_shell or not isinstance(value, str):
+        if not isinstance(value, str):
             return any(fnmatch.fnmatchcase(text, pattern) for text in _texts(value))
+        if not is_shell:
+            return self._fits_text(value, pattern)
         if self.action == "allow":
             return pattern == "*" or allowed(pattern, value)
         return mentions(pattern, value)
+
+    def _fits_text(self, text: str, pattern: str) -> bool:
+        said = fnmatch.fnmatchcase(text, pattern)
+        leads = fnmatch.fnmatchcase(_place(text), spelling(pattern))
+        if self.action == "allow":
+            return said and (leads or ".." not in _SLASH.split(text))
+        return said or leads
 
     def __str__(self) -> str:
         inner = ", ".join(f"{name}={pattern}" for name, pattern in self.arguments)
         return f"{self.action} {self.tool}" + (f"({inner})" if inner else "")
 
 
+def spelling(name: str) -> str:
+    """A name in one of the spellings that look the same: accents, spaces and apostrophes.
+
+    >>> spelling("it’s\u00a0cafe\u0301") == "it's café"
+    True
+    """
+    if name.isascii():
+        return name
+    return "".join(map(_plain, unicodedata.normalize("NFC", name)))
+
+
+def _place(path: str) -> str:
+    """Where a path leads, if it is one: without marks, doubled slashes and detours.
+
+    >>> _place(" @./a//b/../c"), _place("//etc")
+    ('a/c', '/etc')
+    """
+    path = spelling(path).strip().removeprefix("@").strip()
+    return posixpath.normpath(_LEADING.sub("/", path))
+
+
+def _plain(char: str) -> str:
+    return " " if unicodedata.category(char) == "Zs" else "'" if char in "‘’" else char
+
+
 def _texts(value: object) -> tuple[str, ...]:
-    """How a value can be written in a rule: 5 and 5.0 are one number."""
-    if isinstance(value, str):
-        return (value,)
+    """How a value that is no text can be written in a rule: 5 and 5.0 are one number."""
     text = json.dumps(value, ensure_ascii=False)
     if isinstance(value, float) and value.is_integer():
         return text, str(int(value))

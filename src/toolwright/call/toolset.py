@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
 from toolwright.call.approve import Approval, unchangeable
-from toolwright.call.batch import Batch
+from toolwright.call.batch import Batch, check_calls, check_turn
 from toolwright.call.bridge import run_sync
 from toolwright.call.guarded import as_guards, guarding
 from toolwright.call.invoke import begin_bare, invoke, is_bare
@@ -32,11 +32,11 @@ from toolwright.call.threads import ThreadPool
 from toolwright.call.validate import renewing, revalidate
 from toolwright.call.whole import Whole
 from toolwright.context import Run
-from toolwright.define.base import HoldsTool, as_tool
-from toolwright.define.names import wire_names
+from toolwright.define.base import HoldsTool, as_tool, check_bound
+from toolwright.define.names import check_name, wire_names
+from toolwright.define.options import check_steps
 from toolwright.define.tool import AnyTool, Place, Step
 from toolwright.errors import (
-    DefinitionError,
     DuplicateToolError,
     SetupError,
     Suspend,
@@ -96,6 +96,7 @@ class Toolset:
         for what, room in (("width", width), ("threads", threads)):
             if room is not None and room < 1:
                 raise SetupError(f"Toolset({what}={room}): it needs room for at least one call")
+        check_steps(steps)
         self.steps = tuple(steps)
         self.rules = rules
         self.parallel = parallel
@@ -221,12 +222,13 @@ class Toolset:
         """The same tools, some under other names.
 
         Raises:
-            SetupError: for a name that is not in the set.
+            SetupError: for a name that is not in the set, or a new one that is none.
         """
         if unknown := [name for name in names if name not in self]:
             raise SetupError(f"cannot rename {', '.join(unknown)}: not in {self!r}")
         return self.with_tools(
-            dataclasses.replace(item, name=names.get(item.name, item.name)) for item in self
+            dataclasses.replace(item, name=check_name(names.get(item.name, item.name)))
+            for item in self
         )
 
     def with_prefix(self, prefix: str) -> Toolset:
@@ -236,6 +238,9 @@ class Toolset:
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
         """Both sets as one: this one's steps around all, the other's still around its own tools."""
         return self.with_tools([*self, *carried(other)])
+
+    def __radd__(self, other: Iterable[Toolish]) -> Toolset:
+        return self.with_tools([*other, *self])
 
     # — running —
 
@@ -252,16 +257,22 @@ class Toolset:
             One result per call, in the same order, whatever happened.
 
         Raises:
-            SetupError: the program is wired up wrongly, such as a value to inject that is missing.
+            SetupError: the program is wired up wrongly, such as a value to inject that is missing,
+                or calls that are none.
         """
         run = run or Run()
-        if len(calls) != 1 or self.has_secrets or run.cancel.cancelled:
-            batch = self.batch(calls, run)
-            await batch.run()
-            return batch.results
-        # A call alone is most of all turns, and needs nothing of what a batch keeps.
-        done = start_call(calls[0], self, run)
-        message, fatal = done if isinstance(done, tuple) else await done
+        try:
+            if len(calls) != 1 or self.has_secrets or run.cancel.cancelled:
+                check_calls(calls)
+                batch = self.batch(calls, run)
+                await batch.run()
+                return batch.results
+            # A call alone is most of all turns, and needs nothing of what a batch keeps.
+            done = start_call(calls[0], self, run)
+            message, fatal = done if isinstance(done, tuple) else await done
+        except (AttributeError, TypeError):
+            check_turn(calls, run)
+            raise
         if fatal is None:
             return [message]
         if isinstance(fatal, Suspend):
@@ -288,9 +299,11 @@ def carried(tools: Iterable[Toolish]) -> Iterable[Toolish]:
     """The tools as they can stand in another set: those of a set take along what holds for them.
 
     Raises:
-        SetupError: the set has rules, which are about a whole set.
+        SetupError: the set has rules, which are about a whole set; or it is one tool and no list.
     """
     if not isinstance(tools, Toolset):
+        if not isinstance(tools, Iterable):
+            raise SetupError(f"tools are {tools!r:.80}; give a list: [...]")
         return tools
     if tools.rules is not None:
         raise SetupError(f"{tools!r} has rules of its own: give them to the set it goes into")
@@ -369,19 +382,6 @@ def _parted(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step
     if made.arguments.whole is not None:
         outer.insert(0, Whole())
     return outer, [step for _, step in sorted(inner, key=lambda item: item[0])]
-
-
-def check_bound(made: AnyTool) -> None:
-    """Refuse a method that waits for its instance.
-
-    Raises:
-        DefinitionError: with the fix.
-    """
-    if made.unbound:
-        raise DefinitionError(
-            f"{made.name}: it is a method without its instance; take the bound one, "
-            f"instance.{made.name} (and of a class method: put @tool above @classmethod)"
-        )
 
 
 def _owner(item: AnyTool) -> str:

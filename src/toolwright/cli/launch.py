@@ -13,7 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from toolwright.agent.agent import MAX_TURNS, Agent, Prompt
+from toolwright.agent.agent import MAX_TURNS, Agent
+from toolwright.agent.prompt import Prompt
 from toolwright.agent.result import RunResult
 from toolwright.approval import Approver, Decision, Ticket
 from toolwright.builtin.targets import ALL, DEMO, load_object, load_targets
@@ -225,7 +226,7 @@ def run_to_end(
         result, token = _run(launch, agent, prompt, decisions)
     if not launch.as_json:
         note(_summary(result, perf_counter() - began), DIM)
-        if result.output:
+        if result.answered and result.output:
             answer(result.output)
     _end(result, token, launch)
 

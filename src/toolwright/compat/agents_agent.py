@@ -11,12 +11,15 @@ from pydantic import BaseModel
 
 from toolwright.agent import agent as core
 from toolwright.agent import result as core_result
+from toolwright.agent.prompt import Instructions as CoreInstructions
+from toolwright.agent.saved import RunState as SavedRun
 from toolwright.call.provider import Source
 from toolwright.call.toolset import Toolset
 from toolwright.compat.agents_context import RunContextWrapper
-from toolwright.compat.agents_tools import Enabled, as_enabled
+from toolwright.compat.agents_state import RunState, ToolApprovalItem
+from toolwright.compat.agents_tools import Approval, Enabled, as_approval, as_enabled, only_known
 from toolwright.compat.agents_verdicts import AgentsException
-from toolwright.define.tool import AnyTool, Needs
+from toolwright.define.tool import AnyTool
 from toolwright.errors import SetupError
 from toolwright.messages import AssistantMessage, Message, SystemMessage
 from toolwright.model import Delta, Model, ModelRequest, Settings
@@ -24,6 +27,7 @@ from toolwright.providers.connect import connect
 from toolwright.record import record
 
 T = TypeVar("T")
+Instructions: TypeAlias = "Callable[[RunContextWrapper[Any], Agent], str | Awaitable[str]]"
 MAX_TURNS = 10
 
 
@@ -47,13 +51,13 @@ class AsToolOptions(TypedDict, total=False):
     Attributes:
         is_enabled: Whether it can be called now.
         max_turns: How often the model may be asked in one call.
-        needs_approval: Whether a person must approve a call.
+        needs_approval: Whether a person must approve a call; see `Approval`.
         parameters: What the caller fills, as a pydantic model; one text by default.
     """
 
     is_enabled: Enabled
     max_turns: int | None
-    needs_approval: Needs
+    needs_approval: Approval
     parameters: type[BaseModel] | None
 
 
@@ -75,7 +79,8 @@ class Agent(core.Agent[Any]):
 
     Args:
         name: For people and events.
-        instructions: What the model is told before anything else.
+        instructions: What the model is told before anything else: a text, or
+            ``(context wrapper, agent)`` gives it.
         tools: What it may call.
         model: ``"vendor:model"``, ``offline``, or a core `Model`; needed when it is run.
         model_settings: How to sample.
@@ -86,7 +91,7 @@ class Agent(core.Agent[Any]):
     def __init__(
         self,
         name: str = "agent",
-        instructions: str = "",
+        instructions: str | Instructions | None = "",
         tools: Toolset | Iterable[Source] = (),
         model: str | Model | None = None,
         *,
@@ -96,15 +101,27 @@ class Agent(core.Agent[Any]):
     ) -> None:
         if isinstance(output_type, AgentOutputSchema):
             output_type = output_type.output_type
+        self._given = tools if isinstance(tools, Toolset) else tuple(tools)
         super().__init__(
             _NoModel() if model is None else connect(model),
-            tools,
-            instructions=instructions,
+            self._given,
+            instructions=self._told(instructions or ""),
             name=name,
             settings=model_settings,
             max_turns=max_turns,
             output_type=output_type or str,
         )
+
+    @property
+    def tools(self) -> Any:
+        """The tools as they were given: a `FunctionTool` is one still."""
+        return self._given
+
+    def _told(self, instructions: str | Instructions) -> str | CoreInstructions:
+        """The instructions in the core's form."""
+        if not callable(instructions):
+            return instructions
+        return lambda run: instructions(RunContextWrapper(run.context, run.usage), self)
 
     def limited(self, max_turns: int) -> Agent:
         """The same agent with another limit."""
@@ -126,11 +143,16 @@ class Agent(core.Agent[Any]):
             tool_description: For the calling model.
             custom_output_extractor: Makes the tool's result of the run's; may be async.
             options: See `AsToolOptions`.
+
+        Raises:
+            TypeError: for an option that is not there.
         """
+        only_known(options, AsToolOptions, "as_tool")
         limit = options.get("max_turns")
         agent = self if limit is None else self.limited(limit)
         enabled = options.get("is_enabled", True)
-        given: dict[str, Any] = {"approval": options.get("needs_approval", False)}
+        approval, steps = as_approval(options.get("needs_approval", False))
+        given: dict[str, Any] = {"approval": approval, "steps": steps}
         if (parameters := options.get("parameters")) is not None:
             given["parameters"] = parameters
 
@@ -158,6 +180,7 @@ class RunResult:
         last_agent: Whose run it was.
         context_wrapper: The user's own object, and what was spent.
         messages: The whole transcript.
+        state: Where the run stands.
     """
 
     final_output: Any
@@ -165,6 +188,16 @@ class RunResult:
     last_agent: Agent
     context_wrapper: RunContextWrapper[Any]
     messages: list[Message]
+    state: SavedRun
+
+    @property
+    def interruptions(self) -> list[ToolApprovalItem]:
+        """The calls that wait for a person; the run has stopped because of them, if there are any."""
+        return self.to_state().get_interruptions()
+
+    def to_state(self) -> RunState:
+        """Where the run stands: decide on its interruptions, and give it to `Runner.run`."""
+        return RunState(self.last_agent, self.state, self.context_wrapper.context)
 
     def final_output_as(self, cls: type[T], raise_if_incorrect_type: bool = False) -> T:
         """The answer, for the type checker of one type.
@@ -188,4 +221,4 @@ Extractor: TypeAlias = "Callable[[RunResult], str | Awaitable[str]]"
 def _as_sdk(result: core_result.RunResult[Any], agent: Agent) -> RunResult:
     wrapper: RunContextWrapper[Any] = RunContextWrapper(None, result.usage)
     new: list[Message] = [one for one in result.messages if not isinstance(one, SystemMessage)]
-    return RunResult(result.output, new, agent, wrapper, result.messages)
+    return RunResult(result.output, new, agent, wrapper, result.messages, result.state)

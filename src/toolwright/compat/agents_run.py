@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolwright.agent.result import NO_ANSWER
 from toolwright.call.bridge import run_sync
 from toolwright.call.toolset import Toolset
 from toolwright.compat.agents_agent import MAX_TURNS, Agent, MaxTurnsExceeded, RunResult
 from toolwright.compat.agents_context import RawToolCall, RunContextWrapper
+from toolwright.compat.agents_state import RunState
 from toolwright.compat.agents_tools import FunctionTool
 from toolwright.compat.langchain_messages import convert_to_messages
 from toolwright.context import Run
@@ -29,8 +29,10 @@ class Runner:
 
         Args:
             agent: Who runs.
-            input: What the person says, or messages in any form `convert_to_messages` reads.
-            context: The user's own object, handed to tools that ask for it.
+            input: What the person says, messages in any form `convert_to_messages` reads, or the
+                `RunState` of a run that waits, with what was decided.
+            context: The user's own object, handed to tools that ask for it; that of the
+                `RunState` by default.
             max_turns: How often the model may be asked.
 
         Raises:
@@ -39,16 +41,21 @@ class Runner:
             ModelError: the model failed.
         """
         runs = agent.limited(max_turns)
-        asked = convert_to_messages(input)
-        result = await runs.run(asked, context=context)
+        if isinstance(input, RunState):
+            asked = list(input.state.messages)
+            context = input.context if context is None else context
+            result = await runs.run(input.state, context=context, decisions=input.decisions)
+        else:
+            asked = convert_to_messages(input)
+            result = await runs.run(asked, context=context)
         if result.reason == "max_turns":
             raise MaxTurnsExceeded(f"max turns ({max_turns}) exceeded")
         wrapper = RunContextWrapper(context, result.usage)
         known = {id(message) for message in asked}
         later = [message for message in result.messages if id(message) not in known]
         new: list[Message] = [one for one in later if not isinstance(one, SystemMessage)]
-        answer = None if result.answer is NO_ANSWER else result.answer
-        return RunResult(answer, new, agent, wrapper, result.messages)
+        answer = result.answer if result.answered else None
+        return RunResult(answer, new, agent, wrapper, result.messages, result.state)
 
     @classmethod
     def run_sync(

@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypedDict, Unpack
+from contextvars import ContextVar
+from typing import Any, TypeAlias, TypedDict, Unpack, cast
 
 from toolwright.call.toolset import Toolset
 from toolwright.compat.agents_context import RunContextWrapper, ToolContext
 from toolwright.compat.agents_guardrails import ToolInputGuardrail, ToolOutputGuardrail
 from toolwright.context import ToolContext as CoreContext
 from toolwright.define import decorator as core
-from toolwright.define.tool import DEADLINE, AnyTool, Prepared, Proceed, Step, Tool
+from toolwright.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step, Tool
 from toolwright.define.tool import Enabled as CoreEnabled
 from toolwright.errors import Crashed, RunStopped, ToolError
 from toolwright.messages import ToolCall
@@ -20,7 +21,13 @@ from toolwright.providers.wire import dumps
 
 Enabled: TypeAlias = bool | Callable[[RunContextWrapper[Any], Any], "bool | Awaitable[bool]"]
 OnFailure: TypeAlias = Callable[[RunContextWrapper[Any], Exception], "str | Awaitable[str]"]
+Approval: TypeAlias = (
+    bool | Callable[[RunContextWrapper[Any], dict[str, Any], str], "bool | Awaitable[bool]"]
+)
+"""Whether a person must approve: always, never, or ``(context, arguments, call id)`` decides."""
 UNSET: Any = object()
+_asked: ContextVar[CoreContext[Any] | None] = ContextVar("_asked", default=None)
+"""The call whose `Approval` is looked at: the core's predicates see the arguments alone."""
 
 
 def default_tool_error_function(ctx: RunContextWrapper[Any], error: Exception) -> str:
@@ -42,6 +49,7 @@ class FunctionToolOptions(TypedDict, total=False):
             with the exception; a masked sentence by default.
         tool_input_guardrails: What looks at a call first.
         tool_output_guardrails: What looks at the result, the first one first.
+        needs_approval: Whether a person must approve a call; see `Approval`.
         timeout: Seconds until it is stopped; None for never.
     """
 
@@ -53,6 +61,7 @@ class FunctionToolOptions(TypedDict, total=False):
     failure_error_function: OnFailure | None
     tool_input_guardrails: Sequence[ToolInputGuardrail] | None
     tool_output_guardrails: Sequence[ToolOutputGuardrail] | None
+    needs_approval: Approval
     timeout: float | None
 
 
@@ -83,6 +92,7 @@ class FunctionTool:
         is_enabled: Whether it can be called now.
         tool_input_guardrails: What looks at a call first.
         tool_output_guardrails: What looks at the result, the first one first.
+        needs_approval: Whether a person must approve a call; see `Approval`.
         timeout_seconds: Seconds until it is stopped; None for never.
 
     Raises:
@@ -97,6 +107,7 @@ class FunctionTool:
     is_enabled: Enabled = True
     tool_input_guardrails: Sequence[ToolInputGuardrail] | None = None
     tool_output_guardrails: Sequence[ToolOutputGuardrail] | None = None
+    needs_approval: Approval = False
     timeout_seconds: float | None = DEADLINE
     tool: AnyTool = dataclasses.field(init=False, repr=False, compare=False)
 
@@ -109,12 +120,14 @@ class FunctionTool:
             inner = Tool.from_schema(self.name, self.description, schema, self._on_invoke)
         guards: list[Step] = [guard.step() for guard in self.tool_input_guardrails or ()]
         guards += [guard.step() for guard in reversed(self.tool_output_guardrails or ())]
+        approval, steps = as_approval(self.needs_approval)
         made = dataclasses.replace(
             inner,
             name=self.name,
             description=self.description,
             enabled=as_enabled(self.is_enabled),
-            steps=(*guards, *inner.steps),
+            approval=approval,
+            steps=(*steps, *guards, *inner.steps),
             timeout=self.timeout_seconds,
         )
         object.__setattr__(self, "tool", made)
@@ -135,7 +148,9 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
 
     Raises:
         DefinitionError: naming the function, the parameter and the fix.
+        TypeError: for an option that is not here: none is dropped in silence.
     """
+    only_known(options, FunctionToolOptions, "function_tool")
     wrap = core.tool(
         options.get("name_override"),
         description=options.get("description_override"),
@@ -153,6 +168,7 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
             options.get("is_enabled", True),
             options.get("tool_input_guardrails"),
             options.get("tool_output_guardrails"),
+            options.get("needs_approval", False),
             options.get("timeout", DEADLINE),
         )
 
@@ -164,6 +180,45 @@ def as_enabled(wanted: Enabled) -> CoreEnabled:
     if not callable(wanted):
         return wanted
     return lambda context: wanted(RunContextWrapper.from_tool_context(context), context.agent)
+
+
+def as_approval(wanted: Approval) -> tuple[Needs, tuple[Step, ...]]:
+    """The SDK's ``needs_approval`` in the core's form, and the steps it needs."""
+    if not callable(wanted):
+        return wanted, ()
+
+    async def remember(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:
+        before = _asked.get()
+        _asked.set(context)
+        try:
+            return await proceed(prepared)
+        finally:
+            _asked.set(before)
+
+    def needs(arguments: Mapping[str, object]) -> bool | Awaitable[bool]:
+        context = cast("CoreContext[Any]", _asked.get())
+        wrapper = RunContextWrapper.from_tool_context(context)
+        return wanted(wrapper, dict(arguments), context.call.id)
+
+    return needs, (remember,)
+
+
+def only_known(options: Mapping[str, Any], known: type, taker: str) -> None:
+    """See that every option is one.
+
+    Args:
+        options: By name.
+        known: The `TypedDict` that lists them.
+        taker: Who takes them, for the message.
+
+    Raises:
+        TypeError: naming those that are not.
+    """
+    if strange := sorted(options.keys() - known.__annotations__.keys()):
+        raise TypeError(
+            f"{taker} has no option {', '.join(map(repr, strange))}; it has "
+            f"{', '.join(known.__annotations__)}"
+        )
 
 
 def _failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:

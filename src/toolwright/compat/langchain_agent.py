@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolwright.agent.agent import Agent
-from toolwright.agent.result import NO_ANSWER
 from toolwright.call.bridge import run_sync
 from toolwright.call.toolset import Toolish
 from toolwright.compat.langchain_messages import convert_to_messages
@@ -38,7 +37,7 @@ class CompiledAgent:
             inject={"config": config or {}},
         )
         state = {**shared, "messages": convert_to_messages(result.messages)}
-        if self._structured and result.answer is not NO_ANSWER:
+        if self._structured and result.answered:
             state["structured_response"] = result.answer
         return state
 

@@ -45,6 +45,10 @@ class CallbackManagerForToolRun:
 class AsyncCallbackManagerForToolRun(CallbackManagerForToolRun):
     """The same, to be awaited."""
 
+    def get_sync(self) -> CallbackManagerForToolRun:
+        """The same for sync code: for an `_arun` that calls `_run`."""
+        return CallbackManagerForToolRun(self._context)
+
     async def on_text(self, text: str, **_: object) -> None:
         """Tell whoever watches the run."""
         self._context.progress(text)

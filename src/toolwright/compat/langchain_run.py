@@ -9,6 +9,8 @@ from toolwright.agent.agent import Agent
 from toolwright.agent.bind import Bound, bind_tools
 from toolwright.call.bridge import run_sync
 from toolwright.call.toolset import Toolish, Toolset, as_toolset
+from toolwright.compat.langchain_convert import defined
+from toolwright.compat.langchain_errors import HandleErrors, handling
 from toolwright.compat.langchain_messages import AIMessage, convert_to_messages
 from toolwright.context import Run
 from toolwright.errors import SetupError
@@ -36,11 +38,21 @@ class ToolNode:
 
     Args:
         tools: Tools of any kind this package knows.
+        handle_tool_errors: What the model is told when a tool raises; see `HandleErrors`. By
+            default a `ToolException`'s text, and a masked sentence for anything else.
         messages_key: Where the state keeps its messages.
     """
 
-    def __init__(self, tools: Iterable[Toolish], *, messages_key: str = "messages") -> None:
+    def __init__(
+        self,
+        tools: Iterable[Toolish],
+        *,
+        handle_tool_errors: HandleErrors | None = None,
+        messages_key: str = "messages",
+    ) -> None:
         self.tools = as_toolset(tools)
+        if handle_tool_errors is not None:
+            self.tools = self.tools.around(handling(handle_tool_errors))
         self._key = messages_key
 
     async def ainvoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
@@ -105,7 +117,7 @@ class ChatModel:
 
     def bind_tools(
         self,
-        tools: Iterable[Toolish],
+        tools: Iterable[Any],
         *,
         tool_choice: str | bool | None = None,
         strict: bool | None = None,
@@ -114,7 +126,8 @@ class ChatModel:
         """The same model with tools.
 
         Args:
-            tools: What it may call.
+            tools: What it may call: also models, typed dicts and definitions in any provider's
+                form, of which only the definition counts.
             tool_choice: ``auto``, ``none``, ``any`` (or ``required``, True), or a tool's name.
             strict: Whether the provider shall hold arguments to the schema.
             parallel_tool_calls: Whether it may call several at once.
@@ -125,7 +138,7 @@ class ChatModel:
         choice = "required" if tool_choice is True else tool_choice or None
         bound = bind_tools(
             self.model,
-            tools,
+            [defined(tool) for tool in tools],
             tool_choice=choice,
             strict=strict,
             parallel_tool_calls=parallel_tool_calls,

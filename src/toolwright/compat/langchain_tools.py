@@ -15,6 +15,7 @@ from toolwright.compat.langchain_run import Config, run_of
 from toolwright.define import base
 from toolwright.define import decorator as core
 from toolwright.define.inject import InjectedToolCallId
+from toolwright.define.options import checked
 from toolwright.define.tool import AnyTool, Tool, ToolOptions
 from toolwright.errors import CallError, InjectionError, SetupError
 from toolwright.record import NOTHING
@@ -105,6 +106,15 @@ class StructuredTool(BaseTool):
 
     func: Callable[..., Any] | None = None
     coroutine: Callable[..., Any] | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        made = vars(self).get("tool")
+        super().__setattr__(name, value)
+        if made is None or name == "args_schema" or "tool" in vars(self):
+            return
+        told = name in ("name", "description")
+        change = {name: value} if told else checked(self.name, _options({name: value}))
+        vars(self)["tool"] = dataclasses.replace(made, **change)
 
     def _body(self) -> Callable[..., Any]:
         body = self.coroutine or self.func

@@ -64,6 +64,7 @@ from toolwright.compat.agents_shell import (
     ShellResult,
     ShellTool,
 )
+from toolwright.compat.agents_state import RunState, ToolApprovalItem
 from toolwright.compat.agents_tools import FunctionTool, default_tool_error_function, function_tool
 from toolwright.compat.agents_verdicts import (
     AgentsException,
@@ -113,6 +114,7 @@ __all__ = [
     "RunContextWrapper",
     "RunItem",
     "RunResult",
+    "RunState",
     "Runner",
     "ShellActionRequest",
     "ShellCallData",
@@ -122,6 +124,7 @@ __all__ = [
     "ShellResult",
     "ShellTool",
     "Tool",
+    "ToolApprovalItem",
     "ToolCallOutputItem",
     "ToolContext",
     "ToolGuardrailFunctionOutput",

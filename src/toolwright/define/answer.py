@@ -8,6 +8,7 @@ is explained field by field.
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator, Mapping
 from inspect import Parameter as Kind
@@ -17,6 +18,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypeForm
 
 from toolwright.define.maker import SchemaMaker
+from toolwright.define.modern import modern
 from toolwright.define.parameter_field import Values
 from toolwright.define.schema import Arguments, closed_arguments, from_parameters
 from toolwright.define.signature import MISSING, Parameter
@@ -85,8 +87,9 @@ def answer_of(output_type: TypeForm[Any], name: str = ANSWER) -> Answer:
     >>> form.tool.invoke({"result": [1, 2]}).artifact
     [1, 2]
     """
-    title = getattr(output_type, "__name__", None) or repr(output_type)
+    title = output_type.__name__ if inspect.isclass(output_type) else repr(output_type)
     try:
+        output_type = modern(output_type)
         adapter: TypeAdapter[Any] = TypeAdapter(output_type)
         schema = _rooted(adapter.json_schema(schema_generator=SchemaMaker))
     except Exception as error:

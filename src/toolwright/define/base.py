@@ -89,6 +89,11 @@ class BaseTool:
                 "or give it to the constructor"
             )
 
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name in _COMPILED:  # then the tool is another; a set that holds it keeps what it has
+            vars(self).pop("tool", None)
+
     @functools.cached_property
     def tool(self) -> AnyTool:
         """The tool this object describes, compiled once."""
@@ -123,6 +128,10 @@ class BaseTool:
         return f"{type(self).__name__}({getattr(self, 'name', '')})"
 
 
+_COMPILED = frozenset({"name", "description", "args_schema", *ToolOptions.__annotations__})
+"""What is compiled into the tool."""
+
+
 def as_tool(item: object) -> AnyTool:
     """The tool that `item` is, holds as its attribute `tool`, or as a function can become.
 
@@ -137,6 +146,19 @@ def as_tool(item: object) -> AnyTool:
     if not callable(item):
         raise DefinitionError(f"{item!r} is no tool: give a tool, a function, or what holds a tool")
     return tool(item)
+
+
+def check_bound(made: AnyTool) -> None:
+    """Refuse a method that waits for its instance.
+
+    Raises:
+        DefinitionError: with the fix.
+    """
+    if made.unbound:
+        raise DefinitionError(
+            f"{made.name}: it is a method without its instance; take the bound one, "
+            f"instance.{made.name} (and of a class method: put @tool above @classmethod)"
+        )
 
 
 def _fields(cls: type) -> Iterator[tuple[str, object]]:

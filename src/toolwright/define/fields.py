@@ -2,38 +2,72 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, ValidationError, create_model, field_validator
+from pydantic import AfterValidator, BaseModel, ValidationError, create_model, field_validator
 
 from toolwright.define.explain import invalid_arguments
 from toolwright.errors import FieldError, InjectionError
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 Values: TypeAlias = dict[str, Any]
 
 
 def without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
-    """The model less the fields the program fills."""
+    """The model less the fields the program fills, and less what `whole_check` does in its place.
+
+    Every validator may change its value, so that those which look at a whole model, with what
+    is injected, are left out here: none runs twice.
+    """
+    late = sees_all(model)
     fields: dict[str, Any] = {
-        name: (info.annotation, info)
+        name: (info.annotation, _early(info) if late else info)
         for name, info in model.model_fields.items()
         if name not in hidden
     }
     checks: dict[str, Any] = {}
     for name, check in model.__pydantic_decorators__.field_validators.items():
         kept = [field for field in check.info.fields if field in fields or field == "*"]
-        if kept:
+        if kept and not (late and check.info.mode == "after"):
             again: Any = field_validator  # its overloads split the modes
             checks[name] = again(*kept, mode=check.info.mode)(_own(check.func))
     config = model.model_config
     return create_model(model.__name__, __config__=config, __validators__=checks, **fields)
 
 
+def sees_all(model: type[BaseModel]) -> bool:
+    """Whether a model's validators look at more than one field: they may want what is injected."""
+    decorators = model.__pydantic_decorators__
+    own_end = model.model_post_init is not BaseModel.model_post_init
+    if decorators.model_validators or decorators.root_validators or own_end:
+        return True
+    return any(
+        check.info.mode == "after" and _takes_info(check.func)
+        for check in decorators.field_validators.values()
+    )
+
+
+def _takes_info(check: Any) -> bool:
+    """Whether a field's validator asks for the fields before it, too."""
+    return len(inspect.signature(check).parameters) > 1
+
+
+def _early(info: FieldInfo) -> FieldInfo:
+    """A field less the validators that come after its type's."""
+    made = copy.copy(info)
+    made.metadata = [item for item in info.metadata if not isinstance(item, AfterValidator)]
+    return made
+
+
 def whole_check(
     title: str, model: type[BaseModel], hidden: Sequence[str]
 ) -> Callable[[Values, Values], Values] | None:
-    """What shows all fields to the validators of the whole model; None if it has none.
+    """What shows all fields to the validators that `without` left out; None if there are none.
 
     They may look at what the program fills, so they cannot run before it is there.
 
@@ -42,9 +76,7 @@ def whole_check(
         model: As its author wrote it.
         hidden: Fields the program fills.
     """
-    decorators = model.__pydantic_decorators__
-    own_end = model.model_post_init is not BaseModel.model_post_init
-    if not (decorators.model_validators or decorators.root_validators or own_end):
+    if not sees_all(model):
         return None
 
     def check(arguments: Values, injected: Values) -> Values:

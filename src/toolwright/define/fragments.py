@@ -21,7 +21,9 @@ from typing_extensions import TypedDict
 
 from toolwright.define.closed import close, is_loose_part, is_open, is_plain, nests, objects
 from toolwright.define.maker import SchemaMaker
+from toolwright.define.parameter_field import is_field
 from toolwright.define.secret import Secret, holds_secret
+from toolwright.define.written import written
 from toolwright.record import NOTHING, record
 
 MOST = 1000
@@ -93,31 +95,49 @@ def _holds(known: tuple[type[BaseModel], object, str | None]) -> bool:
 
 
 def _make(annotation: object, closed: bool) -> Fragment | None:
+    if plain := written(annotation):
+        alone = {"type": "object", "properties": {"value": plain[1]}}
+        return _fragment(*plain, alone, {})
     adapter: TypeAdapter[Any] = TypeAdapter(typed_dict("value", {"value": annotation}))
     schema = adapter.json_schema(schema_generator=SchemaMaker)
     core: Any = adapter.core_schema
-    within = list(_within(core))
-    part, defs = schema["properties"]["value"], schema.get("$defs", {})
+    part = schema["properties"]["value"]
     # Of two models of one name pydantic writes both names at length.
-    at_length = any("__" in name for name in defs)
-    if at_length or "description" in part or any(map(_has_code, within)):
+    at_length = any("__" in name for name in schema.get("$defs", ()))
+    if at_length or "description" in part or any(map(_has_code, _within(core))):
         return None
-    definitions = {each["ref"]: each for each in core.get("definitions", ())}
-    inner = core.get("schema", core)["fields"]["value"]["schema"]
-    models = {each["cls"] for each in within if each.get("type") == "model"}
-    parts = list(objects(schema))[1:]
     if closed:
-        close(parts)
+        close(list(objects(schema))[1:])
+    inner = core.get("schema", core)["fields"]["value"]["schema"]
+    return _fragment(inner, part, schema, core)
+
+
+def _fragment(
+    inner: Mapping[str, Any],
+    part: Mapping[str, Any],
+    schema: dict[str, Any],
+    core: Mapping[str, Any],
+) -> Fragment:
+    """A fragment with what is known of it.
+
+    Args:
+        inner: Its core schema.
+        part: Its JSON Schema.
+        schema: That of an object that has it for its only property.
+        core: The core schema of that object.
+    """
+    models = {each["cls"] for each in _within(core) if each.get("type") == "model"}
+    defs = schema.get("$defs", {})
     return Fragment(
         {"type": "typed-dict-field", "schema": inner, "required": True},
         {"type": "typed-dict-field", "schema": inner, "required": False},
-        definitions,
+        {each["ref"]: each for each in core.get("definitions", ())},
         {key: value for key, value in part.items() if key < "description"},
         {key: value for key, value in part.items() if key > "description"},
         defs,
         tuple((model, model.__pydantic_core_schema__, model.__doc__) for model in models),
         is_plain(inner),
-        any(map(is_open, parts)),
+        any(map(is_open, list(objects(schema))[1:])),
         bool(defs) or is_loose_part(part),
         holds_secret(schema),
         nests(part),
@@ -218,17 +238,15 @@ def _is_declared(kind: type) -> bool:
 
 def _metadata_key(item: Any) -> Hashable:
     """The same of what stands in an `Annotated`: a `Field`, a bound, a text for people."""
-    from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
-
     kind = type(item)
     if kind is str:
         return str
     if item is Secret or kind is Secret:
         return Secret
-    if kind is FieldInfo:
-        if item.alias is not None or item.validation_alias is not None:
+    if is_field(item):
+        if kind.__module__ != "pydantic.fields" or item.alias or item.validation_alias:
             return None
-        return _all_known(kind, [getattr(item, name, None) for name in FieldInfo.__slots__])
+        return _all_known(kind, [getattr(item, name, None) for name in kind.__slots__])
     if kind.__module__.partition(".")[0] not in ("annotated_types", "pydantic"):
         return None
     if dataclasses.is_dataclass(item):

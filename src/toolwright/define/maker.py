@@ -7,6 +7,8 @@ from typing import Any
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 
+from toolwright.define.defaults import misfits
+
 
 class OnlyAPath(PydanticInvalidForJsonSchema):
     """A field that is found by a path alone: its schema would advertise a name nothing reads."""
@@ -34,6 +36,22 @@ class SchemaMaker(GenerateJsonSchema):
         if getattr(writes, "__name__", "") == "_serialize_secret":
             return {**made, "writeOnly": True}
         return made
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().default_schema(schema)
+        if "default" in made and misfits(made["default"], made, {}):
+            del made["default"]  # pydantic does not validate it, and a model could not send it
+        return made
+
+    def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
+        """An object, which pydantic takes as well as a list: only that tells the fields' names."""
+        made = super().named_tuple_schema(schema)
+        if self.mode != "validation":
+            return made
+        names = [field.get("validation_alias", field["name"]) for field in schema["fields"]]
+        properties = dict(zip(names, made.get("prefixItems", ()), strict=True))
+        required = names[: made.get("minItems", 0)]
+        return {"type": "object", "properties": properties, "required": required}
 
     def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
         return self.handle_invalid_for_json_schema(schema, "a class")

@@ -78,6 +78,8 @@ CHECKS: Mapping[str, Check] = {
     "error_on_invalid_docstring": _FLAG,
 }
 """By option: whether a value is one, and what it should be."""
+_FRONT = ("name", "description", "args_schema")
+"""What the front doors take besides."""
 
 
 def checked(name: str, options: Mapping[str, object]) -> dict[str, Any]:
@@ -90,7 +92,7 @@ def checked(name: str, options: Mapping[str, object]) -> dict[str, Any]:
     Raises:
         DefinitionError: there is no such option, or it cannot be this; naming what it should be.
     """
-    given = dict(options)
+    given: dict[str, Any] = dict(options)
     for plural in ("steps", "tags"):
         several = given.get(plural)
         if isinstance(several, Iterable) and not isinstance(several, str):
@@ -99,7 +101,7 @@ def checked(name: str, options: Mapping[str, object]) -> dict[str, Any]:
         if option not in CHECKS:
             import difflib  # late: for mistakes alone
 
-            near = difflib.get_close_matches(option, CHECKS, n=1)
+            near = difflib.get_close_matches(option, [*CHECKS, *_FRONT], n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise DefinitionError(f"{name}: there is no option {option!r}{hint}")
         good, wanted = CHECKS[option]
@@ -109,6 +111,7 @@ def checked(name: str, options: Mapping[str, object]) -> dict[str, Any]:
             fits = False
         if not fits:
             raise DefinitionError(f"{name}: {option} is {value!r:.80}; give it {wanted}")
+    check_steps(given.get("steps", ()))
     return given
 
 
@@ -142,3 +145,47 @@ def check_on_invoke(name: str, function: object) -> None:
             f"{name}: on_invoke takes {signature}, but is called with the context and a dict of "
             "the arguments; write on_invoke(context, arguments)"
         ) from None
+
+
+def check_steps(steps: Iterable[Any]) -> None:
+    """See that each can be called as a step is, and gives back what it goes on to.
+
+    Raises:
+        DefinitionError: naming the one that cannot, or that goes on and forgets to return.
+    """
+    for step in steps:
+        told = getattr(step, "__qualname__", None) or type(step).__name__
+        try:
+            inspect.signature(step).bind(None, None, None)
+        except TypeError as error:
+            raise DefinitionError(
+                f"step {told!r} cannot be called with (prepared, context, proceed): {error}; write "
+                "async def step(prepared, context, proceed)"
+            ) from None
+        except ValueError:  # written in C, without saying what it takes
+            continue
+        if _forgets(step if inspect.isroutine(step) else type(step).__call__):
+            raise DefinitionError(
+                f"step {told!r} goes on and gives back nothing, so the tool's result would be "
+                "lost; write return await proceed(prepared)"
+            )
+
+
+def _forgets(step: Any) -> bool:
+    """Whether it uses what it is called with to go on, and has no way to return a value."""
+    code = getattr(inspect.unwrap(step), "__code__", None)
+    if not inspect.iscoroutinefunction(step) or code is None:
+        return False
+    import dis  # late: for steps alone
+
+    nothing, before, goes_on = False, None, False
+    last = code.co_varnames[: code.co_argcount][-1:]
+    for each in dis.get_instructions(code):
+        goes_on = goes_on or (each.opname.startswith("LOAD_") and each.argval in last)
+        if each.opname in ("RETURN_VALUE", "RETURN_CONST"):
+            source = before if each.opname == "RETURN_VALUE" else each
+            if source is None or source.argval is not None or "CONST" not in source.opname:
+                return False
+            nothing = True
+        before = each
+    return goes_on and nothing

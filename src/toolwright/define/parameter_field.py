@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin
 
 from pydantic_core import PydanticUndefined
+from typing_extensions import TypeIs
 
 from toolwright.define.modern import modern
 from toolwright.define.signature import MISSING, VAR_POSITIONAL, Parameter
@@ -47,6 +49,15 @@ class ParameterField:
         return Annotated[self.annotation, FieldInfo(description=self.description)]
 
 
+def is_field(item: object) -> TypeIs[FieldInfo]:
+    """Whether it is what pydantic's `Field` gives.
+
+    Nothing is, as long as nobody has loaded that; to load it takes as long as all of this package.
+    """
+    kind: Any = getattr(sys.modules.get("pydantic.fields"), "FieldInfo", None)
+    return kind is not None and isinstance(item, kind)
+
+
 def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterField:
     """One parameter, with its description, its default, and what makes the default.
 
@@ -54,14 +65,12 @@ def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterF
         parameter: Of a function.
         docs: Descriptions by parameter name, from the docstring.
     """
-    from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
-
     annotation, metadata = _split(parameter.annotation)
     default, factory = parameter.default, None
-    if isinstance(default, FieldInfo):
+    if is_field(default):
         metadata = [*metadata, default]
         default = MISSING
-    infos = [item for item in metadata if isinstance(item, FieldInfo)]
+    infos = [item for item in metadata if is_field(item)]
     for info in infos:
         if info.default is not PydanticUndefined and info.default is not ...:
             default, factory = info.default, _constant(info.default)
@@ -72,7 +81,7 @@ def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterF
     if several and any(info.description for info in infos):
         text = None
     for item in metadata:
-        plain = _bare(item, several) if isinstance(item, FieldInfo) else item
+        plain = _bare(item, several) if is_field(item) else item
         annotation = Annotated[annotation, plain]
     if several:  # each value must fit, not the list of them
         annotation, default = list[annotation], []  # type: ignore[valid-type]

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
-from pydantic_core import from_json, to_json, to_jsonable_python
+from pydantic_core import from_json, to_json
 
 from toolwright.define.canonical import renamed
 from toolwright.define.closed import Facts, closing_facts, is_plain, unknown_keys
+from toolwright.define.defaults import advertise_default
 from toolwright.define.explain import (
     invalid_arguments,
     pydantic_errors,
@@ -94,8 +94,8 @@ def from_parameters(
     closing = extra == "forbid"
     known = None if rest or keys else join(title, given, closing)
     schema, validate, facts = known or whole(title, given, rest, closing)
-    for name, field in given.items():
-        _advertise_default(title, schema, keys.get(name, name), field)
+    defaults = {keys.get(name, name): field.default for name, field in given.items()}
+    _advertise(title, schema, defaults, validate)
     factories = {name: field.factory for name, field in given.items() if field.factory}
     fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
     made = compile_arguments(title, schema, validate, fill, facts)
@@ -128,6 +128,32 @@ def whole(
     schema.pop("title", None)
     facts = closing_facts(schema, closing, is_plain(adapter.core_schema))
     return schema, adapter.validator.validate_json, facts
+
+
+def _advertise(
+    title: str,
+    schema: dict[str, Any],
+    defaults: Mapping[str, object],
+    validate: Callable[..., object],
+) -> None:
+    refuses = functools.partial(_refuses, validate)
+    for key, default in defaults.items():
+        if default is not MISSING and default is not MADE and default is not ABSENT:
+            advertise_default(title, schema, key, default, refuses)
+
+
+def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
+    """Whether a value is refused for a parameter by its type, whatever the others may be."""
+    try:
+        validate(to_json({key: value}))
+    except ValidationError as error:
+        return any(
+            found["loc"][:1] == (key,) and found["type"] not in ("value_error", "assertion_error")
+            for found in error.errors(include_url=False)
+        )
+    except Exception:  # a validator of the user's own, which expects better than a default
+        return False
+    return False
 
 
 def _renaming(title: str, made: Arguments, keys: Mapping[str, str], open: bool) -> Arguments:
@@ -330,24 +356,3 @@ def _no_json_form(title: str, fields: Mapping[str, object], error: Exception) ->
         f"{title}: {culprit} has no JSON form ({text}); use a type JSON can carry, or mark it "
         "Annotated[..., InjectedToolArg] if the program fills it"
     )
-
-
-def _advertise_default(title: str, schema: dict[str, Any], key: str, field: ParameterField) -> None:
-    default = field.default
-    if default is MISSING or default is MADE or default is ABSENT:
-        return
-    if default is None or type(default) in (str, int, bool):  # most; they are JSON as they are
-        schema["properties"][key]["default"] = default
-        return
-    try:
-        default = to_jsonable_python(field.default)
-    except ValueError:
-        raise DefinitionError(
-            f"{title}: the default of parameter {key!r} ({field.default!r}) has no JSON form; "
-            "use None or a plain value and make the object inside the function"
-        ) from None
-    import json
-
-    with suppress(ValueError):  # infinity stays the function's own: JSON has none
-        json.dumps(default, allow_nan=False)
-        schema["properties"][key]["default"] = default

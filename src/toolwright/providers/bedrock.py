@@ -36,7 +36,7 @@ from toolwright.providers.bedrock_encode import (
 )
 from toolwright.providers.bedrock_stream import StreamDecoder
 from toolwright.providers.turns import TurnEncoder, encode_results, encode_transcript
-from toolwright.providers.wire import Json, as_dict, plain
+from toolwright.providers.wire import Json, answer_of
 from toolwright.providers.wiretools import wire_tools
 
 __all__ = [
@@ -138,7 +138,7 @@ def decode(reply: object, *, tools: Tools = (), model: str = "") -> AssistantMes
     if isinstance(reply, AssistantMessage):
         return settle(reply)
     decoder = StreamDecoder(wire_tools(tools, "bedrock"), model)
-    deltas = decoder.whole(as_dict(plain(reply)))
+    deltas = decoder.whole(answer_of("bedrock", reply))
     return assemble([*deltas, *decoder.finish()])
 
 

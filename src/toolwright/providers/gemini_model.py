@@ -39,6 +39,9 @@ except ImportError as error:
     raise MissingExtraError("Gemini", "gemini") from error
 
 T = TypeVar("T")
+_HERE = "."
+"""Stands for the contents, which go in the body that is given beside: to make the SDK's objects of
+them and dicts of these again would cost more at every turn than all the rest of it."""
 
 
 class GeminiModelOptions(CommonOptions, total=False):
@@ -137,9 +140,9 @@ class Gemini:
         return known and is_held(output, "gemini")
 
     async def _deltas(self, request: ModelRequest) -> AsyncGenerator[Delta]:
-        tools, contents, rest = self._bodies.body(request)
+        tools, body = self._bodies.body(request)
         decoder = StreamDecoder(tools)
-        async with aclosing(self._chunks(contents, rest)) as chunks:
+        async with aclosing(self._chunks(body)) as chunks:
             async for chunk in chunks:
                 for delta in decoder.feed(chunk):
                     yield delta
@@ -148,23 +151,20 @@ class Gemini:
         for delta in decoder.finish():
             yield delta
 
-    async def _chunks(
-        self, contents: list[types.Content], rest: Json
-    ) -> AsyncGenerator[types.GenerateContentResponse]:
+    async def _chunks(self, body: Json) -> AsyncGenerator[types.GenerateContentResponse]:
         """The answer's chunks; a whole answer is one chunk."""
         models = self._clients.get().sdk.aio.models
         config = types.GenerateContentConfig(
             http_options=types.HttpOptions(
-                extra_body=rest, retry_options=types.HttpRetryOptions(attempts=1)
+                extra_body=body, retry_options=types.HttpRetryOptions(attempts=1)
             ),
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )
-        asked: list[Any] = [*contents]
         if not self._stream:
-            yield await models.generate_content(model=self.name, contents=asked, config=config)
+            yield await models.generate_content(model=self.name, contents=_HERE, config=config)
             return
         stream = await models.generate_content_stream(
-            model=self.name, contents=asked, config=config
+            model=self.name, contents=_HERE, config=config
         )
         async with aclosing(_pumped(stream)) as chunks:
             async for chunk in chunks:
@@ -206,13 +206,13 @@ class _Client:
 
 
 class _Contents:
-    """The contents of one run so far, as the SDK's objects."""
+    """The contents of one run so far, as JSON values."""
 
     __slots__ = ("_encoder", "_over", "size")
 
     def __init__(self, tools: WireTools, options: GeminiOptions) -> None:
         self._encoder = turn_encoder(tools, options)
-        self._over: list[types.Content] = []
+        self._over: list[Json] = []
         self.size = 0
 
     @property
@@ -221,15 +221,13 @@ class _Contents:
 
     def add(self, message: Message) -> None:
         """Encode the next message."""
-        for wire in self._encoder.add(message):
-            text = dumps(wire)
-            self.size += len(text)
-            self._over.append(types.Content.model_validate_json(text))
+        over = self._encoder.add(message)
+        self._over += over
+        self.size += sum(len(dumps(wire)) for wire in over)
 
-    def all(self) -> list[types.Content]:
+    def all(self) -> list[Json]:
         """The contents, with those at the end that may still change."""
-        tail = [types.Content.model_validate_json(dumps(wire)) for wire in self._encoder.tail()]
-        return [*self._over, *tail]
+        return [*self._over, *self._encoder.tail()]
 
     def head(self) -> Json:
         """What of the body's other keys depends on the messages."""
@@ -245,14 +243,14 @@ class _BodyCache:
         self._transcripts: Transcripts[_Contents] = Transcripts(media)
         self._prepared = Constant(self._prepare)
 
-    def body(self, request: ModelRequest) -> tuple[WireTools, list[types.Content], Json]:
-        """The tools on the wire, the contents, and the body's other keys."""
+    def body(self, request: ModelRequest) -> tuple[WireTools, Json]:
+        """The tools on the wire, and the request's body. Its contents are not yours to change."""
         with self._lock:
             tools, rest = self._prepared.of(request)
             contents = self._transcripts.of(
                 request.messages, (tools.names, tools.keys), lambda: _Contents(tools, self._options)
             )
-            return tools, contents.all(), {**contents.head(), **rest}
+            return tools, {"contents": contents.all(), **contents.head(), **rest}
 
     def _prepare(self, request: ModelRequest) -> tuple[WireTools, Json]:
         tools = wire_tools(request.tools, "gemini", hosting=self._options.hosts(request.tools))

@@ -37,7 +37,7 @@ from toolwright.providers.chat_encode import ChatEncoder
 from toolwright.providers.chat_profile import COMPATIBLE, OPENAI, ChatProfile
 from toolwright.providers.chat_stream import StreamDecoder
 from toolwright.providers.held import held_schema
-from toolwright.providers.wire import Json, as_dict, plain
+from toolwright.providers.wire import Json, answer_of
 
 __all__ = [
     "COMPATIBLE",
@@ -175,7 +175,7 @@ def decode(reply: object) -> AssistantMessage:
     """
     if isinstance(reply, AssistantMessage):
         return settle(reply)
-    data = as_dict(plain(reply))
+    data = answer_of("openai_chat", reply)
     if "choices" not in data and "message" in data:
         data = {"choices": [data]}
     elif "choices" not in data and data.get("role") == "assistant":

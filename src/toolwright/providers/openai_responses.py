@@ -36,7 +36,7 @@ from toolwright.providers.responses_encode import (
     encode_transcript,
 )
 from toolwright.providers.responses_stream import StreamDecoder, raise_error
-from toolwright.providers.wire import Json, as_dict, plain
+from toolwright.providers.wire import Json, answer_of, as_dict
 from toolwright.providers.wiretools import WireTools, wire_tools
 
 __all__ = [
@@ -126,7 +126,7 @@ def decode(reply: object, *, tools: Tools = ()) -> AssistantMessage:
     """
     if isinstance(reply, AssistantMessage):
         return settle(reply)
-    data = as_dict(plain(reply))
+    data = answer_of("openai_responses", reply)
     decoder = StreamDecoder(_wire_tools(tools))
     if data.get("error") or data.get("type") == "error":
         raise_error(as_dict(data.get("error")) or data)

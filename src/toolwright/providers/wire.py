@@ -54,6 +54,44 @@ def as_dict(value: object) -> Json:
     return value if isinstance(value, dict) else {}
 
 
+def answer_of(wire: str, reply: object) -> Json:
+    """A whole answer, unless it is certainly one of another wire: read as one of this, it would
+    say nothing and call nothing.
+
+    Args:
+        wire: Module of this package that reads it.
+        reply: As dict, JSON text or SDK object.
+
+    Raises:
+        ModelError: naming the module that can read it.
+
+    >>> said = {"type": "message", "content": [], "stop_reason": "tool_use"}
+    >>> answer_of("openai_chat", said)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    toolwright.errors.ModelError: this answer is read by toolwright.providers.anthropic, ...
+    """
+    data = as_dict(plain(reply))
+    for other, (keys, fixed) in _SHAPES.items():
+        if (
+            other != wire
+            and keys <= data.keys()
+            and all(data.get(key) == value for key, value in fixed.items())
+        ):
+            raise ModelError(f"this answer is read by toolwright.providers.{other}, not by {wire}")
+    return data
+
+
+_SHAPES: Mapping[str, tuple[frozenset[str], Mapping[str, str]]] = {
+    "openai_chat": (frozenset({"choices"}), {"object": "chat.completion"}),
+    "openai_responses": (frozenset({"output"}), {"object": "response"}),
+    "anthropic": (frozenset({"content", "stop_reason"}), {"type": "message"}),
+    "bedrock": (frozenset({"output", "stopReason"}), {}),
+    "gemini": (frozenset({"candidates"}), {}),
+}
+"""What tells whole answers apart: keys they have, and values of others."""
+
+
 def as_list(value: object) -> list[object]:
     """`value` if it is a list, else an empty one."""
     return value if isinstance(value, list) else []

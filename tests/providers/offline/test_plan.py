@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
 from toolwright.builtin.catalog import load
+from toolwright.builtin.workspace import Workspace
 from toolwright.providers.offline.plan import Scorer, plan
 
 BUILTINS = [tool for name in ("calculator", "weather", "files", "clock") for tool in load(name)]
@@ -74,13 +77,32 @@ SEARCH = definition(
 
 @pytest.mark.parametrize(
     ("prompt", "query"),
-    [("How do I get a refund?", "refund"), ("海象住在哪里", "海象住"), ("is opened software taken back?", "opened software taken back")],
+    [("How do I get a refund?", "refund"), ("海象住在哪里", "海象住"), ("What about broken software?", "broken software")],
 )  # fmt: skip
 def test_a_question_about_no_tool_goes_to_the_one_that_searches_for_answers(
     prompt: str, query: str
 ) -> None:
     [wish] = plan(prompt, [*BUILTINS, SEARCH])
     assert (wish.tool.name, wish.arguments) == ("file_search", {"query": query})
+
+
+@pytest.mark.parametrize(
+    ("prompt", "name", "arguments"),
+    [
+        ("what files are here?", "ls", {}),
+        ("find *.py", "find", {"pattern": "*.py"}),
+        ("find all '*.py' files", "find", {"pattern": "*.py"}),
+        ("find 'assert' in *.py", "grep", {"pattern": "assert", "glob": "*.py"}),
+        ("find 'def main' in src", "grep", {"pattern": "def main"}),
+        ("run `ls`", "bash", {"command": "ls"}),
+        ("run the tests", "bash", {}),
+    ],
+)
+def test_the_tool_of_a_folder_that_is_meant_is_picked(
+    tmp_path: Path, prompt: str, name: str, arguments: dict[str, object]
+) -> None:
+    [wish] = plan(prompt, Workspace(tmp_path, "off").tools)
+    assert (wish.tool.name, wish.arguments) == (name, arguments)
 
 
 @pytest.mark.parametrize("prompt", ["tell me a joke", "thanks!", "", "?!", "refund it"])

@@ -27,6 +27,9 @@ _BORDER = re.compile(
     r"|以及|还有|并且|然后|同时|顺便",
     re.IGNORECASE,
 )
+_PLACELESS = 2.0
+"""What a tool loses that finds names, if a text that stands in quotes is looked for."""
+_LISTING = re.compile(r"\b(?:what|which) (?:files?|folders?)\b", re.IGNORECASE)
 _QUESTION = re.compile(
     r"[?？]\s*$|^\s*(?:what|how|where|when|who|whom|whose|why|which|can|may|must|does|do|is|are)\b"
     r"|什么|怎么|怎样|如何|哪|谁|为何|多少|吗\s*$",
@@ -222,7 +225,8 @@ class Scorer:
         """How plainly words and values point to a tool."""
         weights = self._weights[id(tool)]
         total = 0.0
-        for idea in {word.idea for word in said}:
+        listing = ("list",) if _LISTING.search(text) else ()
+        for idea in {*(word.idea for word in said), *listing}:
             spread = max(self._spread.get(idea, 1), 1)
             total += weights.get(idea, 0.0) * _WEAK.get(idea, 1.0) / spread**0.5
         total += self._by_values(tool, values)
@@ -238,6 +242,8 @@ class Scorer:
             suiting = [value for value in values if affinity(slot, value) >= 2.0]
             if suiting:
                 total += max(_VALUE_BONUS.get(value.kind, 0.2) for value in suiting)
-            elif slot.required and slot.role not in ("text", "") and not slot.choices:
+            elif slot.required and slot.role not in ("text", "code", "") and not slot.choices:
                 unfilled += 1
-        return total - min(0.8 * unfilled, 1.6)
+        roles = {slot.role for slot in self.slots[id(tool)] if slot.required}
+        placeless = roles == {"glob"} and any(value.kind == "quoted" for value in values)
+        return total - min(0.8 * unfilled, 1.6) - (_PLACELESS if placeless else 0.0)

@@ -170,6 +170,8 @@ def _role(schema: Schema, labels: tuple[str, ...], description: str) -> str:
         return table.FORMATS[known]
     if _is_program(labels, description):
         return "code"
+    if labels == ("pattern",) and _OF_NAMES.search(description):
+        return "glob"
     joined = "".join(labels)
     for word in (joined, *reversed(labels)):
         role = _ROLE_WORDS.get(word) or _ROLE_WORDS.get(word.removesuffix("s"))
@@ -185,6 +187,7 @@ def _role(schema: Schema, labels: tuple[str, ...], description: str) -> str:
 _LANGUAGES = frozenset(
     table.words_of("source python program js javascript typescript shell bash sql html 程序 源")
 )
+_OF_NAMES = re.compile(r"\b(?:names or paths|file ?names?|globs?)\b", re.IGNORECASE)
 _SIGNS = re.compile(
     r"\b(?:stock|ticker|symbol|currency|country|language|airport|city|region|zip|postal|product"
     r"|order|item|discount|coupon|promo|voucher|student|employee|access|iso)\b"

@@ -59,6 +59,7 @@ _NUMBER = re.compile(
     rf"(?:[eE](?P<exponent>[+-]?\d{{1,3}})(?!\w))?(?=(?:{'|'.join(table.UNITS)})\b|(?![A-Za-z_]|\.?\d))|(?<=[{_HAN}])(?P<after>\d+(?:\.\d+)?)",
     re.IGNORECASE,
 )
+_GLOB = re.compile(r"(?=[^*]*\*)[\w.*?/{},\[\]-]{2,}")
 _CODE = re.compile(
     rf"(?<![\w.-])(?!\d+(?:e\d+|{'|'.join(table.UNITS)})\b)"
     + r"(?=[A-Za-z_-]*\d)(?=\d*[A-Za-z_-])[A-Za-z0-9][\w-]*[A-Za-z0-9](?![\w-])",
@@ -142,6 +143,7 @@ def find_values(text: str) -> tuple[Value, ...]:
     for kind, source in _SOURCES:
         for match in source.finditer(text):
             inner = next((group for group in match.groups() if group is not None), match[0])
+            kind = "glob" if kind == "quoted" and _GLOB.fullmatch(inner) else kind
             _claim(found, Value(kind, _tidy(kind, inner), match.start(), match.end()))
     numbers = _numbers(text)
     inside: list[Value] = []

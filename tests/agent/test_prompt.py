@@ -1,0 +1,68 @@
+"""What a run begins with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolwright import Agent, Image, Run, SetupError, Text, UserMessage, tool
+from toolwright.agent.prompt import transcript_of
+from toolwright.messages import SystemMessage
+from toolwright.testing.scripted import Scripted
+
+PICTURE = Image(b"\x89PNG\r\n\x1a\n", "image/png")
+
+
+@tool
+def now() -> str:
+    """The time."""
+    return "noon"
+
+
+def test_texts_and_pictures_in_one_list_are_one_message() -> None:
+    [message] = transcript_of(["What is this?", PICTURE])
+    assert message == UserMessage((Text("What is this?"), PICTURE))
+
+
+def test_one_message_or_one_picture_needs_no_list() -> None:
+    assert transcript_of(UserMessage("hi")) == [UserMessage("hi")]  # type: ignore[arg-type]
+    assert transcript_of(PICTURE) == [UserMessage((PICTURE,))]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, 3, {}, [], {"role": "user"}, [{"role": "user", "content": "hi"}], [now]]
+)
+def test_what_is_no_prompt_is_refused_with_what_to_give(wrong: Any) -> None:
+    with pytest.raises(SetupError, match=r"give a text, .* or messages"):
+        Agent(Scripted(["x"])).run_sync(wrong)
+
+
+def test_instructions_may_be_a_function_of_the_run_sync_or_async() -> None:
+    async def later(run: Run[str]) -> str:
+        return f"You help {run.context}."
+
+    for instructions in (later, lambda run: f"You help {run.context}."):
+        agent = Agent(Scripted(["ok", "ok"]), instructions=instructions)
+        result = agent.run_sync("hi", context="Ada")
+        assert result.messages[0] == SystemMessage("You help Ada.")
+        again = agent.run_sync([*result.messages, UserMessage("and?")], context="Bob")
+        assert [m.text for m in again.messages if isinstance(m, SystemMessage)] == ["You help Ada."]
+
+
+def test_instructions_that_are_none_are_refused() -> None:
+    with pytest.raises(SetupError, match="instructions are 3"):
+        Agent(Scripted(["x"]), instructions=3)  # type: ignore[arg-type]
+    with pytest.raises(SetupError, match="gave None; let the function return a text"):
+        Agent(Scripted(["x"]), instructions=lambda run: None).run_sync("x")  # type: ignore[arg-type,return-value]
+
+
+def test_an_empty_instruction_is_no_message() -> None:
+    result = Agent(Scripted(["x"]), instructions=lambda run: "").run_sync("hi")
+    assert result.messages[0] == UserMessage("hi")
+
+
+@pytest.mark.parametrize("wrong", [now, 3])
+def test_one_tool_without_a_list_is_refused_with_the_fix(wrong: Any) -> None:
+    with pytest.raises(SetupError, match=r"give a list"):
+        Agent(Scripted(["x"]), tools=wrong)
