@@ -203,7 +203,11 @@ class ThreadPool:
             del job  # and with it the body's arguments and result
 
     def _next(self) -> Job | None:
-        """The next job; None when this thread has been idle for long and leaves."""
+        """The next job; None when this thread has been idle for long and leaves.
+
+        Rarely the queue waits for ever instead: its time left goes below zero when another thread
+        takes the item it woke for. Such a thread is as free as before, and leaves later.
+        """
         while True:
             try:
                 return self._jobs.get(timeout=self.idle)
