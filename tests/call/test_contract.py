@@ -990,7 +990,8 @@ def expected_kind(call: ToolCall) -> set[str | None]:
 
 def came_late(result: ToolMessage) -> bool:
     """Whether a body ended before a starved loop could look at its deadline: a result is kept."""
-    overdue = result.name in {"hangs_sync", "resists"} and result.text == "late"
+    ends = {"hangs_sync": "late", "hangs_yielding_sync": "one", "resists": "late"}
+    overdue = result.text == ends.get(result.name)
     return overdue and result.status == "success" and result.duration > 0.1
 
 

@@ -252,6 +252,16 @@ def test_a_tool_is_made_of_a_json_schema_and_a_function_of_a_dict() -> None:
     assert made.invoke({"context": "x"}) == ["", {"context": "x", "n": 3}]
     with pytest.raises(InvalidArguments):
         made.invoke({"n": "x"})
+    short: Any = Tool
+    for same in (
+        short("echo", "Echo.", schema, on_invoke, timeout=3),
+        short(name="echo", description="Echo.", parameters=schema, on_invoke=on_invoke, timeout=3),
+    ):
+        assert isinstance(same, Tool)
+        assert (same.name, same.parameters, same.timeout) == ("echo", made.parameters, 3)
+        assert same.invoke({"context": "x"}) == ["", {"context": "x", "n": 3}]
+    with pytest.raises(TypeError, match="'parameters' and 'on_invoke'"):
+        short("echo", "Echo.")
 
 
 class Size(BaseModel):

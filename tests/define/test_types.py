@@ -316,7 +316,7 @@ def test_unknown_keys_are_refused_by_default_and_dropped_with_a_note_if_asked(
     options: dict[str, Any] = {"extra": extra} if extra else {}
 
     @tool(**options)
-    def count(number: int) -> str:
+    def count(number: int, step: int = 1) -> str:
         """Count."""
         return str(number)
 

@@ -80,9 +80,7 @@ class Step(Protocol):
     by itself, or raise a `CallError`. What it returns is the tool's value.
 
     It runs before approval. One with an attribute `place` (see `Place`) runs after it, in the
-    order of the places, and passes on the arguments as they are.
-
-    One with a method ``check_tool(tool)`` is asked when it is registered; what it cannot work with
+    order of the places, and passes on the arguments as they are. One with a method ``check_tool(tool)`` is asked when it is registered; what it cannot work with
     it refuses by a `SetupError`.
     """
 
@@ -147,18 +145,16 @@ class ToolOptions(TypedDict, total=False):
 class Invoker(Protocol):
     """How a tool runs outside a toolset: lent by the chapter `call`, which knows how."""
 
-    async def ainvoke(
-        self, tool: Tool[..., Any], value: object, run: Run[Any] | None
-    ) -> object: ...
+    async def ainvoke(self, tool: AnyTool, value: object, run: Run[Any] | None) -> object: ...
 
     async def abatch(
-        self, tool: Tool[..., Any], values: Iterable[object], run: Run[Any] | None
+        self, tool: AnyTool, values: Iterable[object], run: Run[Any] | None
     ) -> list[object]: ...
 
-    def invoke(self, tool: Tool[..., Any], value: object, run: Run[Any] | None) -> object: ...
+    def invoke(self, tool: AnyTool, value: object, run: Run[Any] | None) -> object: ...
 
     def batch(
-        self, tool: Tool[..., Any], values: Iterable[object], run: Run[Any] | None
+        self, tool: AnyTool, values: Iterable[object], run: Run[Any] | None
     ) -> list[object]: ...
 
 
@@ -170,13 +166,23 @@ def lend(give: Callable[[], Invoker]) -> None:
     _invoker[:] = [give]
 
 
+class _Raw(type):
+    """Lets a tool be written as ``Tool(name, description, parameters, on_invoke)``."""
+
+    def __call__(cls, *args: Any, **given: Any) -> Any:
+        if args or "on_invoke" in given:
+            return cls.from_schema(*args, **given)  # type: ignore[attr-defined]
+        return super().__call__(**given)
+
+
 @dataclasses.dataclass(
     frozen=True, slots=True, eq=False, repr=False, kw_only=True, weakref_slot=True
 )
-class Tool(Generic[P, R]):
+class Tool(Generic[P, R], metaclass=_Raw):
     """A function that models can call. Still callable as the plain function.
 
-    Made by a front door such as `@tool`, never by hand. Frozen: change it with `dataclasses.replace`.
+    Made by a front door such as `@tool` or `from_schema`, which ``Tool(name, description,
+    parameters, on_invoke)`` is short for. Frozen: change it with `dataclasses.replace`.
 
     Attributes:
         name: Unique in a toolset.
@@ -260,10 +266,8 @@ class Tool(Generic[P, R]):
         function: Any = self.function
         if not self.unbound or (instance is None and not isinstance(function, classmethod)):
             return self
-        bound: Any = dataclasses.replace(
-            self, function=function.__get__(instance, owner), unbound=False
-        )
-        return bound  # type: ignore[no-any-return]
+        method = function.__get__(instance, owner)
+        return dataclasses.replace(self, function=method, unbound=False)
 
     def __repr__(self) -> str:
         shown = self.parameters.get("properties")
@@ -326,7 +330,6 @@ class Tool(Generic[P, R]):
         >>> Tool.from_schema("double", "", schema, lambda _, a: a["n"] * 2).invoke({"n": 4})
         8
         """
-
         check_on_invoke(name, on_invoke)
 
         def call(_tool_context: ToolContext[Any], /, **arguments: Any) -> Any:
