@@ -1058,7 +1058,8 @@ def test_nothing_of_a_call_waits_for_the_garbage_collector(name: str, count: int
         finally:
             gc.enable()
 
-    assert run(main) < 20
+    # What threads of earlier tests leave behind comes once; what calls leave comes every time.
+    assert min(run(main) for _ in range(3)) < 20
 
 
 def test_a_call_error_of_a_step_is_the_result_of_its_call_alone() -> None:
