@@ -17,7 +17,7 @@ from toolwright.call.stop import (
     not_started,
     run_coroutine,
 )
-from toolwright.call.threads import ThreadPool, shared_pool
+from toolwright.call.threads import Job, ThreadPool, shared_pool
 from toolwright.context import ToolContext
 from toolwright.define.inject import inject
 from toolwright.define.signature import MISSING, VAR_POSITIONAL, Parameter
@@ -114,11 +114,10 @@ def begin_bare(prepared: Prepared, context: ToolContext[Any]) -> object:
             return ended.value
     except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
         raise cancelled_itself(tool.name) from None
-    except Exception as error:
-        told = _as_told(error)
-        if told is error:
-            raise
-        raise told from error
+    except _TOLD:
+        raise
+    except Exception as error:  # held by no name here: it would hold itself by its traceback
+        raise Crashed(describe(error)) from error
     rest: Any = go_on(body, waiting, context, tool.timeout, _as_told)  # whatever its type says
     return Rest(rest)
 
@@ -196,6 +195,23 @@ async def _run_in_thread(
     pool: ThreadPool | None,
 ) -> object:
     threads = pool or shared_pool()
+    job, stop = _submit(tool, body, context, threads)
+    try:
+        return await job.future
+    except asyncio.CancelledError:
+        if not job.future.cancelled():  # it is the body's
+            raise cancelled_itself(tool.name) from None
+        threads.abandon(job)
+        raise
+    finally:
+        stop.close()
+        del job, stop  # an error would hold itself, by its traceback, this frame and the future
+
+
+def _submit(
+    tool: AnyTool, body: Callable[[], object], context: ToolContext[Any], threads: ThreadPool
+) -> tuple[Job, Stop]:
+    """The body on its way to a thread, and what stops it."""
     cancel = context.run.cancel
     begun = given_up = False
 
@@ -215,15 +231,7 @@ async def _run_in_thread(
 
     job = threads.submit(start)
     stop = Stop(context, tool.timeout, job.future.get_loop(), halt)
-    try:
-        return await job.future
-    except asyncio.CancelledError:
-        if not job.future.cancelled():  # it is the body's
-            raise cancelled_itself(tool.name) from None
-        threads.abandon(job)
-        raise
-    finally:
-        stop.close()
+    return job, stop
 
 
 async def _await(value: Awaitable[object]) -> object:

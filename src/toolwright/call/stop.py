@@ -39,8 +39,6 @@ GIVE_UP = "toolwright: end within the time of grace"
 Reason = Literal["", "timeout", "cancelled"]
 
 log = logging.getLogger("toolwright")
-
-
 Work = Literal["running", "stopped", "not started"]
 _WORK: Mapping[Work, str] = {
     "running": "Its work may still be running and may still take effect.",
@@ -224,7 +222,10 @@ def go_on(
     except (asyncio.CancelledError, Exception) as error:
         watch.judge(error)
         if told is not None and (other := told(error)) is not error:
-            raise other from error
+            try:
+                raise other from error
+            finally:
+                del other  # it would hold itself, by its traceback and this frame
         raise
     finally:
         watch.close()

@@ -87,15 +87,15 @@ class Job:
         try:
             outcome: Outcome = (self.future, self._context.run(self._function), None)
         except StopIteration as error:  # a future cannot carry it
-            stopped = RuntimeError("the body raised StopIteration")
-            stopped.__cause__ = error
-            outcome = (self.future, None, stopped)
+            outcome = (self.future, None, RuntimeError("the body raised StopIteration"))
+            outcome[2].__cause__ = error
         except BaseException as error:
             outcome = (self.future, None, error)
             if self.abandoned:
                 log.warning("a body failed after its call was given up", exc_info=error)
         if not self.abandoned:
             self._mailbox.put(outcome)
+        del outcome, self  # an error would hold itself, by its traceback and this frame
 
 
 class ThreadPool:
