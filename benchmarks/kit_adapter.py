@@ -159,4 +159,6 @@ def _with_context(fn: Callable[..., Any]) -> Callable[..., Any]:
         function.args.defaults.append(ast.Constant(None))
     scope: dict[str, Any] = {**fn.__globals__, "ToolContext": ToolContext}
     exec(compile(ast.fix_missing_locations(tree), fn.__code__.co_filename, "exec"), scope)
-    return scope[fn.__name__]  # type: ignore[no-any-return]
+    made: Callable[..., Any] = scope[function.name]
+    made.__name__ = fn.__name__
+    return made
