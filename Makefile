@@ -20,19 +20,21 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all check bench lock clean
+.PHONY: help demo test test-slow test-all check alone bench lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
 
 demo: $(VENV)/run.stamp ## a two-minute tour, offline
-	@$(BIN)/toolwright demo
+	@$(BIN)/toolkeel demo
 
 test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests, in under five minutes
 	$(PYTEST) $(SPREAD) -m "not slow" --timeout=120
 
-test-all: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests, slow ones too
-	$(PYTEST) $(SPREAD) --timeout=900
+test-slow: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the slow tests, those beside other libraries too
+	$(PYTEST) $(SPREAD) -m slow --timeout=900
+
+test-all: test test-slow ## the tests, slow ones too
 
 check: $(VENV)/dev.stamp ## lint, format, types, gates
 	$(BIN)/ruff check .
@@ -43,6 +45,17 @@ check: $(VENV)/dev.stamp ## lint, format, types, gates
 
 bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/performance.md (ROUNDS=3: half an hour)
 	.venv-bench/bin/python -m benchmarks --rounds $(ROUNDS) --out docs
+
+# A clone with nothing beside it, as a stranger has it: every test is collected, and those that would
+# take material from beside it pass or say that they did not run.
+alone: $(VENV)/dev.stamp ## the tests in a clone with nothing beside it
+	rm -rf build/alone
+	git clone --quiet . build/alone
+	cd build/alone && export CI= TOOLKEEL_SHARED=$(CURDIR)/build/nothing PYTHONPATH=src && \
+		../../$(PYTEST) --quiet --collect-only tests > collected.txt || { tail -50 collected.txt; exit 1; } && \
+		../../$(PYTEST) $(SPREAD) -m "not slow" --timeout=120 \
+			$$(grep -rlE "shared_file|recorded|seeds|aimock" tests --include="test_*.py")
+	rm -rf build/alone
 
 lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest versions allowed
 	$(PIP) install 'uv>=0.9'
@@ -61,7 +74,7 @@ clean: ## remove everything that make and the tools made
 
 $(VENV)/venv.stamp: requirements/run.txt requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "toolwright needs Python 3.11 or newer; name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+		echo "toolkeel needs Python 3.11 or newer; name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@echo "making $(VENV) ..."
 	@$(PYTHON) -m venv --clear $(VENV) || { \
 		echo "could not make $(VENV): $(PYTHON) needs its venv module (on Debian: apt-get install python3-venv)" >&2; exit 1; }

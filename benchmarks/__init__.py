@@ -1,4 +1,4 @@
-"""What toolwright costs, beside its peers and beside the least Python can do.
+"""What toolkeel costs, beside its peers and beside the least Python can do.
 
 ``make bench`` installs the peers into an environment of their own and writes ``docs/performance.md``.
 By hand: ``python -m benchmarks --help``.

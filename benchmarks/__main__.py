@@ -48,7 +48,7 @@ def measure(workloads: list[str], peers: list[str], rounds: int) -> dict[str, An
     for workload in workloads:
         found: dict[str, list[dict[str, float]]] = {}
         for number in range(rounds):
-            for peer in ["toolwright"] if workload in ALONE else peers:
+            for peer in ["toolkeel"] if workload in ALONE else peers:
                 answer = one(workload, peer)
                 print(
                     workload,

@@ -29,11 +29,11 @@ import numpy as np
 
 from benchmarks.documents import SEED, Corpus, Question, corpus
 from benchmarks.embedding_server import MODEL, served
-from toolwright.builtin.embeddings import Embeddings
-from toolwright.builtin.file_search import FileSearchTool
-from toolwright.builtin.indexing import index_folder
-from toolwright.builtin.terms import STOPWORDS
-from toolwright.builtin.vector_store import Source, VectorStore
+from toolkeel.builtin.search.embeddings import Embeddings
+from toolkeel.builtin.search.file_search import FileSearchTool
+from toolkeel.builtin.search.indexing import index_folder
+from toolkeel.builtin.search.terms import STOPWORDS
+from toolkeel.builtin.search.vector_store import Source, VectorStore
 
 DIMENSIONS = 384
 FOUND = 10
@@ -169,9 +169,9 @@ def bm25s_library(setting: Setting) -> Search:
 
 
 WAYS: dict[str, Make] = {
-    "toolwright, words": words,
-    "toolwright, words and vectors": fused,
-    "toolwright, vectors alone": vectors,
+    "toolkeel, words": words,
+    "toolkeel, words and vectors": fused,
+    "toolkeel, vectors alone": vectors,
     "Chroma": chroma,
     "ripgrep": ripgrep,
     "bm25s": bm25s_library,

@@ -1,4 +1,4 @@
-"""toolwright in the performance kit: copy this file to the kit as ``adapters/toolwright_.py``.
+"""toolkeel in the performance kit: copy this file to the kit as ``adapters/toolkeel_.py``.
 
 Three rows: a tool as it comes; one with everything a call can have switched on; sync tools inline.
 """
@@ -21,7 +21,7 @@ class Session:
     """A toolset and the run its calls share."""
 
     def __init__(self, tools: Any, run: Any) -> None:
-        from toolwright import ToolCall
+        from toolkeel import ToolCall
 
         self._tools, self._run = tools, run
         self._failures = run.failures
@@ -36,10 +36,10 @@ class Session:
         return await self._tools.run([self._call(*raw) for raw in raws], self._run)
 
 
-class Toolwright(Adapter):
-    name = "toolwright"
-    dists: ClassVar = ("toolwright", "pydantic", "pydantic_core")
-    import_line = "from toolwright import tool"
+class Toolkeel(Adapter):
+    name = "toolkeel"
+    dists: ClassVar = ("toolkeel", "pydantic", "pydantic_core")
+    import_line = "from toolkeel import tool"
     api: ClassVar = {
         "W2": "tool(fn); schema and validator are complete after this",
         "W3": "openai_chat.encode_tools(toolset), as on every model request",
@@ -50,13 +50,13 @@ class Toolwright(Adapter):
     }
 
     def define(self, fn: Callable[..., Any]) -> Any:
-        from toolwright import tool
+        from toolkeel import tool
 
         return tool(fn)
 
     def schema(self, tools: Sequence[Any]) -> list[Any]:
-        from toolwright import Toolset
-        from toolwright.providers import openai_chat
+        from toolkeel import Toolset
+        from toolkeel.providers import openai_chat
 
         if getattr(self, "_kept", None) is not tools:
             self._kept, self._toolset = tools, Toolset(tools)
@@ -65,15 +65,15 @@ class Toolwright(Adapter):
 
     @asynccontextmanager
     async def session(self, fns: Sequence[Callable[..., Any]]) -> AsyncIterator[Session]:
-        from toolwright import Run, Toolset
+        from toolkeel import RunContext, Toolset
 
-        yield Session(Toolset([self.define(fn) for fn in fns], threads=1000), Run())
+        yield Session(Toolset([self.define(fn) for fn in fns], threads=1000), RunContext())
 
     def read(self, message: Any) -> tuple[str, str, bool]:
         return message.text, message.tool_call_id, message.failed
 
     async def loop(self, fn: Callable[..., Any], turns: int, ticks: list[float]) -> tuple[str, int]:
-        from toolwright import Agent, AssistantMessage, ToolCall, ToolMessage
+        from toolkeel import Agent, AssistantMessage, ToolCall, ToolMessage
 
         script = [
             AssistantMessage(
@@ -97,7 +97,7 @@ class Toolwright(Adapter):
     def history(self, n: int) -> list[Any]:
         from common import RESULT_TEXT
 
-        from toolwright import AssistantMessage, ToolCall, ToolMessage
+        from toolkeel import AssistantMessage, ToolCall, ToolMessage
 
         out: list[Any] = []
         for i in range(n):
@@ -107,30 +107,30 @@ class Toolwright(Adapter):
         return out
 
 
-class ToolwrightInline(Toolwright):
+class ToolkeelInline(Toolkeel):
     """Sync tools run in the event loop's thread."""
 
-    name = "toolwright-inline"
+    name = "toolkeel-inline"
 
     def define(self, fn: Callable[..., Any]) -> Any:
-        from toolwright import tool
+        from toolkeel import tool
 
         return tool(fn, inline=not inspect.iscoroutinefunction(fn))
 
 
-class ToolwrightFull(Toolwright):
+class ToolkeelFull(Toolkeel):
     """Everything on: an injected context, an input and an output guard, a deadline, a subscriber."""
 
-    name = "toolwright-full"
+    name = "toolkeel-full"
     api: ClassVar = {
-        **Toolwright.api,
+        **Toolkeel.api,
         "W4": "the same with an injected context, an input and an output guard, a deadline, a "
         "subscriber that keeps the events, durations",
     }
 
     def define(self, fn: Callable[..., Any]) -> Any:
-        from toolwright import tool
-        from toolwright.call.guard import Allow, input_guard, output_guard
+        from toolkeel import tool
+        from toolkeel.call.steps.guard import Allow, input_guard, output_guard
 
         allow = Allow()
         guards = [
@@ -141,16 +141,16 @@ class ToolwrightFull(Toolwright):
 
     @asynccontextmanager
     async def session(self, fns: Sequence[Callable[..., Any]]) -> AsyncIterator[Session]:
-        from toolwright import Run, Toolset
+        from toolkeel import RunContext, Toolset
 
         events: deque[Any] = deque(maxlen=4096)
         tools = Toolset([self.define(fn) for fn in fns], threads=1000)
-        yield Session(tools, Run(listeners=(events.append,)))
+        yield Session(tools, RunContext(listeners=(events.append,)))
 
 
 def _with_context(fn: Callable[..., Any]) -> Callable[..., Any]:
     """`fn` as its author would write it to get the context: one parameter more."""
-    from toolwright import ToolContext
+    from toolkeel import ToolContext
 
     tree = ast.parse(textwrap.dedent(inspect.getsource(fn)))
     function: Any = tree.body[0]

@@ -14,8 +14,8 @@ from typing import Any
 from benchmarks import work
 from benchmarks.clock import seconds
 from benchmarks.peers.ours import PEER
-from toolwright import AssistantMessage, Run, ToolCall, ToolMessage, Toolset, tool
-from toolwright.agent.saved import dump_message, load_message
+from toolkeel import AssistantMessage, RunContext, ToolCall, ToolMessage, Toolset, tool
+from toolkeel.agent.run_state import dump_message, load_message
 
 Numbers = dict[str, float]
 Work = Callable[[], Awaitable[object]]
@@ -65,7 +65,7 @@ async def _tools(numbers: Numbers, size: int) -> None:
     numbers[f"{size:,} tools defined"] = time.perf_counter() - begun
     call = [ToolCall("1", f"ship_{size - 1}", work.SHIP)]
     name = f"a call among {size:,} tools"
-    numbers[name] = await seconds(functools.partial(tools.run, call, Run()))
+    numbers[name] = await seconds(functools.partial(tools.run, call, RunContext()))
 
 
 async def _saved(turns: int) -> None:
@@ -93,6 +93,6 @@ async def _large(megabytes: int) -> None:
 async def _runs(tools: Toolset, size: int) -> None:
     async def one(number: int) -> None:
         for _ in range(3):
-            await tools.run([ToolCall("1", "wait", f'{{"i": {number}}}')], Run())
+            await tools.run([ToolCall("1", "wait", f'{{"i": {number}}}')], RunContext())
 
     await asyncio.gather(*map(one, range(size)))

@@ -12,12 +12,14 @@ from pydantic_core import from_json
 from benchmarks import work
 from benchmarks.clock import once, seconds
 from benchmarks.large import scale
-from toolwright import AssistantMessage, Run, ToolCall, ToolContext, ToolMessage, Toolset, tool
-from toolwright.call.guard import Allow, input_guard, output_guard
-from toolwright.call.partial import PartialArguments
-from toolwright.model import ModelRequest
-from toolwright.providers.chat_body import BodyCache
-from toolwright.providers.chat_profile import OPENAI
+from toolkeel import AssistantMessage, RunContext, ToolCall, ToolContext, ToolMessage, Toolset, tool
+from toolkeel.call.arguments.partial import PartialArguments
+from toolkeel.call.steps.guard import Allow, input_guard, output_guard
+from toolkeel.model import ModelRequest
+from toolkeel.providers.chat_servers import OPENAI
+from toolkeel.providers.openai_chat.encode import ENCODING
+from toolkeel.providers.openai_chat.profile import ChatTarget
+from toolkeel.providers.wire.body_cache import BodyCache
 
 Numbers = dict[str, float]
 
@@ -67,10 +69,12 @@ async def requests() -> Numbers:
                 AssistantMessage("", (call,), "tool_calls"),
                 ToolMessage(work.RESULT.format(i), call.id, "count"),
             ]
-        cache = BodyCache("m", OPENAI, False)
+        cache = BodyCache(ENCODING, ChatTarget(OPENAI, "m"))
         cache.body(ModelRequest(messages))
 
-        async def next_request(messages: list[Any] = messages, cache: BodyCache = cache) -> None:
+        async def next_request(
+            messages: list[Any] = messages, cache: BodyCache[ChatTarget] = cache
+        ) -> None:
             cache.body(ModelRequest(messages))
 
         numbers[f"request after {turns} turns"] = await seconds(next_request)
@@ -117,7 +121,7 @@ async def features() -> Numbers:
     }
     numbers = {}
     for name, (made, options) in rows.items():
-        tools, run = Toolset([made]), Run[Any](**options)
+        tools, run = Toolset([made]), RunContext[Any](**options)
         call = [ToolCall("1", made.name, work.RATE)]
         assert (await tools.run(call, run))[0].text == "Lyon"
         numbers[name] = await seconds(functools.partial(tools.run, call, run))

@@ -11,7 +11,7 @@ from benchmarks.work import Call
 
 PEERS = {
     "limit": "benchmarks.peers.limit",
-    "toolwright": "benchmarks.peers.ours",
+    "toolkeel": "benchmarks.peers.ours",
     "langgraph": "benchmarks.peers.langgraph",
     "openai-agents": "benchmarks.peers.openai_agents",
     "pydantic-ai": "benchmarks.peers.pydantic_ai",

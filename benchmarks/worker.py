@@ -1,4 +1,4 @@
-"""One workload of one peer, in a process of its own: ``python -m benchmarks.worker W4 toolwright``."""
+"""One workload of one peer, in a process of its own: ``python -m benchmarks.worker W4 toolkeel``."""
 
 from __future__ import annotations
 

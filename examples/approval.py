@@ -1,7 +1,7 @@
 """A run that waits for a person: saved as text, decided, and gone on with elsewhere."""
 
-from toolwright import Agent, RunState, tool
-from toolwright.testing.scripted import Scripted, call
+from toolkeel import Agent, RunState, tool
+from toolkeel.testing import Scripted, call
 
 
 @tool(approval=lambda arguments: arguments["amount"] > 100)

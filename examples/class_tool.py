@@ -1,6 +1,6 @@
 """A tool as a class, with settings of its own, and a method of an object as a tool."""
 
-from toolwright import BaseTool, ToolError, Toolset, tool
+from toolkeel import BaseTool, ToolError, Toolset, tool
 
 
 class Greet(BaseTool):

@@ -1,7 +1,7 @@
 """A server for the official conformance suite of the Model Context Protocol.
 
 Every tool, prompt and resource the suite asks for, made with nothing but the public API. Start it
-with ``toolwright serve examples/mcp_conformance_server.py --http 127.0.0.1:3001`` and run::
+with ``toolkeel serve examples/mcp_conformance_server.py --http 127.0.0.1:3001 --no-token`` and run::
 
     npx @modelcontextprotocol/conformance server --url http://127.0.0.1:3001/mcp \\
         --requirements 2026-07-28
@@ -16,8 +16,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from toolwright import Audio, File, Image, Text, Tool, ToolContext, ToolError, UserMessage, tool
-from toolwright.mcp.server import Client, Elicited, ToolServer, prompt, resource
+from toolkeel import Audio, File, Image, Text, Tool, ToolContext, ToolError, UserMessage, tool
+from toolkeel.mcp.server import Client, Elicited, ToolServer, prompt, resource
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -436,7 +436,7 @@ PROMPTS = [
 
 server = ToolServer(
     [each for each in list(globals().values()) if isinstance(each, Tool)],
-    name="toolwright-conformance",
+    name="toolkeel-conformance",
     version="1.0",
     prompts=PROMPTS,
     resources=[static_text, static_binary, watched_resource, template_data],

@@ -2,9 +2,9 @@
 
 import time
 
-from toolwright import Agent, Prepared, Proceed, ToolContext, tool
-from toolwright.call.limit import Budget
-from toolwright.testing.scripted import Scripted, call
+from toolkeel import Agent, Prepared, Proceed, ToolContext, tool
+from toolkeel.steps import Budget
+from toolkeel.testing import Scripted, call
 
 
 @tool

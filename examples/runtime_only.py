@@ -1,6 +1,6 @@
 """The runtime by itself: calls in, results out, without a model or an event loop."""
 
-from toolwright import ToolCall, Toolset, tool
+from toolkeel import ToolCall, Toolset, tool
 
 
 @tool

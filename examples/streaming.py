@@ -2,7 +2,7 @@
 
 import asyncio
 
-from toolwright import Agent, ToolContext, tool
+from toolkeel import Agent, ToolContext, tool
 
 
 @tool

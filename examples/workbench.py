@@ -5,7 +5,7 @@
 A boat draws 2.1 m. When can it enter the harbour, and where may it lie? The replies of the model
 are written down here, so that this needs no key and no network; give the name of a model, such as
 ``openai:gpt-5``, and it does the same tasks by itself. Needs Linux with bubblewrap or Landlock,
-Chromium, and ``pip install 'toolwright[code,search,browser]' matplotlib``.
+Chromium, and ``pip install 'toolkeel[code,search,browser]' matplotlib``.
 """
 
 import asyncio
@@ -23,17 +23,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolwright import Agent, Image, Text, ToolCall, ToolMessage, UserMessage
-from toolwright.builtin.browser import Browser
-from toolwright.builtin.code_interpreter import CodeInterpreterTool
-from toolwright.builtin.computer import ComputerTool
-from toolwright.builtin.file_search import FileSearchTool
-from toolwright.builtin.indexing import index_folder
-from toolwright.builtin.vector_store import VectorStore
-from toolwright.builtin.workspace import Workspace
-from toolwright.events import ToolFinished, ToolStarted
-from toolwright.messages import Message
-from toolwright.testing.scripted import Line, Scripted, call
+from toolkeel import Agent, Image, Text, ToolCall, ToolMessage, UserMessage
+from toolkeel.events import ToolFinished, ToolStarted
+from toolkeel.messages import Message
+from toolkeel.testing import Line, Scripted, call
+from toolkeel.tools import (
+    Browser,
+    CodeInterpreterTool,
+    ComputerTool,
+    FileSearchTool,
+    VectorStore,
+    Workspace,
+    index_folder,
+)
 
 MATERIAL = Path(__file__).parent / "workbench"  # a small project, a handbook, a page
 
@@ -155,7 +157,8 @@ async def work(folder: Path, model: str = "") -> str:
 async def show(agent: Agent, said: list[Message], pictures: Path) -> list[Message]:
     """Run the agent; print its calls and results as they come, and save the pictures."""
     say("you", said[-1].text)
-    async with agent.stream(said) as stream:
+    # After a page's text each act that goes outward is asked about; whoever runs this says yes.
+    async with agent.stream(said, approver=lambda ticket: True) as stream:
         async for event in stream:
             match event:
                 case ToolStarted(call=call):

@@ -11,9 +11,13 @@ import os
 import shutil
 import subprocess
 import sys
+from glob import glob
+from shutil import which
 
-PACKAGES = {"bwrap": "bubblewrap", "rg": "ripgrep", "chromium": "chromium"}
+PACKAGES = {"initdb": "postgresql", "bwrap": "bubblewrap", "rg": "ripgrep", "chromium": "chromium"}
 """Programs that tests start, and the package that brings each."""
+POSTGRES = "/usr/lib/postgresql/*/bin"
+"""Where Debian puts its programs, off the path."""
 OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome")}
 ATTEMPTS = 3
 
@@ -21,7 +25,11 @@ ATTEMPTS = 3
 def missing() -> list[str]:
     """Packages whose program is not on the machine."""
     found = {p: [p, *OTHER_NAMES.get(p, ())] for p in PACKAGES}
-    return [PACKAGES[p] for p, names in found.items() if not any(map(shutil.which, names))]
+    places = os.pathsep.join([os.environ.get("PATH", os.defpath), *glob(POSTGRES)])
+    found = {
+        p: names for p, names in found.items() if not any(which(n, path=places) for n in names)
+    }
+    return [PACKAGES[p] for p in found]
 
 
 def as_root() -> list[str] | None:

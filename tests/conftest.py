@@ -21,6 +21,16 @@ settings.load_profile("steady" if os.environ.get("CI") == "true" else "wander")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _what_is_noted_for_the_user_is_noted_elsewhere(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[None]:
+    """Tests leave nothing in the data folder of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOOLKEEL_DATA", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _where_modules_are_found_stays_as_it_was() -> Iterator[None]:
     """What is loaded from a user's folder puts it on ``sys.path``: no later test shall see it."""

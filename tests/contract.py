@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from toolwright.events import Event, Progress, RunFinished, RunStarted, ToolFinished, ToolStarted
-from toolwright.messages import (
+from toolkeel.events import Event, Progress, RunFinished, RunStarted, ToolFinished, ToolStarted
+from toolkeel.messages import (
     AssistantMessage,
     Message,
     SystemMessage,

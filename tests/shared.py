@@ -1,6 +1,6 @@
 """Material that tests need and the repository does not hold, and what happens without it.
 
-``shared/`` lies beside the checkout, or where TOOLWRIGHT_SHARED says. A stranger's clone has
+``shared/`` lies beside the checkout, or where TOOLKEEL_SHARED says. A stranger's clone has
 none: tests that need it say loudly that they did not run. With ``CI=true`` that is a failure,
 because a check that did not run has not passed.
 """
@@ -17,7 +17,7 @@ from typing import NoReturn
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-SHARED = Path(os.environ.get("TOOLWRIGHT_SHARED") or ROOT.parent / "shared").resolve()
+SHARED = Path(os.environ.get("TOOLKEEL_SHARED") or ROOT.parent / "shared").resolve()
 NOT_RUN = "NOT RUN: "
 
 
@@ -38,7 +38,7 @@ def shared_file(path: str) -> Path:
     __tracebackhide__ = True
     found = SHARED / path
     if not found.exists():
-        cannot_run(f"shared/{path} is not beside this checkout (TOOLWRIGHT_SHARED names its place)")
+        cannot_run(f"shared/{path} is not beside this checkout (TOOLKEEL_SHARED names its place)")
     return found
 
 
@@ -66,5 +66,5 @@ def peer(module: str) -> ModuleType:
     """
     __tracebackhide__ = True
     if importlib.util.find_spec(module.partition(".")[0]) is None:
-        cannot_run(f"{module} is not installed: make test-all installs it")
+        cannot_run(f"{module} is not installed: make test-slow installs it")
     return importlib.import_module(module)

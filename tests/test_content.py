@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.content import (
+from toolkeel.content import (
     Audio,
     Block,
     Data,

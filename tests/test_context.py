@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 import threading
-import time
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolwright.context import PROGRESS_INTERVAL, CancelToken, Run, ToolContext
-from toolwright.errors import Cancelled
-from toolwright.events import Event, Progress, TurnStarted
-from toolwright.messages import ToolCall
+from toolkeel._records.reporter import PROGRESS_INTERVAL
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.events import Event, Progress, TurnStarted
+from toolkeel.messages import ToolCall
 
 
 def _context(listener: list[Event]) -> ToolContext[None]:
-    return ToolContext(ToolCall("c1", "add"), "add", Run(listeners=(listener.append,)))
+    return ToolContext(ToolCall("c1", "add"), "add", RunContext(listeners=(listener.append,)))
 
 
 def _messages(seen: list[Event]) -> list[str]:
@@ -30,67 +28,19 @@ def _messages(seen: list[Event]) -> list[str]:
 # — cancel —
 
 
-def test_a_cancel_reaches_each_watcher_once_and_late_ones_at_once() -> None:
-    token, seen = CancelToken(), []
-    token.watch(lambda: seen.append("early"))
-    token.cancel("first")
-    token.cancel("second")
-    token.watch(lambda: seen.append("late"))
-    assert seen == ["early", "late"]
-    assert (token.cancelled, token.reason) == (True, "first")
-
-
-def test_a_callback_taken_back_is_not_called() -> None:
-    token, seen = CancelToken(), []
-    take_back = token.watch(lambda: seen.append(1))
-    token.watch(lambda: seen.append(2))
-    take_back()
-    take_back()
-    token.cancel()
-    assert seen == [2]
-
-
-def test_a_check_raises_with_the_reason_once_the_wish_was_given() -> None:
-    token = CancelToken()
-    token.check()
-    token.cancel("the user left")
-    with pytest.raises(Cancelled, match="the user left") as raised:
-        token.check()
-    assert raised.value.kind == "cancelled"
-
-
-def test_of_many_threads_that_cancel_one_wins_and_each_watcher_hears_once() -> None:
-    token, heard = CancelToken(), []
-    for number in range(20):
-        token.watch(lambda n=number: heard.append(n))
-    ready = threading.Barrier(8)
-
-    def cancel(number: int) -> None:
-        ready.wait()
-        token.cancel(str(number))
-
-    threads = [threading.Thread(target=cancel, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(heard) == list(range(20))
-    assert token.reason in {str(number) for number in range(8)}
-
-
 # — a run —
 
 
 @given(st.integers(1, 50))
 def test_events_of_a_run_are_numbered_without_gaps(count: int) -> None:
-    run = Run(None)
+    run = RunContext(None)
     numbers = [run.next() for _ in range(count)]
     assert [seq for seq, _, _ in numbers] == list(range(1, count + 1))
     assert {run_id for _, _, run_id in numbers} == {run.id}
 
 
 def test_two_runs_never_share_their_state_or_their_id() -> None:
-    one, other = Run(None), Run(None)
+    one, other = RunContext(None), RunContext(None)
     one.state["x"] = 1
     assert other.state == {}
     assert one.id != other.id
@@ -98,7 +48,7 @@ def test_two_runs_never_share_their_state_or_their_id() -> None:
 
 def test_a_run_keeps_the_very_state_it_was_given_even_an_empty_one() -> None:
     state: dict[str, object] = {}
-    assert Run(None, state=state).state is state
+    assert RunContext(None, state=state).state is state
 
 
 def test_a_listener_that_raises_is_logged_and_the_others_still_hear(
@@ -109,9 +59,9 @@ def test_a_listener_that_raises_is_logged_and_the_others_still_hear(
     def broken(event: Event) -> None:
         raise RuntimeError("listener")
 
-    run = Run(None, listeners=(broken, seen.append))
-    with caplog.at_level(logging.ERROR, "toolwright"):
-        run.emit(TurnStarted(*run.next(), 1))
+    run = RunContext(None, listeners=(broken, seen.append))
+    with caplog.at_level(logging.ERROR, "toolkeel"):
+        run.tell(TurnStarted(*run.next(), 1))
     assert len(seen) == 1
     assert "turn_started" in caplog.text
 
@@ -121,10 +71,10 @@ def test_a_listener_that_raises_is_logged_and_the_others_still_hear(
 
 def test_a_tool_sees_its_call_and_what_the_run_shares() -> None:
     user, store, agent = object(), object(), object()
-    run = Run(user, state={"n": 1}, store=store, agent=agent)
+    run = RunContext(user, state={"n": 1}, store=store, agent=agent)
     context = ToolContext(ToolCall("c1", "raw_name"), "add", run)
     assert (context.tool_call_id, context.tool_name) == ("c1", "add")
-    assert (context.context, context.store, context.agent) == (user, store, agent)
+    assert (context.deps, context.store, context.agent) == (user, store, agent)
     assert context.state is run.state
     assert context.cancel is run.cancel
     assert context.usage is run.usage
@@ -178,7 +128,7 @@ def test_progress_from_a_thread_is_emitted_in_the_loop_it_belongs_to() -> None:
         seen.append(event)
 
     async def body() -> None:
-        context = ToolContext(ToolCall("c1", "add"), "add", Run(None, listeners=(listener,)))
+        context = ToolContext(ToolCall("c1", "add"), "add", RunContext(None, listeners=(listener,)))
         await asyncio.to_thread(context.progress, "from a thread")
         await asyncio.sleep(0)
         context.end()
@@ -189,71 +139,6 @@ def test_progress_from_a_thread_is_emitted_in_the_loop_it_belongs_to() -> None:
 
 
 # — watchers and threads —
-
-
-def test_a_watcher_that_fails_is_logged_and_the_others_are_called(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    token, heard = CancelToken(), list[int]()
-
-    def broken() -> None:
-        raise RuntimeError("watcher")
-
-    token.watch(lambda: heard.append(1))
-    token.watch(broken)
-    token.watch(lambda: heard.append(2))
-    with caplog.at_level(logging.ERROR, "toolwright"):
-        token.cancel()
-    assert heard == [1, 2]
-    assert "watcher" in caplog.text
-
-
-def test_a_signal_handler_may_cancel_while_the_token_is_being_watched() -> None:
-    """It interrupts the very code that it would have to wait for, were there a lock."""
-    token, heard = CancelToken(), list[int]()
-    usual = signal.signal(signal.SIGALRM, lambda *_: token.cancel("signal"))
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.02)
-        end = time.monotonic() + 5
-        watched = 0
-        while not token.cancelled:
-            assert time.monotonic() < end
-            token.watch(lambda: heard.append(1))
-            watched += 1
-        token.watch(lambda: heard.append(1))
-    finally:
-        signal.signal(signal.SIGALRM, usual)
-    assert len(heard) == watched + 1
-
-
-def test_watching_and_cancelling_at_once_from_many_threads_calls_each_watcher_once() -> None:
-    for _ in range(50):
-        token, heard = CancelToken(), list[int]()
-        ready = threading.Barrier(5)
-
-        def watch(base: int, token: CancelToken = token, ready: Any = ready) -> None:
-            ready.wait()
-            for number in range(base, base + 20):
-                token.watch(lambda n=number: heard.append(n))  # noqa: B023 - joined below
-
-        threads = [threading.Thread(target=watch, args=(base,)) for base in (0, 20, 40, 60)]
-        for thread in threads:
-            thread.start()
-        ready.wait()
-        token.cancel()
-        for thread in threads:
-            thread.join()
-        assert sorted(heard) == list(range(80))
-
-
-def test_a_watcher_may_take_another_back_or_cancel_again() -> None:
-    token, heard = CancelToken(), list[str]()
-    token.watch(lambda: take_back())
-    token.watch(lambda: token.cancel("again"))
-    take_back = token.watch(lambda: heard.append("taken back"))
-    token.watch(lambda: heard.append("last"))
-    token.cancel("first")
-    assert (heard, token.reason) == (["last"], "first")
 
 
 # — progress —
@@ -283,7 +168,7 @@ def test_a_thread_of_an_async_body_tells_in_the_loop_too() -> None:
     threads: list[int] = []
 
     async def body() -> None:
-        run = Run(None, listeners=(lambda event: threads.append(threading.get_ident()),))
+        run = RunContext(None, listeners=(lambda event: threads.append(threading.get_ident()),))
         context = ToolContext(ToolCall("c1", "add"), "add", run)
         await asyncio.to_thread(context.progress, "from a thread")
         await asyncio.sleep(0)
@@ -359,3 +244,34 @@ def test_progress_is_never_out_of_order_and_the_last_word_is_always_shown(plan: 
     assert shown == sorted(set(shown))
     assert (shown[-1] if shown else 0) == said
     assert [event.seq for event in seen] == list(range(1, len(seen) + 1))
+
+
+# — state —
+
+
+@given(st.integers(2, 6), st.integers(1, 60))
+@settings(max_examples=15)
+def test_threads_that_update_one_value_lose_none_of_each_others_changes(
+    threads: int, times: int
+) -> None:
+    run = RunContext(None)
+
+    def work() -> None:
+        for _ in range(times):
+            run.update("count", lambda old: old + 1, 0)
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert run.state["count"] == threads * times
+
+
+def test_an_update_may_make_another_one_and_gives_the_new_value() -> None:
+    run = RunContext(None)
+
+    def outer(old: int) -> int:
+        return old + int(run.update("inner", lambda value: value + 1, 1))
+
+    assert (run.update("outer", outer, 1), run.state) == (3, {"inner": 2, "outer": 3})

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from toolwright.effects import UNKNOWN, Effects
+from toolkeel.effects import UNKNOWN, Effects
 
 
 def test_saying_nothing_means_the_worst_as_in_the_protocol() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright import errors
-from toolwright.errors import (
+from toolkeel import errors
+from toolkeel.errors import (
     CallError,
     FieldError,
     InvalidArguments,
@@ -96,7 +96,7 @@ def test_a_field_says_what_was_expected_and_what_came() -> None:
 
 def test_a_missing_extra_says_the_line_that_installs_it() -> None:
     error = MissingExtraError("the command line", "cli")
-    assert str(error) == "the command line needs an extra: pip install 'toolwright[cli]'"
+    assert str(error) == "the command line needs an extra: pip install 'toolkeel[cli]'"
     assert isinstance(error, SetupError)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import typing
 from typing import Any
 
 import pytest
 
-from toolwright import events
-from toolwright.content import Image
-from toolwright.events import Event, Progress, RunFinished, Streamed, ToolFinished, event_dict
-from toolwright.messages import ToolCall, ToolMessage, Usage
-from toolwright.model import Finish, TextDelta
+from toolkeel import events
+from toolkeel.content import Image
+from toolkeel.events import Event, Progress, RunFinished, Streamed, ToolFinished, event_dict
+from toolkeel.messages import ToolCall, ToolMessage, Usage
+from toolkeel.model import Finish, TextDelta
 
 KINDS = typing.get_args(Event)
 
@@ -21,7 +22,11 @@ def test_the_union_holds_every_event_and_each_has_a_type_of_its_own() -> None:
     in_module = {v for v in vars(events).values() if isinstance(v, type) and hasattr(v, "type")}
     assert set(KINDS) == in_module
     assert len({kind.type for kind in KINDS}) == len(KINDS)
-    assert {"tool_call", "tool_result"} <= {kind.type for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_type_of_an_event_is_the_name_of_its_class(kind: Any) -> None:
+    assert kind.type == re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -36,7 +41,7 @@ def test_an_event_becomes_json_with_its_type_first_and_its_text_unharmed() -> No
     text = json.dumps(made, ensure_ascii=False)
     assert "查天气" in text and "北京" in text
     assert json.loads(text) == {
-        "type": "tool_call",
+        "type": "tool_started",
         "seq": 1,
         "at": 0.5,
         "run_id": "r",
@@ -46,7 +51,7 @@ def test_an_event_becomes_json_with_its_type_first_and_its_text_unharmed() -> No
             "name": "查天气",
             "arguments": {"城市": "北京"},
             "complete": True,
-            "extra": {},
+            "provider_options": {},
         },
     }
 

@@ -13,20 +13,34 @@ from tests.shared import ROOT
 EXAMPLES = ROOT / "examples"
 # What needs more than the core is run where its extra is tested.
 ELSEWHERE = {
+    "approvals_service.py": "tests/test_approvals_service.py",
     "mcp_conformance_server.py": "tests/mcp/test_conformance.py",
     "workbench.py": "tests/builtin/test_workbench.py",
 }
 SAYS = {
-    "approval.py": ["suspended - transfer", "answered - 50.00 EUR to Ada"],
+    "approval.py": ["waiting - transfer", "answered - 50.00 EUR to Ada"],
     "class_tool.py": ["你好, Ada!", "cash: 12.5", "An amount of 0 cannot be booked"],
     "middleware.py": ["ok - results for cats", "ok - no results", "limit_reached"],
+    "memory_bot.py": [
+        "was shown 6 messages of 10",
+        "killed: True",
+        "then: book - booked blue",
+        "rooms: ['blue']",
+        "bob knows nothing of it: 2 messages",
+    ],
+    "out_of_money.py": [
+        "sent to ada\nsent to bob\nlimit - cost: $0.0480 of $0.0600 spent",
+        "\nsent to cy\nsent to dee\nanswered - All are sent. 0.120 dollars in all",
+        "\nsent: ['ada', 'bob', 'cy', 'dee']\n",
+    ],
     "runtime_only.py": [
         "1: ok: 110.00 USD",
         "2: ok: 55.00 USD",
         "3: invalid_arguments",
         "4: unknown_tool",
     ],
-    "streaming.py": ["tool_call", "progress", "tool_result", "run_finished", "counted to 5"],
+    "streaming.py": ["tool_started", "progress", "tool_finished", "run_finished", "counted to 5"],
+    "triage.py": ["billing: Done: order A7 is paid back", "support: Done: router is up again"],
 }
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.shared import shared_file
-from toolwright import Tool, ToolCall, Toolset
-from toolwright.define.importing import parse_definition
-from toolwright.providers import openai_chat
+from toolkeel import Tool, ToolCall, Toolset
+from toolkeel.define.importing import parse_definition
+from toolkeel.providers import openai_chat
 
 # Right by the leaderboard's own judge, which takes a variable's name for its value; by the tool's
 # schema they are text where a list is due, and text never becomes a list here.

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from toolwright.errors import SetupError
-from toolwright.hosted import Hosted, Native, native_of
+from toolkeel.errors import SetupError
+from toolkeel.hosted import Hosted, Native, native_of
 
 GOOGLE = Native({"google_search": {}})
 OPENAI = Native({"type": "web_search"})

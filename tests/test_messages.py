@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.content import Image, Text
-from toolwright.messages import (
+from toolkeel.content import Image, Text
+from toolkeel.messages import (
     AssistantMessage,
     Message,
     SystemMessage,

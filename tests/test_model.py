@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import typing
 
-from toolwright import model
-from toolwright.messages import AssistantMessage, UserMessage
-from toolwright.model import CallDelta, Delta, Finish, ModelRequest, Retry, Settings, TextDelta
+from toolkeel import model
+from toolkeel.messages import AssistantMessage, UserMessage
+from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, Retry, Settings, TextDelta
 
 
 def test_settings_leave_every_choice_to_the_provider() -> None:
     chosen = {name: getattr(Settings(), name) for name in Settings.__match_args__}
-    assert chosen.pop("extra") == {}
+    assert chosen.pop("provider_options") == {}
+    assert chosen.pop("keep_tool_choice") is False
     assert set(chosen.values()) == {None}
 
 

@@ -1,4 +1,4 @@
-"""toolwright: `Toolset.run`, as a program with a client of its own uses it, and `Agent`."""
+"""toolkeel: `Toolset.run`, as a program with a client of its own uses it, and `Agent`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from benchmarks.peer import Peer
 from benchmarks.work import RESULT, Call
-from toolwright import Agent, AssistantMessage, Run, ToolCall, ToolMessage, Toolset, tool
-from toolwright.providers import openai_chat
+from toolkeel import Agent, AssistantMessage, RunContext, ToolCall, ToolMessage, Toolset, tool
+from toolkeel.providers import openai_chat
 
 
 class Ours(Peer):
-    packages = ("toolwright", "pydantic", "pydantic_core")
-    line = "from toolwright import tool"
+    packages = ("toolkeel", "pydantic", "pydantic_core")
+    line = "from toolkeel import tool"
     _known: tuple[list[Any], Toolset] | None = None
 
     def define(self, function: Callable[..., Any]) -> Any:
@@ -27,7 +27,7 @@ class Ours(Peer):
 
     async def open(self, functions: Sequence[Callable[..., Any]]) -> None:
         self.tools = Toolset(functions, threads=1000)
-        self.run: Run[Any] = Run()
+        self.run: RunContext[Any] = RunContext()
 
     async def one(self, call: Call) -> ToolMessage:
         if self.run.failures:  # else the same wrong call would be refused the third time
@@ -57,13 +57,13 @@ class Ours(Peer):
         return result.output
 
     def server(self, function: Callable[..., Any]) -> Any:
-        from toolwright.mcp.server import ToolServer
+        from toolkeel.mcp.server.tool_server import ToolServer
 
         return ToolServer([function], name="bench").sdk
 
     def serve(self, function: Callable[..., Any]) -> None:
-        from toolwright.mcp.server import ToolServer
-        from toolwright.mcp.server_stdio import serve_stdio
+        from toolkeel.mcp.server.stdio import serve_stdio
+        from toolkeel.mcp.server.tool_server import ToolServer
 
         asyncio.run(serve_stdio(ToolServer([function], name="bench")))
 

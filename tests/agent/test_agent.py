@@ -9,11 +9,11 @@ import pytest
 
 from tests.agent.valid import problems
 from tests.waiting import run as run_async
-from toolwright import Agent, Image, SetupError, Text, ToolContext, tool
-from toolwright.errors import ModelError
-from toolwright.events import Event
-from toolwright.messages import AssistantMessage, SystemMessage, UserMessage
-from toolwright.testing.scripted import Scripted, call
+from toolkeel import Agent, Image, SetupError, Text, ToolContext, tool
+from toolkeel.errors import ModelError
+from toolkeel.events import Event
+from toolkeel.messages import AssistantMessage, SystemMessage, UserMessage
+from toolkeel.testing.scripted import Scripted, call
 
 
 @tool
@@ -40,8 +40,8 @@ def test_streaming_gives_the_same_transcript_as_running() -> None:
 
     types = run_async(main)
     assert types[0] == "run_started" and types[-1] == "run_finished"
-    assert types.count("tool_call") == types.count("tool_result") == 2
-    assert "progress" in types and "delta" in types
+    assert types.count("tool_started") == types.count("tool_finished") == 2
+    assert "progress" in types and "streamed" in types
 
 
 def test_events_arrive_while_a_call_still_runs() -> None:
@@ -50,9 +50,9 @@ def test_events_arrive_while_a_call_still_runs() -> None:
         stream = agent(call("wait", {"seconds": 0.2}), "done").stream("go")
         began = 0.0
         async for event in stream:
-            if event.type == "tool_call":
+            if event.type == "tool_started":
                 began = loop.time()
-            if event.type == "tool_result":
+            if event.type == "tool_finished":
                 return loop.time() - began
         raise AssertionError("no result came")
 
@@ -64,7 +64,7 @@ def test_closing_a_stream_stops_its_run() -> None:
         before = asyncio.all_tasks()
         async with agent(call("wait", {"seconds": 60}), "done").stream("go") as stream:
             async for event in stream:
-                if event.type == "tool_call":
+                if event.type == "tool_started":
                     break
         assert asyncio.all_tasks() == before
 
@@ -111,11 +111,13 @@ def test_a_prompt_may_be_text_blocks_or_a_transcript() -> None:
 
 
 def test_instructions_come_first_and_only_once() -> None:
-    first = agent("one", instructions="Be brief.").run_sync("hi")
-    second = agent("two", instructions="Be brief.").run_sync(
-        [*first.messages, UserMessage("again")]
-    )
-    assert sum(isinstance(m, SystemMessage) for m in second.messages) == 1
+    """Each agent speaks with its own; a system message that the caller wrote stays."""
+    model = Scripted(["one", "two"])
+    first = Agent(model, instructions="Be brief.").run_sync([SystemMessage("Of Ada.")])
+    second = Agent(model, instructions="Be long.").run_sync([*first.messages, UserMessage("again")])
+    told = [[m.text for m in r.messages if isinstance(m, SystemMessage)] for r in model.requests]
+    assert told == [["Be brief.", "Of Ada."], ["Be long.", "Of Ada."]]
+    assert [m.text for m in second.messages] == ["Of Ada.", "one", "again", "two"]
     assert problems(second.messages) == []
 
 
@@ -130,13 +132,13 @@ def test_agents_run_side_by_side_without_seeing_each_other() -> None:
     async def who(context: ToolContext[str]) -> str:
         """Tell who asks."""
         await asyncio.sleep(0.001)
-        return context.context
+        return context.deps
 
     async def main() -> list[str]:
         one = Agent(Scripted([call("who"), "x"]), [who])
         results = await asyncio.gather(
             *(
-                Agent(Scripted([call("who"), "x"]), one.tools).run("go", context=f"user {n}")
+                Agent(Scripted([call("who"), "x"]), one.tools).run("go", deps=f"user {n}")
                 for n in range(50)
             )
         )

@@ -18,23 +18,25 @@ from hypothesis import strategies as st
 
 from tests.contract import check_events, check_run, check_transcript
 from tests.waiting import run, until, until_sync
-from toolwright import (
+from toolkeel import (
     Agent,
     AssistantMessage,
-    Run,
+    RunContext,
     ToolCall,
     ToolContext,
     ToolError,
     Toolset,
     tool,
 )
-from toolwright.call import stop
-from toolwright.call.threads import shared_pool
-from toolwright.context import CancelToken
-from toolwright.errors import ModelError
-from toolwright.events import Event, RunFinished, ToolFinished, ToolStarted
-from toolwright.messages import Message, SystemMessage, ToolMessage, UserMessage
-from toolwright.model import CallDelta, Delta, Finish, ModelRequest, TextDelta
+from toolkeel.agent.result import RunResult
+from toolkeel.agent.run import Run
+from toolkeel.call.body import stop
+from toolkeel.call.body.threads import shared_pool
+from toolkeel.context import CancelToken
+from toolkeel.errors import ModelError
+from toolkeel.events import Event, RunFinished, ToolFinished, ToolStarted
+from toolkeel.messages import Message, SystemMessage, ToolMessage, UserMessage
+from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, TextDelta
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +90,7 @@ async def refuses(n: int = 0) -> str:
     raise ToolError("no")
 
 
-@tool(return_direct=True)
+@tool(ends_run=True)
 async def answers(n: int = 0) -> str:
     """Answer the person."""
     return f"the answer is {n}"
@@ -178,6 +180,10 @@ def check(messages: Sequence[Message], events: Sequence[Event]) -> None:
             assert id(message) in told, "a result that no event told"
 
 
+async def _awaited(run: Run) -> RunResult:
+    return await run
+
+
 def check_it_goes_on(messages: Sequence[Message]) -> None:
     """The transcript can be taken up again, by another run, whatever happened to the first."""
     again = Agent(Played(["all well"]), TOOLS).run_sync([*messages, UserMessage("and?")])
@@ -191,16 +197,15 @@ def check_it_goes_on(messages: Sequence[Message]) -> None:
 def test_a_run_stopped_at_any_moment_leaves_a_valid_transcript_and_whole_events(
     script: list[Line], moment: float, way: str, resisting: bool
 ) -> None:
-    state: dict[str, Any] = {}
+    runs: list[Run] = []
     events: list[Event] = []
     token = CancelToken()
     model = Played(script, pause=0.001, resists=resisting)
 
     async def main() -> str:
         agent = Agent(model, TOOLS, instructions="Be brief.", max_turns=5)
-        task = asyncio.create_task(
-            agent.run("go", state=state, cancel=token, listeners=[events.append])
-        )
+        runs.append(agent.start("go", cancel=token, listeners=[events.append]))
+        task = asyncio.ensure_future(_awaited(runs[0]))
         if way == "outside":
             asyncio.get_running_loop().call_later(moment, task.cancel)
         elif way == "token":
@@ -217,16 +222,16 @@ def test_a_run_stopped_at_any_moment_leaves_a_valid_transcript_and_whole_events(
             assert model.open == 0, "the model's stream is still open"
 
     reason = run(main)
-    messages = state.get("messages")
-    if messages is None:  # cancelled before the run began
-        assert way == "outside" and events == []
+    messages = runs[0].messages
+    if not events:  # cancelled before the run began
+        assert way == "outside"
         return
     check(messages, events)
     end = events[-1]
     assert isinstance(end, RunFinished)
-    assert end.reason == {"raised": "cancelled", "model error": "error"}.get(reason, reason)
+    assert end.reason == {"raised": "cancelled", "model error": "failed"}.get(reason, reason)
     if way == "nothing":
-        assert reason in ("answered", "returned", "max_turns", "model error")
+        assert reason in ("answered", "returned", "limit", "model error")
     check_it_goes_on(messages)
 
 
@@ -239,7 +244,7 @@ def test_a_stream_left_at_any_event_leaves_nothing_running_and_a_valid_transcrip
 ) -> None:
     events: list[Event] = []
     model = Played(script, resists=resisting)
-    state: dict[str, Any] = {}
+    runs: list[Run] = []
 
     async def read(events_of: Any) -> None:
         seen = 0
@@ -264,7 +269,8 @@ def test_a_stream_left_at_any_event_leaves_nothing_running_and_a_valid_transcrip
 
     async def main() -> None:
         agent = Agent(model, TOOLS, max_turns=5)
-        stream = agent.stream("go", state=state, listeners=[events.append])
+        stream = agent.stream("go", listeners=[events.append])
+        runs.append(stream)
         before = asyncio.all_tasks()
         with suppress(ModelError, asyncio.CancelledError):
             await asyncio.create_task(use(stream))
@@ -276,9 +282,8 @@ def test_a_stream_left_at_any_event_leaves_nothing_running_and_a_valid_transcrip
         assert model.open == 0
 
     run(main)
-    if "messages" in state:
-        check(state["messages"], events)
-        check_it_goes_on(state["messages"])
+    check(runs[0].messages, events)
+    check_it_goes_on(runs[0].messages)
 
 
 @given(lines)
@@ -296,26 +301,23 @@ def test_reading_a_stream_to_its_end_is_the_same_as_running(script: list[Line]) 
         heard: list[Event] = []
         read: list[Event] = []
         keep = read.append
-        one: dict[str, Any] = {}
-        two: dict[str, Any] = {}
+        one = Agent(Played(script), TOOLS, max_turns=4).start("go")
         errors: list[str] = []
         try:
-            await Agent(Played(script), TOOLS, max_turns=4).run("go", state=one)
+            await one
         except ModelError as error:
             errors.append(str(error))
-        stream = Agent(Played(script), TOOLS, max_turns=4).stream(
-            "go", state=two, listeners=[heard.append]
-        )
+        stream = Agent(Played(script), TOOLS, max_turns=4).stream("go", listeners=[heard.append])
         try:
             async for event in stream:
                 keep(event)
-            assert stream.result.messages == two["messages"]
+            assert stream.result.messages == stream.messages
         except ModelError as error:
             errors.append(str(error))
         assert len(errors) != 1
         assert len(set(errors)) <= 1
         assert read == heard
-        assert outline(one["messages"]) == outline(two["messages"])
+        assert outline(one.messages) == outline(stream.messages)
 
     run(main)
 
@@ -339,15 +341,15 @@ def test_an_interrupt_in_a_tool_ends_the_run_with_every_call_answered(
         await asyncio.sleep(0.001)
         raise kind
 
-    state: dict[str, Any] = {}
     events: list[Event] = []
     turn = [ToolCall("0", "ends", "{}"), *(ToolCall(f"s{n}", "slow", "{}") for n in range(beside))]
     agent = Agent(Played([turn]), [ends, slow])
-    with pytest.raises(kind):
-        agent.run_sync("go", state=state, listeners=[events.append])
-    check(state["messages"], events)
+    with pytest.raises(kind) as raised:
+        agent.run_sync("go", listeners=[events.append])
+    messages = raised.value.run.messages  # type: ignore[attr-defined]
+    check(messages, events)
     assert isinstance(events[-1], RunFinished)
-    check_it_goes_on(state["messages"])
+    check_it_goes_on(messages)
 
 
 def test_a_tool_that_runs_an_agent_of_its_own_keeps_both_runs_whole() -> None:
@@ -376,14 +378,14 @@ def test_a_tool_that_runs_an_agent_of_its_own_keeps_both_runs_whole() -> None:
 
 
 def test_cancelling_a_run_reaches_through_an_agent_inside_a_tool() -> None:
-    inner_state: dict[str, Any] = {}
+    inside: list[Run] = []
 
     @tool
     async def delegate(context: ToolContext[Any]) -> str:
         """Ask another agent under the same token."""
         inner = Agent(Played(["x" * 1000], pause=0.01), TOOLS)
-        result = await inner.run("go", cancel=context.cancel, state=inner_state)
-        return result.reason
+        inside.append(inner.stream("go", cancel=context.cancel))
+        return (await inside[0].to_end()).reason
 
     async def main() -> Any:
         token = CancelToken()
@@ -394,7 +396,7 @@ def test_cancelling_a_run_reaches_through_an_agent_inside_a_tool() -> None:
     result = run(main)
     assert result.reason == "cancelled"
     check_transcript(result.messages)
-    check_transcript(inner_state["messages"])
+    check_transcript(inside[0].messages)
 
 
 def test_many_runs_at_once_do_not_mix() -> None:
@@ -425,7 +427,7 @@ def test_a_stream_that_nobody_reads_on_is_stopped_when_it_is_collected() -> None
 
 
 def test_a_run_given_to_a_toolset_and_to_an_agent_shares_its_failures_and_usage() -> None:
-    shared: Run[Any] = Run()
+    shared: RunContext[Any] = RunContext()
     bad = ToolCall("1", "refuses", "{}")
     tools = Toolset(TOOLS)
     assert [tools.run_sync([bad], shared)[0].kind for _ in range(4)] == [

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 from tests.agent.valid import problems
 from tests.waiting import run as run_async
-from toolwright import Agent, Run, ToolCall, ToolContext, ToolError, tool
-from toolwright.context import CancelToken
-from toolwright.errors import ModelError
-from toolwright.messages import AssistantMessage, ToolMessage, Usage, UserMessage
-from toolwright.model import CallDelta, Delta, Finish, ModelRequest, TextDelta
-from toolwright.testing.scripted import Scripted, call
+from toolkeel import Agent, RunContext, ToolCall, ToolContext, ToolError, tool
+from toolkeel.agent.run import Run
+from toolkeel.context import CancelToken
+from toolkeel.errors import ModelError
+from toolkeel.messages import AssistantMessage, ToolMessage, Usage, UserMessage
+from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, TextDelta
+from toolkeel.testing.scripted import Scripted, call
 
 
 @tool
@@ -30,7 +31,7 @@ def add(a: int, b: int = 1) -> int:
     return a + b
 
 
-@tool(return_direct=True)
+@tool(ends_run=True)
 def answer(text: str) -> str:
     """Answer the person."""
     if not text:
@@ -60,13 +61,12 @@ def test_the_three_turns_question_call_answer() -> None:
     result = Agent(model, TOOLS, instructions="Be brief.").run_sync("2 + 1?")
     kinds = [type(message).__name__ for message in result.messages]
     assert kinds == [
-        "SystemMessage",
         "UserMessage",
         "AssistantMessage",
         "ToolMessage",
         "AssistantMessage",
     ]
-    assert (result.output, result.reason, result.messages[3].text) == ("It is 3.", "answered", "3")
+    assert (result.output, result.reason, result.messages[2].text) == ("It is 3.", "answered", "3")
     assert [len(request.messages) for request in model.requests] == [2, 4]
 
 
@@ -94,7 +94,7 @@ def test_a_return_direct_tool_that_failed_or_was_not_alone_does_not_end_it() -> 
 def test_the_run_ends_after_max_turns_with_every_call_answered() -> None:
     model = Scripted([call("add", {"a": n}) for n in range(10)])
     result = Agent(model, TOOLS, max_turns=3).run_sync("go on")
-    assert (result.reason, len(model.requests), problems(result.messages)) == ("max_turns", 3, [])
+    assert (result.reason, len(model.requests), problems(result.messages)) == ("limit", 3, [])
 
 
 def test_the_same_failure_three_times_is_not_tried_a_fourth_time() -> None:
@@ -166,14 +166,14 @@ def test_a_tool_that_cancels_the_run_ends_it_with_every_call_answered() -> None:
 
 def test_a_cancellation_from_outside_propagates_and_leaves_a_valid_transcript() -> None:
     async def main() -> list[str]:
-        state: dict[str, object] = {}
         model = Scripted([[call("forever"), call("forever")]])
-        task = asyncio.create_task(Agent(model, TOOLS).run("go", state=state))
+        task = asyncio.create_task(Agent(model, TOOLS).run("go"))
         await asyncio.sleep(0.02)
         task.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(asyncio.CancelledError) as raised:
             await task
-        return problems(state["messages"])  # type: ignore[arg-type]
+        run: Run = raised.value.run  # type: ignore[attr-defined]
+        return problems(run.messages)
 
     assert run_async(main) == []
 
@@ -217,12 +217,12 @@ SCRIPTS = st.lists(
 @given(SCRIPTS, st.integers(1, 4))
 def test_after_any_end_the_transcript_is_valid(script: list[Any], max_turns: int) -> None:
     """Invariant 10."""
-    state: dict[str, object] = {}
     events: list[Any] = []
     agent = Agent(Scripted(script), TOOLS, max_turns=max_turns)
+    run = agent.start("go", listeners=[events.append])
     with contextlib.suppress(ModelError):
-        agent.run_sync("go", state=state, listeners=[events.append])
-    assert problems(state["messages"]) == []  # type: ignore[arg-type]
+        asyncio.run(run.to_end())
+    assert problems(run.messages) == []
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert events[-1].type == "run_finished"
 
@@ -267,10 +267,10 @@ def test_a_run_may_be_handed_the_state_its_tools_share() -> None:
     @tool
     def remember(context: ToolContext[Any]) -> str:
         """Remember."""
-        context.state["seen"] = len(context.state["messages"])  # type: ignore[arg-type]
+        context.state["seen"] = len(context.messages)
         return "ok"
 
     state: dict[str, object] = {"seen": 0}
     Agent(Scripted([call("remember"), "done"]), [remember]).run_sync("go", state=state)
     assert state["seen"] == 2
-    assert isinstance(Run(state=state).state, dict)
+    assert isinstance(RunContext(state=state).state, dict)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from toolwright import Agent, Image, Run, SetupError, Text, UserMessage, tool
-from toolwright.agent.prompt import transcript_of
-from toolwright.messages import SystemMessage
-from toolwright.testing.scripted import Scripted
+from toolkeel import Agent, Image, RunContext, SetupError, Text, UserMessage, tool
+from toolkeel.agent.prompt import transcript_of
+from toolkeel.messages import SystemMessage
+from toolkeel.testing.scripted import Scripted
 
 PICTURE = Image(b"\x89PNG\r\n\x1a\n", "image/png")
 
@@ -39,15 +39,17 @@ def test_what_is_no_prompt_is_refused_with_what_to_give(wrong: Any) -> None:
 
 
 def test_instructions_may_be_a_function_of_the_run_sync_or_async() -> None:
-    async def later(run: Run[str]) -> str:
-        return f"You help {run.context}."
+    async def later(run: RunContext[str]) -> str:
+        return f"You help {run.deps}."
 
-    for instructions in (later, lambda run: f"You help {run.context}."):
-        agent = Agent(Scripted(["ok", "ok"]), instructions=instructions)
-        result = agent.run_sync("hi", context="Ada")
-        assert result.messages[0] == SystemMessage("You help Ada.")
-        again = agent.run_sync([*result.messages, UserMessage("and?")], context="Bob")
-        assert [m.text for m in again.messages if isinstance(m, SystemMessage)] == ["You help Ada."]
+    for instructions in (later, lambda run: f"You help {run.deps}."):
+        model = Scripted(["ok", "ok"])
+        agent = Agent(model, instructions=instructions)
+        result = agent.run_sync("hi", deps="Ada")
+        agent.run_sync([*result.messages, UserMessage("and?")], deps="Bob")
+        told = [r.messages[0].text for r in model.requests]
+        assert told == ["You help Ada.", "You help Bob."]
+        assert not any(isinstance(m, SystemMessage) for r in model.requests for m in r.messages[1:])
 
 
 def test_instructions_that_are_none_are_refused() -> None:

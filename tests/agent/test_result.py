@@ -11,11 +11,10 @@ import pytest
 from pydantic import BaseModel
 
 from tests.shared import ROOT
-from toolwright import Agent, CancelToken, tool
-from toolwright.agent.result import NO_ANSWER, RunResult
-from toolwright.errors import OutputError
-from toolwright.messages import Usage
-from toolwright.testing.scripted import Scripted, call
+from toolkeel import Agent, CancelToken, tool
+from toolkeel.agent.result import RunResult
+from toolkeel.errors import OutputError
+from toolkeel.testing.scripted import Scripted, call
 
 
 class City(BaseModel):
@@ -23,7 +22,10 @@ class City(BaseModel):
 
 
 def test_a_result_without_an_answer_has_no_output() -> None:
-    result: RunResult[City] = RunResult(NO_ANSWER, [], "cancelled", Usage(), {}, "run")
+    token = CancelToken()
+    token.cancel()
+    agent = Agent(Scripted(["never said"]), output_type=City)
+    result: RunResult[City] = agent.run_sync("x", cancel=token)
     with pytest.raises(OutputError, match="cancelled"):
         _ = result.output
     assert result.state.pending == () and result.state.inner == {}
@@ -37,8 +39,9 @@ def test_an_answer_of_none_is_an_answer() -> None:
 TYPED = """
 from typing import assert_type
 from pydantic import BaseModel
-from toolwright import Agent, CancelToken, tool
-from toolwright.agent.result import RunResult, RunStream
+from toolkeel import Agent, CancelToken, tool
+from toolkeel.agent.result import RunResult
+from toolkeel.agent.run import Run
 
 class City(BaseModel):
     name: str
@@ -49,8 +52,8 @@ assert_type(plain.run_sync("x").output, str)
 assert_type(typed.run_sync("x").output, City)
 assert_type(typed.run_sync("x", output_type=list[int]).output, list[int])
 assert_type(plain.run_sync("x", output_type=City | None).output, City | None)
-assert_type(typed.stream("x"), RunStream[City])
-assert_type(plain.stream("x", output_type=int), RunStream[int])
+assert_type(typed.stream("x"), Run[City])
+assert_type(plain.stream("x", output_type=int), Run[int])
 
 async def main() -> None:
     assert_type(await typed.run("x"), RunResult[City])
@@ -77,11 +80,11 @@ def _with_source() -> dict[str, str]:
     return {**os.environ, "MYPYPATH": str(ROOT / "src")}
 
 
-@pytest.mark.parametrize("reason", ["max_turns", "suspended", "cancelled"])
+@pytest.mark.parametrize("reason", ["limit", "waiting", "cancelled"])
 def test_a_run_that_ended_before_its_answer_has_none_rather_than_an_empty_one(reason: str) -> None:
     stop = CancelToken()
 
-    @tool(approval=reason == "suspended")
+    @tool(approval=reason == "waiting")
     def work() -> str:
         """Work."""
         if reason == "cancelled":

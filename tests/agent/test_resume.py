@@ -7,17 +7,36 @@ from typing import Any
 
 import pytest
 
-from toolwright import RunState, SetupError, UserMessage
-from toolwright.agent.resume import Resumed, inner_runs, resume
-from toolwright.agent.saved import InnerRun
-from toolwright.approval import Decision, Ticket, new_id
-from toolwright.context import Run
-from toolwright.errors import Suspend
+from toolkeel import Agent, RunState, SetupError, ToolMessage, Toolset, UserMessage, tool
+from toolkeel._records.tickets import Decision, Ticket, digest_of, new_id
+from toolkeel.agent.resume import Resumed, decided, inner_runs
+from toolkeel.agent.resume import resume as resume_with
+from toolkeel.agent.run_state import InnerRun
+from toolkeel.call.steps.approve import definition_of
+from toolkeel.context import RunContext
+from toolkeel.errors import Suspend
+from toolkeel.testing.scripted import Scripted, call
 
 KEY = b"secret"
 
 
-def ticket(call_id: str = "c1", digest: str = "d") -> Ticket:
+@tool(approval=True)
+def pay() -> str:
+    """Pay."""
+    return "paid"
+
+
+DIGEST = digest_of("pay", definition_of(pay), {})
+
+
+def resume(run: RunContext[Any], prompt: Any, decisions: Any, tools: Any = (pay,)) -> None:
+    given = decided(prompt, decisions)
+    state = prompt.state if isinstance(prompt, Resumed) else prompt
+    if isinstance(state, RunState):
+        resume_with(run, state, given, Toolset(tools), None)
+
+
+def ticket(call_id: str = "c1", digest: str = DIGEST) -> Ticket:
     return Ticket(new_id(), call_id, "pay", {}, digest, time() + 60)
 
 
@@ -29,19 +48,20 @@ def nested() -> tuple[RunState, Ticket, Ticket]:
 
 def test_a_decision_reaches_its_own_run_though_another_has_the_same_call() -> None:
     state, own, inside = nested()
-    run: Run[Any] = Run()
+    run: RunContext[Any] = RunContext()
     resume(run, state, [inside.deny(), own.approve()])
-    assert run.decisions["c1", "d"][1].verdict == "approve"
+    assert run.decisions["c1", DIGEST][1].verdict == "approve"
     waiting = run.waiting["c2"]
     assert isinstance(waiting, Resumed)
-    within: Run[Any] = Run()
+    within: RunContext[Any] = RunContext()
+    within.parent = run.id
     resume(within, waiting, ())
-    assert within.decisions["c1", "d"][1].verdict == "deny"
+    assert within.decisions["c1", DIGEST][1].verdict == "deny"
 
 
 def test_what_let_the_call_through_is_not_asked_again() -> None:
     state, _, _ = nested()
-    run: Run[Any] = Run()
+    run: RunContext[Any] = RunContext()
     resume(run, state, ())
     assert run.decisions["c2", "outer"][1].verdict == "approve"
 
@@ -49,10 +69,25 @@ def test_what_let_the_call_through_is_not_asked_again() -> None:
 def test_a_decision_for_no_ticket_at_any_depth_is_refused() -> None:
     state, own, _ = nested()
     with pytest.raises(SetupError, match="no ticket"):
-        resume(Run(), state, [own.approve(), ticket().approve()])
-    resume(Run(), state, [own.approve()])  # the first attempt has used nothing up
+        resume(RunContext(), state, [own.approve(), ticket().approve()])
+    resume(RunContext(), state, [own.approve()])  # the first attempt has used nothing up
     with pytest.raises(SetupError, match="no ticket"):
-        resume(Run(), "a prompt", [ticket().approve()])
+        resume(RunContext(), "a prompt", [ticket().approve()])
+
+
+def test_a_tool_that_is_gone_or_has_changed_is_refused_before_anything_is_used_up() -> None:
+    @tool("pay", approval=True)
+    def other(amount: int = 1) -> str:
+        """Pay an amount."""
+        return str(amount)
+
+    state, own, _ = nested()
+    for tools, problem in (((), "no such tool here"), ((other,), "has changed")):
+        with pytest.raises(SetupError, match=problem):
+            resume(RunContext(), state, [own.approve()], tools)
+    resume(RunContext(), state, [own.approve()])
+    with pytest.raises(SetupError, match="used already"):
+        resume(RunContext(), state, [own.approve()])
 
 
 def test_inner_runs_are_saved_at_any_depth_and_read_back() -> None:
@@ -75,9 +110,27 @@ def test_what_is_no_inner_run_is_refused(inner: str) -> None:
 
 
 def test_a_run_that_could_not_go_on_yet_waits_on() -> None:
-    run: Run[Any] = Run()
+    run: RunContext[Any] = RunContext()
     state = RunState((UserMessage("x"),), (ticket(),))
     run.waiting["c1"] = Resumed(state, {})
     waits = {"c1": Suspend(ticket()), "c2": Suspend(ticket(), inner=state)}
     found = inner_runs(run, waits)
     assert found["c1"].state.pending == () and found["c2"].state is state
+
+
+def test_the_result_of_a_call_that_waited_stands_before_those_of_calls_behind_it() -> None:
+    @tool
+    def note() -> str:
+        """Note."""
+        return "noted"
+
+    calls = [call("pay", id="a"), call("note", id="b"), call("pay", id="c"), call("note", id="d")]
+    first = Agent(Scripted([calls]), [pay, note]).run_sync("go")
+    assert [m.text for m in first.messages[2:]] == ["noted", "noted"]
+    model = Scripted(["done"])
+    decisions = [each.approve() for each in first.pending]
+    state = RunState.from_json(first.state.to_json())
+    second = Agent(model, [pay, note]).run_sync(state, decisions=decisions)
+    for messages in (model.requests[0].messages, second.messages[:-1]):
+        results = [(m.tool_call_id, m.text) for m in messages if isinstance(m, ToolMessage)]
+        assert results == [("a", "paid"), ("b", "noted"), ("c", "paid"), ("d", "noted")]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.agent.valid import problems
 from tests.providers.transcripts import transcripts
-from toolwright.agent.transcript import no_result, order_results, repair
-from toolwright.messages import (
+from toolkeel.agent.transcript import no_result, order_results, repair
+from toolkeel.messages import (
     AssistantMessage,
     Message,
     SystemMessage,
@@ -91,7 +91,7 @@ def test_a_result_without_an_id_answers_the_first_call_without_a_result() -> Non
 
 
 def test_a_reply_that_said_nothing_is_dropped_unless_its_provider_did() -> None:
-    hidden = AssistantMessage(extra={"anthropic": {"content": [{"type": "x"}]}})
+    hidden = AssistantMessage(provider_options={"anthropic": {"content": [{"type": "x"}]}})
     assert repair([AssistantMessage(), hidden]) == [hidden]
 
 

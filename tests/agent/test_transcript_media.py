@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.agent.transcript_media import media_size, within_limit, without_media
-from toolwright.content import Audio, Block, Content, Data, File, Image, Text
-from toolwright.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from toolkeel.agent.transcript_media import media_size, within_limit, without_media
+from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
+from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 BLOCKS: st.SearchStrategy[Block] = st.one_of(
     st.builds(Text, st.text(max_size=5)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolwright.messages import AssistantMessage, Message, ToolMessage
+from toolkeel.messages import AssistantMessage, Message, ToolMessage
 
 
 def problems(messages: Sequence[Message]) -> list[str]:

@@ -22,7 +22,7 @@ ESCAPES = {
     "symbolic link": "import os\nos.symlink('{outside}/secret', 'link')\nprint(open('link').read())",
     "hard link": "import os\nos.link('{outside}/secret', 'hard')\nprint(open('hard').read())",
     "proc environ": "print(open('/proc/self/environ').read())\nprint(open('/proc/1/environ').read())",
-    "environment": "import os\nprint(os.environ['TOOLWRIGHT_CANARY'])",
+    "environment": "import os\nprint(os.environ['TOOLKEEL_CANARY'])",
     "socket": "import socket\nsocket.create_connection(('127.0.0.1', {port}), 2).send(b'x')",
     "http": "import urllib.request\nurllib.request.urlopen('http://127.0.0.1:{port}/', timeout=2)",
     "kill": "import os\nos.kill({pid}, 9)",

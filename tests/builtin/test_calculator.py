@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright import Toolset
-from toolwright.builtin.calculator import FUNCTIONS, MAX_DIGITS, calculator, tools
-from toolwright.errors import ToolError
-from toolwright.messages import ToolCall
+from toolkeel import Toolset
+from toolkeel.builtin.calculator import FUNCTIONS, MAX_DIGITS, calculator, tools
+from toolkeel.errors import ToolError
+from toolkeel.messages import ToolCall
 
 
 @pytest.mark.parametrize(

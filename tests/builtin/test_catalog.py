@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from toolwright import Toolset
-from toolwright.builtin.catalog import BUILTINS, BY_NAME, load
-from toolwright.errors import MissingExtraError, SetupError
+from toolkeel import Toolset
+from toolkeel.builtin.catalog import BUILTINS, BY_NAME, load
+from toolkeel.errors import MissingExtraError, SetupError
 
 OPTIONS: dict[str, dict[str, str]] = {"file_search": {"stores": "docs"}}
 
@@ -21,7 +21,10 @@ def test_all_builtins_fit_in_one_toolset() -> None:
     assert set(BUILTINS) >= BY_NAME
 
 
-def test_every_builtin_tells_its_effects_and_describes_each_parameter() -> None:
+def test_every_builtin_tells_its_effects_and_describes_each_parameter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # no program imports its code from there
     for name in BUILTINS:
         for made in load(name, **OPTIONS.get(name, {})):
             assert made.effects.read_only or name in BY_NAME
@@ -59,19 +62,19 @@ def test_a_missing_package_is_told_with_the_line_that_installs_it(
 ) -> None:
     program = (
         f"import sys; sys.modules[{package!r}] = None\n"
-        "from toolwright.builtin.catalog import load\n"
-        f"from toolwright.errors import {MissingExtraError.__name__} as Missing\n"
+        "from toolkeel.builtin.catalog import load\n"
+        f"from toolkeel.errors import {MissingExtraError.__name__} as Missing\n"
         f"try: load({name!r})\nexcept Missing as error: print(error)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert f"pip install 'toolwright[{extra}]'" in done.stdout
+    assert f"pip install 'toolkeel[{extra}]'" in done.stdout
 
 
 def test_the_catalog_imports_no_optional_package() -> None:
     program = (
-        "import sys, toolwright.builtin.catalog\n"
+        "import sys, toolkeel.builtin.catalog\n"
         "print([m for m in ('simpleeval', 'httpx2') if m in sys.modules])"
     )
     done = subprocess.run(

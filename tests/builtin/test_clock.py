@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from toolwright.builtin.clock import clock, tools
-from toolwright.errors import ToolError
+from toolkeel.builtin.clock import clock, tools
+from toolkeel.errors import ToolError
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from toolwright import BaseTool, Prepared, Proceed, Rules, ToolContext, Toolset, tool
-from toolwright.builtin.collect import collect, did_you_mean, flat, is_own, merge, tools_in
-from toolwright.errors import DuplicateToolError, SetupError
-from toolwright.messages import ToolCall
+from toolkeel import BaseTool, Prepared, Proceed, Rules, ToolContext, Toolset, tool
+from toolkeel.builtin.collect import collect, did_you_mean, flat, is_own, merge, tools_in
+from toolkeel.errors import DuplicateToolError, SetupError
+from toolkeel.messages import ToolCall
 
 
 @tool

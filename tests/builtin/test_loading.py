@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from toolwright.builtin.loading import files_of, load_file, load_module, shown
-from toolwright.errors import DefinitionError, SetupError
+from toolkeel.builtin.loading import files_of, load_file, load_module, shown
+from toolkeel.errors import DefinitionError, SetupError
 
 
 def _write(folder: Path, name: str, text: str) -> Path:
@@ -93,7 +93,7 @@ def test_a_file_that_exits_while_imported_is_an_error_and_not_an_exit(tmp_path: 
 
 
 def test_a_tool_that_cannot_be_defined_is_told_with_its_line(tmp_path: Path) -> None:
-    text = "from toolwright import tool\n@tool('two words')\ndef f() -> int:\n    return 1\n"
+    text = "from toolkeel import tool\n@tool('two words')\ndef f() -> int:\n    return 1\n"
     with pytest.raises(
         SetupError, match=r"line [23]\n.*\n  DefinitionError: .*two words"
     ) as caught:

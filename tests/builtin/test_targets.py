@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from toolwright.builtin.targets import load_object, load_target, load_targets
-from toolwright.errors import DuplicateToolError, SetupError
-from toolwright.messages import ToolCall
+from toolkeel.builtin.targets import load_object, load_target, load_targets
+from toolkeel.errors import DuplicateToolError, SetupError
+from toolkeel.messages import ToolCall
 
 TOOLS = '''
-from toolwright import Toolset, tool
+from toolkeel import Toolset, tool
 
 @tool
 def search(query: str, limit: int = 3) -> list[str]:
@@ -128,7 +128,7 @@ def test_a_module_in_the_current_folder_is_a_target(tools: Path) -> None:
 def test_a_folder_brings_the_tools_that_its_files_define(folder: Path) -> None:
     (folder / "kit").mkdir()
     (folder / "kit" / "first.py").write_text(PLAIN, "utf-8")
-    second = "from toolwright import tool\nfrom first import add\n@tool\ndef sub(a: int) -> int:\n"
+    second = "from toolkeel import tool\nfrom first import add\n@tool\ndef sub(a: int) -> int:\n"
     (folder / "kit" / "second.py").write_text(second + '    "Subtract."\n    return a\n', "utf-8")
     assert load_target("kit").names == ("add", "sub")
     assert load_target("kit/").names == ("add", "sub")
@@ -223,7 +223,7 @@ def test_any_object_of_a_file_can_be_had(tools: Path) -> None:
 
 
 def test_one_target_that_is_a_toolset_stays_that_toolset(folder: Path) -> None:
-    text = "from toolwright import Toolset\ndef f(a: int) -> int:\n    'Give.'\n    return a\n"
+    text = "from toolkeel import Toolset\ndef f(a: int) -> int:\n    'Give.'\n    return a\n"
     (folder / "sets.py").write_text(text + "tools = Toolset([f], parallel=False, width=1)\n")
     made = load_object("sets.py:tools")
     assert load_target("sets.py:tools") is made

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from toolwright import Toolset
-from toolwright.builtin.weather import FORECAST_URL, GEOCODING_URL, Weather, tools
-from toolwright.builtin.weather_fixture import WeatherFixture
-from toolwright.errors import ToolError
-from toolwright.messages import ToolCall
+from toolkeel import Toolset
+from toolkeel.builtin.weather import FORECAST_URL, GEOCODING_URL, Weather, tools
+from toolkeel.builtin.weather_fixture import WeatherFixture
+from toolkeel.errors import ToolError
+from toolkeel.messages import ToolCall
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
-from toolwright.builtin.weather_fixture import CITIES, WeatherFixture
+from toolkeel.builtin.weather_fixture import CITIES, WeatherFixture
 
 
 @pytest.fixture(scope="module")

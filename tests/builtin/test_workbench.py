@@ -14,9 +14,9 @@ import pytest
 
 from tests.gates.documents import blocks
 from tests.shared import ROOT, cannot_run, peer
-from toolwright.builtin.browser import PROGRAMS
-from toolwright.builtin.pictures import pixels
-from toolwright.engines.sandbox import features
+from toolkeel.builtin.computer.browser import PROGRAMS
+from toolkeel.builtin.pictures.size import pixels
+from toolkeel.engines.sandbox.confine import features
 
 EXAMPLE = ROOT / "examples" / "workbench.py"
 GUIDE = ROOT / "docs" / "workbench.md"
@@ -70,7 +70,7 @@ def test_the_workbench_finds_the_right_documents_in_both_languages(
 @pytest.mark.slow
 def test_the_workbench_plots_a_figure_in_colours(workbench: tuple[str, Path]) -> None:
     if importlib.util.find_spec("matplotlib") is None:
-        cannot_run("matplotlib is not installed: make test-all installs it")
+        cannot_run("matplotlib is not installed: make test-slow installs it")
     said, folder = workbench
     assert "from 2:48 to 9:12\n        from 15:12 to 21:36" in said
     assert len(colours(folder / "pictures" / "code_interpreter-1.png")) > 3

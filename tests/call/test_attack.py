@@ -18,12 +18,13 @@ from typing import Any
 
 import pytest
 
-from toolwright import Agent, Effects, RunState, SetupError, Toolset, tool
-from toolwright import approval as words
-from toolwright.approval import Decision, Ticket
-from toolwright.call import approve
-from toolwright.call.guard import Allow, input_guard
-from toolwright.testing.scripted import Scripted, call
+from toolkeel import Agent, Effects, RunState, SetupError, Toolset, tool
+from toolkeel._records import tickets as words
+from toolkeel._records import used_tickets
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.call.steps import approve
+from toolkeel.call.steps.guard import Allow, input_guard
+from toolkeel.testing.scripted import Scripted, call
 
 Did = tuple[str, str, bool]
 """A tool, a path, and whether by force."""
@@ -71,7 +72,7 @@ class Game:
         return Toolset([remove, look])
 
     def agent(self, *replies: Any) -> Agent:
-        return Agent(Scripted(replies), self.tools(), decided=self.folder)
+        return Agent(Scripted(replies), self.tools(), used_tickets=self.folder)
 
     def ran(self, *what: Any) -> None:
         """A body runs: there must be an approval of just this, not used up, not expired."""
@@ -118,7 +119,7 @@ class Game:
         if state is None:
             return
         if self.chance.random() < 0.5:
-            approve._spent.clear()  # another process
+            used_tickets._spent.clear()  # another process
         waiting = {ticket.id for ticket in state.pending}
         fitting = [each for each in self.decisions if each.ticket in waiting]
         by_ticket = {each.ticket: each for each in self.chance.sample(fitting, len(fitting))}
@@ -240,9 +241,9 @@ def parts(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...],
 def play(seed: int, folder: Path, moves: int) -> Game:
     game = Game(seed, folder)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (approve, words):
+        for module in (approve, words, used_tickets):
             patch.setattr(module, "time", lambda: game.now)
-        approve._spent.clear()
+        used_tickets._spent.clear()
         for _ in range(moves):
             weights = (2, 4, 4, 3, 1)
             does = (game.ask, game.decide, game.go_on, game.tamper, game.wait)

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.waiting import run as run_async
-from toolwright import Run, SetupError, ToolCall, ToolContext, Toolset, tool
-from toolwright.call.guard import Stop, input_guard
+from toolkeel import RunContext, SetupError, ToolCall, ToolContext, Toolset, tool
+from toolkeel.call.steps.guard import Stop, input_guard
 
 
 @tool
@@ -26,18 +26,18 @@ async def wait(seconds: float) -> str:
 @tool(sequential=True)
 async def alone(log: str, context: ToolContext[list[str]]) -> str:
     """Run with nothing beside it."""
-    context.context.append(f"+{log}")
+    context.deps.append(f"+{log}")
     await asyncio.sleep(0.002)
-    context.context.append(f"-{log}")
+    context.deps.append(f"-{log}")
     return log
 
 
 @tool
 async def beside(log: str, context: ToolContext[list[str]]) -> str:
     """Run beside others."""
-    context.context.append(f"+{log}")
+    context.deps.append(f"+{log}")
     await asyncio.sleep(0.002)
-    context.context.append(f"-{log}")
+    context.deps.append(f"-{log}")
     return log
 
 
@@ -54,7 +54,7 @@ def test_results_come_in_call_order_whatever_order_they_end_in():
 def test_a_sequential_call_waits_for_those_before_it_and_holds_back_those_after_it():
     log: list[str] = []
     names = ("beside", "beside", "alone", "beside", "beside")
-    Toolset([alone, beside]).run_sync(calls(*names), Run(log))
+    Toolset([alone, beside]).run_sync(calls(*names), RunContext(log))
     assert log.index("+2") > max(log.index("-0"), log.index("-1"))
     assert log.index("-2") < min(log.index("+3"), log.index("+4"))
 
@@ -76,7 +76,7 @@ def test_a_guard_that_ends_the_run_does_so_after_every_call_has_its_result():
 
     async def main() -> list[str | None]:
         batch = Toolset([wait, stopping]).batch(
-            [ToolCall("1", "stopping"), ToolCall("2", "wait", {"seconds": 0.01})], Run()
+            [ToolCall("1", "stopping"), ToolCall("2", "wait", {"seconds": 0.01})], RunContext()
         )
         with pytest.raises(Broke):
             await batch.run()
@@ -88,10 +88,10 @@ def test_a_guard_that_ends_the_run_does_so_after_every_call_has_its_result():
 def test_a_missing_injection_is_the_programs_mistake_and_names_the_fix():
     from typing import Annotated
 
-    from toolwright import InjectedToolArg
+    from toolkeel import Injected
 
     @tool
-    def whose(user: Annotated[str, InjectedToolArg]) -> str:
+    def whose(user: Annotated[str, Injected]) -> str:
         """Tell whose."""
         return user
 
@@ -181,7 +181,7 @@ def test_unknown_and_broken_calls_do_not_stop_a_turn_of_barriers() -> None:
         ToolCall("3", "alone", {"log": "3"}),
         ToolCall("4", "beside", {}),
     ]
-    results = Toolset([alone, beside], width=2).run_sync(given_, Run([]))
+    results = Toolset([alone, beside], width=2).run_sync(given_, RunContext([]))
     assert [r.kind for r in results] == [
         "unknown_tool",
         "malformed_arguments",

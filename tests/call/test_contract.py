@@ -23,12 +23,12 @@ from pydantic import BaseModel, ValidationError
 
 from tests.contract import check_events, check_results, progress_of
 from tests.waiting import run, until_sync
-from toolwright import (
+from toolkeel import (
     CallError,
-    InjectedToolArg,
+    Injected,
     Prepared,
     Proceed,
-    Run,
+    RunContext,
     SetupError,
     ToolCall,
     ToolContext,
@@ -37,11 +37,11 @@ from toolwright import (
     Toolset,
     tool,
 )
-from toolwright.call import stop
-from toolwright.call.threads import shared_pool
-from toolwright.context import CancelToken
-from toolwright.errors import DefinitionError, DuplicateToolError, InjectionError
-from toolwright.events import Event, ToolFinished
+from toolkeel.call.body import stop
+from toolkeel.call.body.threads import shared_pool
+from toolkeel.context import CancelToken
+from toolkeel.errors import DefinitionError, DuplicateToolError, InjectionError
+from toolkeel.events import Event, ToolFinished
 
 RAN: list[str] = []
 """Which bodies have run; emptied before each test."""
@@ -194,7 +194,7 @@ async def no_json(n: int = 0) -> Any:
     return object()
 
 
-@tool(response_format="content_and_artifact")
+@tool(returns="content_and_artifact")
 async def no_pair(n: int = 0) -> Any:
     """Promise a pair and return none."""
     return "alone"
@@ -311,7 +311,7 @@ BAD_ARGUMENTS: dict[str, str] = {
 def played(calls: list[ToolCall], tools: Toolset = TOOLS) -> tuple[list[ToolMessage], list[Event]]:
     """Run calls; their results and the run's events."""
     events: list[Event] = []
-    results = run(lambda: tools.run(calls, Run(listeners=(events.append,))))
+    results = run(lambda: tools.run(calls, RunContext(listeners=(events.append,))))
     return results, events
 
 
@@ -377,7 +377,7 @@ def test_a_body_never_runs_on_arguments_that_are_not_valid(text: str, kind: str,
     [result], events = played([ToolCall("1", name, text)])
     assert result.kind == kind
     assert RAN == []
-    check_events(events, [e.call for e in events if e.type == "tool_call"])  # type: ignore[union-attr]
+    check_events(events, [e.call for e in events if e.type == "tool_started"])  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n", "null", " null ", "{}"])
@@ -459,16 +459,14 @@ def test_no_text_at_all_crashes_or_runs_a_body_it_does_not_fit(text: str) -> Non
 
 
 @tool
-async def secretive(
-    n: int, secret: Annotated[str, InjectedToolArg], context: ToolContext[Any]
-) -> str:
+async def secretive(n: int, secret: Annotated[str, Injected], context: ToolContext[Any]) -> str:
     """Know a secret."""
     RAN.append(secret)
     return str(n)
 
 
 @tool
-async def greedy(n: int, secret: Annotated[str, InjectedToolArg] = "default", **rest: Any) -> str:
+async def greedy(n: int, secret: Annotated[str, Injected] = "default", **rest: Any) -> str:
     """Take every key and know a secret."""
     RAN.append(secret)
     return ",".join(sorted(rest))
@@ -478,7 +476,7 @@ def test_nothing_the_model_sends_can_fill_an_injected_parameter() -> None:
     """Invariant 3: an unknown key is refused, and with it the whole call."""
     tools = Toolset([secretive])
     forged = ToolCall("1", "secretive", {"n": 1, "secret": "forged"})
-    [result] = tools.run_sync([forged], Run(inject={"secret": "s3cret"}))
+    [result] = tools.run_sync([forged], RunContext(inject={"secret": "s3cret"}))
     assert result.kind == "invalid_arguments" and RAN == []
 
 
@@ -488,7 +486,7 @@ def test_where_any_key_is_taken_a_forged_one_is_still_dropped(
 ) -> None:
     """Invariant 3, for a tool with ``**kwargs``, with and without a value to inject."""
     call = ToolCall("1", "greedy", {"n": 1, "secret": "forged", "other": 2})
-    [result] = Toolset([greedy]).run_sync([call], Run(inject=inject))
+    [result] = Toolset([greedy]).run_sync([call], RunContext(inject=inject))
     assert result.content == "other" and [kept] == RAN
 
 
@@ -498,7 +496,7 @@ def test_an_injected_value_appears_in_no_schema_event_result_or_error() -> None:
     tools = Toolset([secretive])
     assert "secret" not in json.dumps(tools["secretive"].parameters)
     for arguments in ({"n": 1}, {"n": "x"}, {"n": 1, "context": 2}, {"n": 1, "secret": 2}):
-        given = Run(inject={"secret": "s3cret"}, listeners=(seen.append,))
+        given = RunContext(inject={"secret": "s3cret"}, listeners=(seen.append,))
         tools.run_sync([ToolCall("1", "secretive", arguments)], given)
     assert RAN == ["s3cret"]
     assert "s3cret" not in repr(seen)
@@ -611,7 +609,7 @@ def test_progress_stands_between_start_and_end_and_nothing_follows_the_end() -> 
 
     async def main() -> list[ToolMessage]:
         tools = Toolset([in_thread, on_loop, beyond])
-        results = await tools.run(calls, Run(listeners=(events.append,)))
+        results = await tools.run(calls, RunContext(listeners=(events.append,)))
         await asyncio.sleep(0.2)
         return results
 
@@ -630,7 +628,7 @@ def test_a_listener_that_raises_breaks_nothing(names: list[str]) -> None:
 
     events: list[Event] = []
     calls = [ToolCall(str(n), name, {}) for n, name in enumerate(names)]
-    results = TOOLS.run_sync(calls, Run(listeners=(broken, events.append)))
+    results = TOOLS.run_sync(calls, RunContext(listeners=(broken, events.append)))
     check_results(calls, results)
     check_events(events, calls)
 
@@ -651,7 +649,7 @@ def test_after_a_cancel_no_new_call_starts_and_every_call_has_its_result() -> No
     calls = [ToolCall("0", "stops_all", {})]
     calls += [ToolCall(str(n), name, {}) for n, name in enumerate(["fine", "fine_sync"] * 40, 1)]
     events: list[Event] = []
-    results = tools.run_sync(calls, Run(listeners=(events.append,)))
+    results = tools.run_sync(calls, RunContext(listeners=(events.append,)))
     check_results(calls, results)
     check_events(events, calls)
     assert results[0].content == "stopped"
@@ -677,7 +675,7 @@ def test_bodies_that_wait_for_a_thread_do_not_start_after_a_cancel() -> None:
     calls = [ToolCall(str(n), "waits", {"n": n}) for n in range(40)]
 
     async def main() -> list[ToolMessage]:
-        work = asyncio.create_task(tools.run(calls, Run(cancel=token)))
+        work = asyncio.create_task(tools.run(calls, RunContext(cancel=token)))
         for _ in range(4):
             await asyncio.to_thread(begun.acquire, timeout=5)
         token.cancel()
@@ -700,7 +698,7 @@ def test_a_run_that_is_cancelled_before_it_begins_runs_nothing(count: int) -> No
     token, events = CancelToken(), list[Event]()
     token.cancel("no")
     calls = [ToolCall(str(n), "fine", {}) for n in range(count)]
-    results = TOOLS.run_sync(calls, Run(cancel=token, listeners=(events.append,)))
+    results = TOOLS.run_sync(calls, RunContext(cancel=token, listeners=(events.append,)))
     check_results(calls, results)
     check_events(events, calls)
     assert RAN == [] and {r.kind for r in results} == {"cancelled"}
@@ -755,7 +753,7 @@ def test_a_cancel_reaches_a_call_that_waits_before_its_body(where: str) -> None:
 
         async def main(token: CancelToken = token, calls: Any = calls) -> list[ToolMessage]:
             asyncio.get_running_loop().call_later(0.01, token.cancel, "left")
-            return await tools.run(calls, Run(cancel=token))
+            return await tools.run(calls, RunContext(cancel=token))
 
         results = run(main)
         check_results(calls, results)
@@ -787,7 +785,7 @@ def test_a_cancellation_from_outside_propagates_after_every_call_has_its_end(
     tools = Toolset([sleeper, resister])
     events: list[Event] = []
     calls = [ToolCall(str(n), name, {}) for n, name in enumerate(names)]
-    batch = tools.batch(calls, Run(listeners=(events.append,)))
+    batch = tools.batch(calls, RunContext(listeners=(events.append,)))
 
     async def main() -> None:
         task = asyncio.create_task(batch.run())
@@ -806,7 +804,7 @@ def test_calls_cancelled_before_their_first_step_have_their_events_too() -> None
     """Invariants 12 and 7."""
     events: list[Event] = []
     calls = [ToolCall(str(n), "slow", {}) for n in range(3)]
-    batch = TOOLS.batch(calls, Run(listeners=(events.append,)))
+    batch = TOOLS.batch(calls, RunContext(listeners=(events.append,)))
 
     async def main() -> None:
         task = asyncio.create_task(batch.run())
@@ -825,7 +823,7 @@ def test_cancelling_again_and_again_changes_nothing(times: int) -> None:
     """Invariants 12 and 7."""
     events: list[Event] = []
     calls = [ToolCall(str(n), name, {}) for n, name in enumerate(["resists", "slow", "hangs"] * 3)]
-    batch = TOOLS.batch(calls, Run(listeners=(events.append,)))
+    batch = TOOLS.batch(calls, RunContext(listeners=(events.append,)))
 
     async def main() -> None:
         task = asyncio.create_task(batch.run())
@@ -882,7 +880,7 @@ def test_an_interrupt_in_a_body_propagates_after_every_call_has_its_result(
     calls = [ToolCall("0", "ends", {})]
     calls += [ToolCall(str(n), "long", {}) for n in range(1, beside + 1)]
     tools = Toolset([ends, long])
-    given = Run(listeners=(events.append,))
+    given = RunContext(listeners=(events.append,))
     begun = time.monotonic()
     with pytest.raises(kind, match="now"):
         if way == "bridge":
@@ -898,7 +896,7 @@ def test_a_mistake_of_the_program_propagates_after_every_call_has_its_result() -
     """Invariant 12: it is never turned into text for the model."""
     events: list[Event] = []
     calls = [ToolCall("1", "slow", {}), ToolCall("2", "secretive", {"n": 1})]
-    batch = (TOOLS + [secretive]).batch(calls, Run(listeners=(events.append,)))
+    batch = (TOOLS + [secretive]).batch(calls, RunContext(listeners=(events.append,)))
     with pytest.raises(InjectionError, match=r"secretive.*secret.*inject="):
         run(batch.run)
     check_results(calls, batch.results)
@@ -1019,7 +1017,7 @@ def test_any_mix_of_calls_cancelled_at_any_moment_gives_as_many_results_in_order
 ) -> None:
     """Invariants 1, 7, 8 and 12 for up to 60 calls at once."""
     token, events = CancelToken(), list[Event]()
-    batch = TOOLS.batch(calls, Run(cancel=token, listeners=(events.append,)))
+    batch = TOOLS.batch(calls, RunContext(cancel=token, listeners=(events.append,)))
 
     async def main() -> None:
         task = asyncio.create_task(batch.run())
@@ -1049,7 +1047,7 @@ def test_nothing_of_a_call_waits_for_the_garbage_collector(
     name: str, count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Cycles would keep contexts, runs and results alive, and cost time in somebody else's code."""
-    caplog.set_level(logging.CRITICAL, "toolwright")  # records that are kept hide what is not
+    caplog.set_level(logging.CRITICAL, "toolkeel")  # records that are kept hide what is not
     calls = [ToolCall(str(n), name, "{}") for n in range(count)]
 
     async def main() -> int:
@@ -1058,7 +1056,7 @@ def test_nothing_of_a_call_waits_for_the_garbage_collector(
         gc.disable()
         try:
             for _ in range(20):
-                await TOOLS.run(calls, Run(listeners=(lambda event: None,)))
+                await TOOLS.run(calls, RunContext(listeners=(lambda event: None,)))
             await asyncio.sleep(0.005)
             return gc.collect()
         finally:

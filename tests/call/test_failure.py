@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.contract import check_result
-from toolwright import ToolCall, ToolError, tool
-from toolwright.call.failure import TEXT_LIMIT, failed, interrupted
-from toolwright.define.tool import AnyTool
-from toolwright.errors import (
+from toolkeel import ToolCall, ToolError, tool
+from toolkeel.call.failure import TEXT_LIMIT, failed, interrupted
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import (
     CallError,
     Crashed,
     FieldError,
@@ -45,10 +45,10 @@ def test_a_failure_answers_its_call_by_id_and_the_tools_own_name() -> None:
 @pytest.mark.parametrize(
     ("option", "error"),
     [
-        ("handle_tool_error", ToolError("the text")),
-        ("handle_validation_error", InvalidArguments("the text", [FieldError(("n",), "an int")])),
-        ("handle_validation_error", MalformedArguments("the text")),
-        ("handle_crash", crash(ValueError("inner"))),
+        ("on_error", ToolError("the text")),
+        ("on_invalid", InvalidArguments("the text", [FieldError(("n",), "an int")])),
+        ("on_invalid", MalformedArguments("the text")),
+        ("on_crash", crash(ValueError("inner"))),
     ],
 )
 def test_the_author_chooses_what_is_told_by_kind_of_error(option: str, error: CallError) -> None:
@@ -68,20 +68,20 @@ def test_a_handler_that_fails_does_not_hide_the_failure() -> None:
     def broken(error: Exception) -> str:
         raise LookupError("handler")
 
-    message = failed(CALL, made(handle_tool_error=broken), ToolError("the text"), 0.0)
+    message = failed(CALL, made(on_error=broken), ToolError("the text"), 0.0)
     assert message.kind == "tool_error" and "internal error" in message.text
     assert message.details["error"] == "the text"
 
 
 def test_other_kinds_are_told_as_they_are_whatever_the_handlers_say() -> None:
-    silent = made(handle_tool_error=False, handle_validation_error=False, handle_crash=False)
+    silent = made(on_error=False, on_invalid=False, on_crash=False)
     assert failed(CALL, silent, TimedOut("too slow"), 0.0).content == "too slow"
 
 
 def test_a_crash_keeps_its_traceback_for_people_and_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with caplog.at_level(logging.WARNING, "toolwright"):
+    with caplog.at_level(logging.WARNING, "toolkeel"):
         message = failed(CALL, made(), ValueError("北京 s3cret"), 0.0)
     assert message.kind == "crashed" and "s3cret" not in message.text
     assert message.details["exception"] == "ValueError"
@@ -114,6 +114,6 @@ class Silent(Exception):
 def test_whatever_was_raised_the_text_can_be_sent_and_is_bounded(
     kind: type[Exception], text: Any
 ) -> None:
-    message = failed(CALL, made(handle_crash=True), kind(text), 0.0)
+    message = failed(CALL, made(on_crash=True), kind(text), 0.0)
     check_result(message)
     assert len(message.text) < TEXT_LIMIT + 200

@@ -13,23 +13,23 @@ from typing import Any
 import pytest
 
 from tests.contract import check_events, check_results
-from toolwright import (
+from toolkeel import (
     Agent,
     BaseTool,
     Effects,
     Rules,
-    Run,
+    RunContext,
     ToolCall,
     ToolMessage,
     Toolset,
     tool,
 )
-from toolwright.call.guard import Allow, Reject, input_guard, output_guard
-from toolwright.call.lock import locks
-from toolwright.define.tool import AnyTool, Tool
-from toolwright.errors import CallError
-from toolwright.events import Event
-from toolwright.testing.scripted import Scripted, call
+from toolkeel.call.steps.guard import Allow, Reject, input_guard, output_guard
+from toolkeel.call.steps.lock import locks
+from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.errors import CallError
+from toolkeel.events import Event
+from toolkeel.testing.scripted import Scripted, call
 
 RAN: list[str] = []
 SCHEMA = {
@@ -153,7 +153,7 @@ def kind(request: pytest.FixtureRequest) -> Callable[..., AnyTool]:
 def run(tools: Toolset, *seconds: object, **more: Any) -> tuple[list[ToolMessage], list[str]]:
     events: list[Event] = []
     calls = [ToolCall(str(n), "work", {"seconds": s}) for n, s in enumerate(seconds)]
-    results = tools.run_sync(calls, Run(listeners=(events.append,), **more))
+    results = tools.run_sync(calls, RunContext(listeners=(events.append,), **more))
     check_results(calls, results)
     check_events(events, calls)
     return results, [event.type for event in events if event.type != "progress"]
@@ -163,7 +163,7 @@ def test_each_kind_gives_its_result_between_the_same_two_events(
     kind: Callable[..., AnyTool],
 ) -> None:
     [message], types = run(Toolset([kind()]), 0)
-    assert (message.content, types) == ("secret word", ["tool_call", "tool_result"])
+    assert (message.content, types) == ("secret word", ["tool_started", "tool_finished"])
     assert len(RAN) == 1
 
 
@@ -217,7 +217,7 @@ def test_each_kind_takes_its_resources_and_gives_them_back(kind: Callable[..., A
 
 
 def test_each_kind_ends_with_a_cancelled_run(kind: Callable[..., AnyTool]) -> None:
-    state = Run[None](listeners=(lambda event: state.cancel.cancel("enough"),))
+    state = RunContext[None](listeners=(lambda event: state.cancel.cancel("enough"),))
     calls = [ToolCall("1", "work", {"seconds": 0.3}), ToolCall("2", "work", {"seconds": 0.3})]
     results = Toolset([kind()]).run_sync(calls, state)
     assert {r.kind for r in results} == {"cancelled"}

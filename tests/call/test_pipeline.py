@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import functools
+import json
+import threading
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BeforeValidator
 
 from tests.waiting import run as run_async
-from toolwright import Run, ToolCall, ToolContext, Toolset, tool
-from toolwright.call.pipeline import run_call
+from tests.waiting import until
+from toolkeel import RunContext, Tool, ToolCall, ToolContext, ToolMessage, Toolset, tool
+from toolkeel.call.pipeline import run_call
+from toolkeel.effects import Effects
+from toolkeel.events import Event
 
 
 @tool
@@ -19,7 +29,7 @@ def work(n: int, context: ToolContext[Any]) -> str:
 
 def heard(call: ToolCall) -> tuple[Any, list[Any]]:
     events: list[Any] = []
-    run = Run(listeners=(events.append,))
+    run = RunContext(listeners=(events.append,))
     message, fatal = run_async(lambda: run_call(call, Toolset([work]), run))
     assert fatal is None
     return message, events
@@ -28,7 +38,7 @@ def heard(call: ToolCall) -> tuple[Any, list[Any]]:
 def test_a_call_tells_its_start_what_was_mended_its_progress_and_its_end():
     message, events = heard(ToolCall("1", "work", '{"n": "5"}'))
     types = [event.type for event in events]
-    assert types[:2] == ["tool_call", "coerced"] and types[-1] == "tool_result"
+    assert types[:2] == ["tool_started", "coerced"] and types[-1] == "tool_finished"
     assert "progress" in types
     assert events[-1].message is message and message.content == "5"
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
@@ -38,16 +48,107 @@ def test_a_call_tells_its_start_what_was_mended_its_progress_and_its_end():
 def test_the_latest_progress_is_told_before_the_end_and_none_after():
     _, events = heard(ToolCall("1", "work", {"n": 1}))
     assert [e.message for e in events if e.type == "progress"][-1] == "nearly"
-    assert events[-1].type == "tool_result"
+    assert events[-1].type == "tool_finished"
 
 
 def test_a_call_that_fails_before_its_body_has_the_same_two_events():
     for call in (ToolCall("1", "nobody"), ToolCall("1", "work", "{"), ToolCall("1", "work", "{}")):
         message, events = heard(call)
-        assert message.failed and [e.type for e in events] == ["tool_call", "tool_result"]
+        assert message.failed and [e.type for e in events] == ["tool_started", "tool_finished"]
 
 
 def test_without_listeners_no_event_is_made():
-    run = Run()
+    run = RunContext()
     run_async(lambda: run_call(ToolCall("1", "work", {"n": 1}), Toolset([work]), run))
     assert run.seq == 0
+
+
+# — large arguments that are wrong —
+
+LARGE_AND_WRONG = json.dumps({"numbers": ["1"] * 10_000})
+
+
+class Looked:
+    """Notes in which threads arguments were looked at; waits in all but its own if it is told to."""
+
+    def __init__(self) -> None:
+        self.own = threading.get_ident()
+        self.threads: list[int] = []
+        self.free = threading.Event()
+        self.free.set()
+        self.begun = threading.Event()
+
+    def tool(self, **options: Any) -> Tool[..., Any]:
+        def look(value: object) -> object:
+            here = threading.get_ident()
+            self.threads.append(here)
+            if here != self.own:
+                self.begun.set()
+                self.free.wait()
+            return value
+
+        async def add(numbers: list[int], name: Annotated[str, BeforeValidator(look)] = "") -> str:
+            """Add."""
+            return f"{len(numbers)}{name}"
+
+        return tool(**options)(add)
+
+
+def _with_name(text: str) -> str:
+    return text.removesuffix("}") + ', "name": "x"}'
+
+
+def test_large_arguments_that_are_wrong_are_looked_at_off_the_loop() -> None:
+    events: list[Event] = []
+    looked = Looked()
+    run = RunContext[None](listeners=(events.append,))
+    calls = [ToolCall("1", "add", _with_name(LARGE_AND_WRONG))]
+    [message] = run_async(lambda: Toolset([looked.tool()]).run(calls, run))
+    assert message.kind == "invalid_arguments" and "numbers[0]: expected" in message.text
+    assert {*looked.threads} > {looked.own}
+    assert [type(event).__name__ for event in events] == ["ToolStarted", "ToolFinished"]
+    looked.threads.clear()
+    mended = _with_name(
+        json.dumps({"numbers": ["1"] * 900, "": 1}).replace(', "": 1', " " * 20_000)
+    )
+    calls = [ToolCall("1", "add", mended)]
+    [message] = run_async(lambda: Toolset([looked.tool()]).run(calls))
+    assert message.content == "900x" and len(message.details["coerced"]) == 900  # type: ignore[arg-type]
+    assert {*looked.threads} > {looked.own}
+
+
+def test_what_is_right_or_small_or_has_its_place_in_the_turn_stays_on_the_loop() -> None:
+    looked = Looked()
+    ordered = looked.tool(effects=Effects(resources=("numbers",)))
+    for made, arguments in (
+        (looked.tool(), json.dumps({"numbers": [1] * 10_000, "name": "x"})),
+        (looked.tool(), '{"numbers": ["1"], "name": "x"}'),
+        (ordered, _with_name(LARGE_AND_WRONG)),
+    ):
+        calls = [ToolCall("1", "add", arguments)]
+        run_async(functools.partial(Toolset([made]).run, calls))
+    assert {*looked.threads} == {looked.own}
+
+
+@pytest.mark.parametrize("end", ["deadline", "cancel"])
+def test_looking_at_large_arguments_ends_at_the_deadline_and_nothing_has_started(end: str) -> None:
+    looked = Looked()
+    looked.free.clear()
+    run = RunContext[None]()
+    made = looked.tool(timeout=0.05 if end == "deadline" else 60)
+
+    async def main() -> ToolMessage:
+        calls = [ToolCall("1", "add", _with_name(LARGE_AND_WRONG))]
+        task = asyncio.ensure_future(Toolset([made]).run(calls, run))
+        await until(looked.begun.is_set)  # the loop goes on meanwhile
+        if end == "cancel":
+            run.cancel.cancel("enough")
+        return (await task)[0]
+
+    try:
+        message = asyncio.run(main())
+    finally:
+        looked.free.set()
+    assert message.kind == ("timeout" if end == "deadline" else "cancelled")
+    assert message.details["may_still_be_running"] is False
+    assert "started" in message.text and "take effect" not in message.text

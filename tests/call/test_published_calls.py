@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from tests.shared import shared_file
-from toolwright.call.coerce import coerce
-from toolwright.call.parse import normalise, parse_arguments
-from toolwright.define.explain import invalid_arguments
-from toolwright.define.foreign import (
+from toolkeel.call.arguments.coerce import coerce
+from toolkeel.call.arguments.parse import normalise, parse_arguments
+from toolkeel.define.explain.validation_errors import invalid_arguments
+from toolkeel.define.schema.from_json_schema import (
     JsonSchemaValidator,
     check_tool_schema,
     closed,

@@ -15,16 +15,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tests.contract import check_result
-from toolwright import Audio, File, Image, Text, ToolCall, ToolMessage, ToolOutput, Toolset, tool
-from toolwright.call.render import clean, render, shorten
-from toolwright.content import Data
-from toolwright.define.tool import AnyTool, Prepared
-from toolwright.errors import InvalidOutput
+from toolkeel import Audio, File, Image, Text, ToolCall, ToolMessage, ToolOutput, Toolset, tool
+from toolkeel.call.render import clean, render, shorten
+from toolkeel.content import Data
+from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.errors import InvalidOutput
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
@@ -229,13 +229,13 @@ def test_content_artifact_and_details_can_be_said_apart() -> None:
 def test_a_pair_is_content_and_artifact_where_the_tool_says_so() -> None:
     thing = object()
     pair = ("text", thing)
-    message = rendered(pair, response_format="content_and_artifact")
+    message = rendered(pair, returns="content_and_artifact")
     assert (message.content, message.artifact) == ("text", thing)
-    output = rendered(ToolOutput("t", 5), response_format="content_and_artifact")
+    output = rendered(ToolOutput("t", 5), returns="content_and_artifact")
     assert (output.content, output.artifact) == ("t", 5)
     for wrong in ("text", ("a", "b", "c"), ["a", "b"], None):
         with pytest.raises(InvalidOutput, match=r"must return a pair \(content, artifact\)"):
-            rendered(wrong, response_format="content_and_artifact")
+            rendered(wrong, returns="content_and_artifact")
 
 
 def test_a_message_of_the_bodys_own_must_answer_its_call() -> None:
@@ -300,3 +300,43 @@ def test_a_value_without_a_json_form_is_named_by_its_type() -> None:
     assert result.kind == "invalid_output"
     assert "value of type dict without a JSON form" in result.text
     assert "object has no JSON form" in str(result.details["error"])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=200),
+    lambda inner: (
+        st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=5), inner, max_size=8)
+    ),
+    max_leaves=40,
+)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(JSON, min_size=1) | st.dictionaries(st.text(), JSON, min_size=1), st.integers(0, 900)
+)
+def test_json_that_is_too_long_stays_json_or_is_cut_as_text(value: object, limit: int) -> None:
+    kept: list[bytes] = []
+
+    def keep(data: bytes) -> str:
+        kept.append(data)
+        return "output:1"
+
+    text = rendered(value, max_output=None).text
+    shown = shorten(text, limit, ("look", keep))
+    assert kept == [text.encode()] and 'all of it: look(path="output:1")]' in shown
+    part, _, _ = shown.rpartition("\n\n[")
+    if shown.endswith('look(path="output:1")]'):
+        json.loads(part)
+        assert len(part) <= limit
+
+
+@given(st.lists(st.text(max_size=20), min_size=2, max_size=40), st.integers(1, 50))
+def test_of_many_texts_the_first_are_shown_and_all_are_kept(texts: list[str], limit: int) -> None:
+    message = rendered(tuple(map(Text, texts)), max_output=limit)
+    if sum(map(len, texts)) <= limit:
+        assert "left out" not in message.text
+        return
+    *blocks, notice = message.content
+    assert sum(len(block.text) for block in blocks) == limit  # type: ignore[union-attr]
+    assert f"of {len(texts)} texts are shown whole" in notice.text  # type: ignore[union-attr]

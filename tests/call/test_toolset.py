@@ -6,9 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from toolwright import Rules, SetupError, ToolCall, Toolset, tool
-from toolwright.errors import DefinitionError, DuplicateToolError
+from toolkeel import Rules, SetupError, ToolCall, ToolError, Toolset, tool
+from toolkeel.define.names import folded
+from toolkeel.errors import DefinitionError, DuplicateToolError
 
 
 def add(a: int, b: int) -> int:
@@ -228,5 +231,69 @@ def test_a_list_and_a_set_are_one_set() -> None:
 
 
 def test_what_is_no_run_is_refused_with_what_to_give() -> None:
-    with pytest.raises(SetupError, match=r"give Run\(context=\.\.\.\)"):
+    with pytest.raises(SetupError, match=r"give RunContext\(deps=\.\.\.\)"):
         Toolset([named("a")]).run_sync([ToolCall("1", "a")], {"user": 1})  # type: ignore[arg-type]
+
+
+def _named(*names: str) -> Toolset:
+    return Toolset([tool(name)(lambda: "ran") for name in names])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("functions.get_weather", "getWeather", "Get-Weather", "GET_WEATHER", "tools/get_weather"),
+        *("default_api:getWeather", "ｇｅｔ_weather", "weather::get_weather", "get weather"),
+    ],
+)
+def test_a_name_spelt_otherwise_is_mended_where_only_one_tool_fits(said: str) -> None:
+    [result] = _named("get_weather", "get_time").run_sync([ToolCall("1", said, "{}")])
+    assert (result.content, result.name) == ("ran", "get_weather")
+    assert result.details["coerced"] == (f"{said!r} was taken as the tool 'get_weather'",)
+
+
+def test_a_name_that_two_tools_might_be_is_not_guessed_but_both_are_named() -> None:
+    [result] = _named("getTime", "get_time").run_sync([ToolCall("1", "GET-TIME", "{}")])
+    assert result.kind == "unknown_tool"
+    assert "Did you mean 'getTime' or 'get_time'?" in result.text
+
+
+NAMES = st.text(st.sampled_from("abAB_-.xX"), min_size=1, max_size=6)
+
+
+@given(st.lists(NAMES, min_size=1, max_size=4, unique=True), NAMES)
+def test_no_name_ever_reaches_another_tool_than_the_one_it_spells(
+    names: list[str], said: str
+) -> None:
+    tools = _named(*names)
+    [result] = tools.run_sync([ToolCall("1", said, "{}")])
+    if said in names:
+        assert result.name == said
+    elif result.kind is None:
+        alike = [name for name in names if name == result.name]
+        assert [name for name in names if folded(name) == folded(alike[0])] == alike
+
+
+def test_what_cannot_be_called_is_not_suggested() -> None:
+    tools = Toolset(
+        [tool("send_mail", enabled=False)(lambda: "ran"), tool("read_mail")(lambda: "ran")]
+    )
+    [result] = tools.run_sync([ToolCall("1", "send_mails", "{}")])
+    assert result.kind == "unknown_tool"
+    assert "send_mail'?" not in result.text and result.text.endswith("called: read_mail.")
+
+
+def test_a_renamed_tool_calls_itself_by_its_new_name_in_all_it_says() -> None:
+    def pay(amount: int) -> int:
+        """Pay."""
+        raise ToolError("no money")
+
+    tools = Toolset([pay]).with_prefix("bank_")
+    calls = [
+        ToolCall("1", "bank_pay", '{"amount": "x"}'),
+        ToolCall("2", "bank_pay", '{"amount": 1}'),
+    ]
+    wrong, failed = tools.run_sync(calls)
+    assert wrong.text.startswith("The arguments of bank_pay are invalid")
+    assert wrong.text.endswith("Correct this and call bank_pay again.")
+    assert failed.name == "bank_pay"

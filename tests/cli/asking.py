@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.commandline import Ended, Terminal, toolwright
+from tests.cli.commandline import Ended, Terminal, toolkeel
 
 TOOLS = '''
-from toolwright import Effects, tool
+from toolkeel import Effects, tool
 
 
 @tool(approval=True, effects=Effects(destructive=False, open_world=False))
@@ -36,7 +36,7 @@ async def slow() -> str:
 '''
 
 MODELS = """
-from toolwright.testing.scripted import Scripted, call
+from toolkeel.testing.scripted import Scripted, call
 
 
 def asks(*texts):
@@ -76,7 +76,7 @@ def words(model: str, *more: str) -> list[str]:
 
 def saved(folder: Path, model: str = "two") -> Path:
     """A run that waits."""
-    ended = toolwright(*words(model, "--state", "state.json"), cwd=folder)
+    ended = toolkeel(*words(model, "--state", "state.json"), cwd=folder)
     assert ended.code == 75, ended.err
     return folder / "state.json"
 
@@ -88,7 +88,7 @@ def ids(path: Path) -> list[str]:
 
 def resume(folder: Path, *more: str, model: str = "after") -> Ended:
     """Go on in another process."""
-    return toolwright(
+    return toolkeel(
         *("resume", "state.json", "-t", "tools.py", "-m", f"models.py:{model}"), *more, cwd=folder
     )
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Here
-from tests.providers.test_auto import EVERY_KEY
+from tests.providers.test_default_model import EVERY_KEY
 from tests.providers.test_discover import AWAY
-from toolwright.cli.check_keys import _others
+from toolkeel.cli.doctor.keys import _others
 
 
 @pytest.fixture

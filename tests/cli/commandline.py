@@ -25,7 +25,7 @@ import time
 from typing import Annotated, Literal
 
 from pydantic import Field
-from toolwright import Image, ToolContext, ToolError, ToolOutput, tool
+from toolkeel import Image, ToolContext, ToolError, ToolOutput, tool
 
 
 @tool
@@ -118,9 +118,9 @@ def block(seconds: float = 60) -> str:
 '''
 
 MODELS = """
-from toolwright.errors import ModelError
-from toolwright.model import Finish, TextDelta
-from toolwright.testing.scripted import Scripted, call
+from toolkeel.errors import ModelError
+from toolkeel.model import Finish, TextDelta
+from toolkeel.testing.scripted import Scripted, call
 
 answer = Scripted(
     [[call("search", {"query": "猫", "limit": 2}), call("search", {"query": "狗", "limit": 99})],
@@ -154,12 +154,12 @@ class Ended:
     err: str
 
 
-_BYTECODE = tempfile.TemporaryDirectory(prefix="toolwright-bytecode-")
+_BYTECODE = tempfile.TemporaryDirectory(prefix="toolkeel-bytecode-")
 atexit.register(_BYTECODE.cleanup)
-_STATES = tempfile.TemporaryDirectory(prefix="toolwright-states-")
+_STATES = tempfile.TemporaryDirectory(prefix="toolkeel-states-")
 atexit.register(_STATES.cleanup)
 _UNWANTED = (
-    *("NO_COLOR", "CI", "COLUMNS", "TOOLWRIGHT_MODEL", "PYTHONDONTWRITEBYTECODE"),
+    *("NO_COLOR", "CI", "COLUMNS", "TOOLKEEL_MODEL", "PYTHONDONTWRITEBYTECODE"),
     *("EDITOR", "VISUAL"),
 )
 
@@ -171,12 +171,12 @@ def environment(**changes: str) -> dict[str, str]:
     return {**kept, "TERM": "xterm-256color", **folders, **changes}
 
 
-def toolwright(
+def toolkeel(
     *words: str, cwd: Path, stdin: str | bytes = "", env: Mapping[str, str] | None = None
 ) -> Ended:
     """Run the command with pipes and wait for it."""
     done = subprocess.run(
-        [sys.executable, "-m", "toolwright", *words],
+        [sys.executable, "-m", "toolkeel", *words],
         cwd=cwd,
         input=stdin.encode() if isinstance(stdin, str) else stdin,
         capture_output=True,
@@ -218,7 +218,7 @@ class Terminal:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "toolwright", *words],
+            [sys.executable, "-m", "toolkeel", *words],
             cwd=cwd,
             env=environment(**(env or {})),
             stdin=slave,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commandline import Ended, write_tools
-from toolwright.cli.main import main
+from toolkeel.cli.main import main
 
 Here = Callable[..., Ended]
 
@@ -31,6 +31,7 @@ def here(
     """Run the command in this process, in that folder."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("TOOLKEEL_DATA", str(tmp_path / "data"))
 
     def run(*words: str) -> Ended:
         with pytest.raises(SystemExit) as ended:

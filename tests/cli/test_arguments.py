@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from toolwright import Tool, ToolCall, Toolset, tool
-from toolwright.cli.arguments import convert, kinds, read_arguments
-from toolwright.cli.exits import UsageProblem
+from toolkeel import Tool, ToolCall, Toolset, tool
+from toolkeel.cli.arguments import convert, kinds, read_arguments
+from toolkeel.cli.exits import UsageProblem
 
 
 class Size(Enum):
@@ -149,7 +149,7 @@ def test_a_file_that_is_not_there_has_its_neighbours_named(
 
 
 def test_a_tool_that_takes_any_key_is_given_any_key() -> None:
-    @tool(extra="allow")
+    @tool(unknown_keys="allow")
     def open_ended(first: str, **others: object) -> str:
         """Take more."""
         return f"{first} {others}"
@@ -159,7 +159,7 @@ def test_a_tool_that_takes_any_key_is_given_any_key() -> None:
 
 def test_a_key_that_ends_with_a_colon_can_be_named() -> None:
     schema = {"type": "object", "properties": {"a:": {"type": "string"}}}
-    odd = Tool.from_function(lambda **given: str(given), name="odd", args_schema=schema)
+    odd = Tool.from_function(lambda **given: str(given), name="odd", parameters=schema)
     assert read_arguments(["a:=5"], odd) == {"a:": "5"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolwright.cli import exits
+from toolkeel.cli import exits
 
 
 def test_every_code_is_its_own_and_is_listed_where_help_ends() -> None:

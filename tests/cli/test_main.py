@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commandline import environment, toolwright
+from tests.cli.commandline import environment, toolkeel
 from tests.cli.conftest import Here
 from tests.shared import ROOT
-from toolwright.cli.main import COMMANDS, main
+from toolkeel.cli.main import COMMANDS, main
 
 
 def test_help_lists_every_command_and_the_exit_codes(here: Here) -> None:
@@ -56,10 +56,10 @@ def test_wrong_usage_is_two_and_says_what_was_meant(
 
 
 def test_a_bad_target_is_three_in_one_line(tmp_path: Path) -> None:
-    ended = toolwright("tools", "calculatr", cwd=tmp_path)
+    ended = toolkeel("tools", "calculatr", cwd=tmp_path)
     assert (ended.code, ended.out) == (3, "")
     assert ended.err == (
-        "toolwright: 'calculatr' is no file, no folder, no module and no builtin; "
+        "toolkeel: 'calculatr' is no file, no folder, no module and no builtin; "
         "did you mean 'calculator'?\n"
     )
 
@@ -67,11 +67,11 @@ def test_a_bad_target_is_three_in_one_line(tmp_path: Path) -> None:
 def test_the_version_is_printed_alone(here: Here) -> None:
     ended = here("--version")
     assert ended.code == 0
-    assert re.fullmatch(r"toolwright \d+\.\d+\.\d+\S*\n", ended.out)
+    assert re.fullmatch(r"toolkeel \d+\.\d+\.\d+\S*\n", ended.out)
 
 
 def test_without_its_extra_the_command_says_how_to_install_it(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['typer'] = None; from toolwright.cli.main import main; main()"
+    code = "import sys; sys.modules['typer'] = None; from toolkeel.cli.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "tools"],
         cwd=tmp_path,
@@ -82,30 +82,30 @@ def test_without_its_extra_the_command_says_how_to_install_it(tmp_path: Path) ->
     )
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (
-        "toolwright: the command line needs an extra: pip install 'toolwright[cli]'\n"
+        "toolkeel: the command line needs an extra: pip install 'toolkeel[cli]'\n"
     )
 
 
 def test_only_the_command_that_was_asked_for_is_imported(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom toolwright.cli.main import main\n"
+        "import sys\nfrom toolkeel.cli.main import main\n"
         "try: main(WORDS)\n"
         "except SystemExit: pass\n"
-        "print([m for m in sys.modules if m.startswith(('toolwright.cli.', 'rich.live', 'openai'))])"
+        "print([m for m in sys.modules if m.startswith(('toolkeel.cli.', 'rich.live', 'openai'))])"
     )
     seen = {}
     for words in (["--help"], ["tools", "--help"]):
         run = [sys.executable, "-c", code.replace("WORDS", repr(words))]
         done = subprocess.run(run, cwd=tmp_path, env=environment(), capture_output=True, text=True)
         seen[words[0]] = done.stdout.splitlines()[-1]
-    assert not any(f"toolwright.cli.{name}'" in seen["--help"] for name in COMMANDS)
-    assert "toolwright.cli.tools'" in seen["tools"]
+    assert not any(f"toolkeel.cli.{name}'" in seen["--help"] for name in COMMANDS)
+    assert "toolkeel.cli.commands.tools'" in seen["tools"]
     assert "rich.live" not in seen["tools"]
     assert "openai" not in seen["tools"]
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
-    shell = f"{sys.executable} -m toolwright schema calculator | head -c 1"
+    shell = f"{sys.executable} -m toolkeel schema calculator | head -c 1"
     done = subprocess.run(
         ["sh", "-c", shell], cwd=tmp_path, env=environment(), capture_output=True, check=False
     )

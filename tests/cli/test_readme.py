@@ -26,7 +26,7 @@ def test_the_readme_shows_what_the_demo_prints():
         if block.language == "text"
     )
     said = subprocess.run(
-        [sys.executable, "-m", "toolwright", "demo"],
+        [sys.executable, "-m", "toolkeel", "demo"],
         capture_output=True,
         encoding="utf-8",
         timeout=60,

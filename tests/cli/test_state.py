@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from toolwright import RunState, SetupError, UserMessage
-from toolwright.agent import decided
-from toolwright.approval import Ticket
-from toolwright.cli.exits import UsageProblem
-from toolwright.cli.state import Saved, claim, free, home, keep, load, save, short
+from toolkeel import RunState, SetupError, UserMessage
+from toolkeel._records import used_tickets as decided
+from toolkeel._records.tickets import Ticket
+from toolkeel.cli.exits import UsageProblem
+from toolkeel.cli.state import Saved, claim, free, home, keep, load, save, short
 
 
 def ticket(id: str) -> Ticket:
@@ -54,10 +54,10 @@ def test_a_file_is_never_overwritten(tmp_path: Path) -> None:
 def test_states_lie_where_xdg_says_and_a_relative_folder_counts_for_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert save(STATE, "r1", None) == tmp_path / "xdg" / "toolwright" / "runs" / "r1.json"
+    assert save(STATE, "r1", None) == tmp_path / "xdg" / "toolkeel" / "runs" / "r1.json"
     monkeypatch.setenv("XDG_STATE_HOME", "here")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert home() == tmp_path / ".local" / "state" / "toolwright"
+    assert home() == tmp_path / ".local" / "state" / "toolkeel"
 
 
 def test_a_beginning_names_a_ticket_if_it_is_long_enough_and_the_only_one() -> None:
@@ -90,7 +90,7 @@ def test_marks_of_tickets_that_have_expired_are_swept(
     claim(save(STATE, "r1", tmp_path / "a"), Saved(STATE, {FIRST: STATE.pending[0].approve()}))
     folder = home() / "decided"
     assert [mark.name for mark in folder.iterdir()] == [FIRST]
-    monkeypatch.setattr(decided, "time", lambda: time.time() + 3 * decided.LIFETIME)
+    monkeypatch.setattr(decided, "time", lambda: time.time() + 3 * decided.PATIENCE)
     claim(save(STATE, "r1", tmp_path / "b"), Saved(STATE, {}))
     assert list(folder.iterdir()) == []
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from tests.compat.seeds import IMPORTS, NOT_PYTHON, RUNS, Case, Ran
-from toolwright import ToolCall, Toolset
-from toolwright.builtin.file_search import store_path
-from toolwright.builtin.vector_store import Source, VectorStore
-from toolwright.compat import openai_agents
-from toolwright.compat.openai_agents import (
+from toolkeel import ToolCall, Toolset
+from toolkeel.builtin.search.file_search import store_path
+from toolkeel.builtin.search.vector_store import Source, VectorStore
+from toolkeel.compat import openai_agents
+from toolkeel.compat.openai_agents import (
     Agent,
     AgentsException,
     ComputerTool,
@@ -32,8 +32,9 @@ from toolwright.compat.openai_agents import (
     ToolInputGuardrailTripwireTriggered,
     function_tool,
 )
-from toolwright.providers import openai_responses
-from toolwright.testing.scripted import Scripted, call
+from toolkeel.messages import ToolMessage
+from toolkeel.providers import openai_responses
+from toolkeel.testing.scripted import Scripted, call
 
 ALL: Mapping[str, Any] = {name: getattr(openai_agents, name) for name in openai_agents.__all__}
 HEARD: list[Any] = []
@@ -47,7 +48,7 @@ def answer(tool: Any, arguments: Mapping[str, Any], context: Any = None) -> Any:
     model = Scripted([call(tool.name, arguments, "call_1"), "done"])
     agent = Agent(name="assistant", tools=[tool], model=model)
     result = Runner.run_sync(agent, "go", context=context)
-    return result.new_items[1]
+    return next(one for one in result.messages if isinstance(one, ToolMessage))
 
 
 def both_schemas_are_enforced(ran: Ran) -> None:

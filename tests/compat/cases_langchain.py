@@ -13,11 +13,12 @@ import pytest
 from pydantic import BaseModel, Field
 
 from tests.compat.seeds import BROKEN, IMPORTS, NOT_PYTHON, RUNS, Case, Ran, examples
-from toolwright.compat import langchain
-from toolwright.compat.langchain import (
+from toolkeel.compat import langchain
+from toolkeel.compat.langchain import (
     AIMessage,
     BaseTool,
     HumanMessage,
+    InjectedToolArg,
     InjectedToolCallId,
     InMemoryStore,
     SchemaAnnotationError,
@@ -29,9 +30,9 @@ from toolwright.compat.langchain import (
     init_chat_model,
     tool,
 )
-from toolwright.define.inject import InjectedToolArg, marker_of
-from toolwright.errors import InjectionError, InvalidArguments
-from toolwright.testing.scripted import Scripted, call
+from toolkeel.define.inject import marker_of
+from toolkeel.errors import InjectionError, InvalidArguments
+from toolkeel.testing.scripted import Scripted, call
 
 ALL: Mapping[str, Any] = {name: getattr(langchain, name) for name in langchain.__all__}
 TYPING: Mapping[str, Any] = {

@@ -13,12 +13,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.compat.seeds import BROKEN, NOT_PYTHON, RUNS, Case, Ran, examples
-from toolwright import Agent, Run, ToolCall, ToolMessage, ToolOutput, Toolset, tool, unanswered
-from toolwright.compat.langchain import AIMessage, BaseTool, ToolNode, init_chat_model
-from toolwright.compat.langchain import tool as langchain_tool
-from toolwright.events import Event, ToolFinished, ToolStarted
-from toolwright.providers import openai_chat
-from toolwright.testing.scripted import Scripted, call
+from toolkeel import Agent, RunContext, ToolCall, ToolMessage, ToolOutput, Toolset, tool, unanswered
+from toolkeel.compat.langchain import AIMessage, BaseTool, ToolNode, init_chat_model
+from toolkeel.compat.langchain import tool as langchain_tool
+from toolkeel.events import Event, ToolFinished, ToolStarted
+from toolkeel.providers import openai_chat
+from toolkeel.testing.scripted import Scripted, call
 
 CITIES = {"Beijing": "22°C, 晴天", "Shanghai": "25°C, 多云"}
 
@@ -188,7 +188,7 @@ def the_model_describes_one_field(ran: Ran) -> None:
 
 
 def calculator_names() -> Mapping[str, Any]:
-    from toolwright.builtin.calculator import calculator
+    from toolkeel.builtin.calculator import calculator
 
     return {"BaseTool": BaseTool, "calculate": calculator}
 
@@ -224,12 +224,12 @@ def read(path: str) -> ToolOutput:
 
 def a_call_is_told_checked_run_and_wrapped(ran: Ran) -> None:
     events: list[Event] = []
-    run = Run(listeners=(events.append,))
+    run = RunContext(listeners=(events.append,))
     [result] = Toolset([read]).run_sync([ToolCall("t1", "read", '{"path": "hello.ts"}')], run)
     first, last = events
     assert isinstance(first, ToolStarted)
     assert isinstance(last, ToolFinished)
-    assert (first.type, last.type) == ("tool_call", "tool_result")
+    assert (first.type, last.type) == ("tool_started", "tool_finished")
     assert 0 < first.at <= last.at
     assert last.message is result
     assert result.content == "File content:\nconsole.log('hello')"

@@ -16,16 +16,16 @@ NUMBERS = ("000", "001", "002", "003", "004")
 
 # Import lines of the seeds, and what they become. Nothing else of an example is changed.
 MODULES = {
-    "langchain_core.tools": "toolwright.compat.langchain",
-    "langchain_core.tools.base": "toolwright.compat.langchain",
-    "langchain_core.messages": "toolwright.compat.langchain",
-    "langchain_core.utils.function_calling": "toolwright.compat.langchain",
-    "langgraph.prebuilt": "toolwright.compat.langchain",
-    "agents": "toolwright.compat.openai_agents",
-    "agents.tool": "toolwright.compat.openai_agents",
-    "agents.tool_guardrails": "toolwright.compat.openai_agents",
-    "agents.computer": "toolwright.compat.openai_agents",
-    "openai.types.responses.file_search_tool_param": "toolwright.compat.openai_agents",
+    "langchain_core.tools": "toolkeel.compat.langchain",
+    "langchain_core.tools.base": "toolkeel.compat.langchain",
+    "langchain_core.messages": "toolkeel.compat.langchain",
+    "langchain_core.utils.function_calling": "toolkeel.compat.langchain",
+    "langgraph.prebuilt": "toolkeel.compat.langchain",
+    "agents": "toolkeel.compat.openai_agents",
+    "agents.tool": "toolkeel.compat.openai_agents",
+    "agents.tool_guardrails": "toolkeel.compat.openai_agents",
+    "agents.computer": "toolkeel.compat.openai_agents",
+    "openai.types.responses.file_search_tool_param": "toolkeel.compat.openai_agents",
 }
 _IMPORT = re.compile(rf"(?m)^from ({'|'.join(map(re.escape, MODULES))}) import")
 

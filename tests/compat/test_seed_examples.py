@@ -21,7 +21,7 @@ from tests.compat.seeds import (
     mended,
     run,
 )
-from toolwright import SetupError
+from toolkeel import SetupError
 
 CASES: Mapping[str, Case] = {**cases_langchain.CASES, **cases_loop.CASES, **cases_agents.CASES}
 PYTHON = [id for id, case in CASES.items() if case.verdict != NOT_PYTHON]

@@ -27,9 +27,9 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from toolwright import Secret
-from toolwright.define.parameter_field import ParameterField, parameter_field
-from toolwright.define.signature import ABSENT, MISSING, Parameter
+from toolkeel import Secret
+from toolkeel.define.reading.parameter import ParameterField, parameter_field
+from toolkeel.define.reading.signature import ABSENT, MISSING, Parameter
 
 
 class Colour(enum.Enum):

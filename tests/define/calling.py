@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from toolwright import Run, Tool, ToolCall, ToolMessage, Toolset, tool
+from toolkeel import RunContext, Tool, ToolCall, ToolMessage, Toolset, tool
 
 
-def called(wanted: Tool[..., Any], arguments: object = None, run: Run[Any] | None = None) -> Any:
+def called(
+    wanted: Tool[..., Any], arguments: object = None, run: RunContext[Any] | None = None
+) -> Any:
     """What the body returned.
 
     Raises:
@@ -20,7 +22,7 @@ def called(wanted: Tool[..., Any], arguments: object = None, run: Run[Any] | Non
 
 
 def answered(
-    wanted: Tool[..., Any], arguments: object = None, run: Run[Any] | None = None
+    wanted: Tool[..., Any], arguments: object = None, run: RunContext[Any] | None = None
 ) -> ToolMessage:
     """The result of a call whose arguments travel as JSON text."""
     text = json.dumps({} if arguments is None else arguments, ensure_ascii=False)

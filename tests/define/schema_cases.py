@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from typing_extensions import TypedDict
 
-from toolwright.define.dialect import Target, compile_schema
+from toolkeel.define.dialect import Target, compile_schema
 
 Json = Any
 NAMES = ["a", "b", "名称", "kind"]

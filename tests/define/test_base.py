@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 
-from toolwright import (
+from toolkeel import (
     BaseTool,
     Effects,
-    InjectedToolArg,
-    Run,
+    Injected,
+    RunContext,
     SetupError,
     ToolCall,
     ToolContext,
@@ -21,8 +21,8 @@ from toolwright import (
     Toolset,
     tool,
 )
-from toolwright.define.base import as_tool
-from toolwright.errors import CallError, DefinitionError, SchemaAnnotationError
+from toolkeel.define.base import as_tool
+from toolkeel.errors import CallError, DefinitionError, SchemaAnnotationError
 
 
 class Search(BaseTool):
@@ -126,15 +126,15 @@ def test_options_of_the_class_and_of_the_object_are_those_of_the_tool() -> None:
         name = "remove"
         effects = Effects(destructive=True, resources=("file:{path}",))
         timeout = 5.0
-        return_direct = True
-        handle_tool_error = "It did not work."
+        ends_run = True
+        on_error = "It did not work."
 
         def _run(self, path: str) -> str:
             """Remove."""
             raise ToolError("no")
 
     made = Remove(timeout=1.0, tags=["files"]).tool
-    assert (made.timeout, made.return_direct, made.tags) == (1.0, True, ("files",))
+    assert (made.timeout, made.ends_run, made.tags) == (1.0, True, ("files",))
     assert made.effects.resources == ("file:{path}",)
     [message] = Toolset([Remove()]).run_sync([ToolCall("1", "remove", {"path": "a"})])
     assert message.text == "It did not work."
@@ -155,7 +155,7 @@ def test_a_schema_of_the_class_describes_the_parameters(schema: Any) -> None:
     class Find(BaseTool):
         name = "find"
         description = "Find something."
-        args_schema: type[BaseModel] | dict[str, Any] = schema
+        parameters: type[BaseModel] | dict[str, Any] = schema
 
         def _run(self, query: str) -> str:
             return f"found {query}"
@@ -174,23 +174,21 @@ def test_a_schema_may_be_given_to_the_object() -> None:
             return f"found {query}"
 
     with pytest.raises(CallError):
-        Find(args_schema=Query).invoke({"query": "too long"})
+        Find(parameters=Query).invoke({"query": "too long"})
 
 
 def test_injected_parameters_and_the_context_reach_the_body() -> None:
     class Who(BaseTool):
         name = "who"
 
-        def _run(
-            self, hello: str, user: Annotated[str, InjectedToolArg], context: ToolContext
-        ) -> str:
+        def _run(self, hello: str, user: Annotated[str, Injected], context: ToolContext) -> str:
             """Greet."""
             return f"{hello} {user} {context.tool_call_id}"
 
     tools = Toolset([Who()])
     assert list(tools["who"].parameters["properties"]) == ["hello"]  # type: ignore[call-overload]
     [message] = tools.run_sync(
-        [ToolCall("7", "who", {"hello": "你好"})], Run(inject={"user": "Ada"})
+        [ToolCall("7", "who", {"hello": "你好"})], RunContext(inject={"user": "Ada"})
     )
     assert message.content == "你好 Ada 7"
 
@@ -223,14 +221,14 @@ def test_a_schema_annotated_as_an_instance_is_refused_with_the_line_to_write(
     annotation: Any,
 ) -> None:
     shown = annotation if isinstance(annotation, str) else annotation.__name__
-    with pytest.raises(SchemaAnnotationError, match="it holds a class: write args_schema: type"):
+    with pytest.raises(SchemaAnnotationError, match="it holds a class: write parameters: type"):
         type(
             "Wrong",
             (BaseTool,),
             {
                 "name": "wrong",
-                "args_schema": Query,
-                "__annotations__": {"args_schema": annotation},
+                "parameters": Query,
+                "__annotations__": {"parameters": annotation},
                 "_run": lambda self, query: query,
             },
         )
@@ -247,8 +245,8 @@ def test_a_schema_annotated_as_a_class_is_taken(annotation: Any) -> None:
         {
             "name": "right",
             "description": "Right.",
-            "args_schema": Query,
-            "__annotations__": {"args_schema": annotation},
+            "parameters": Query,
+            "__annotations__": {"parameters": annotation},
             "_run": lambda self, query: query,
         },
     )
@@ -266,7 +264,7 @@ def test_whatever_is_or_holds_or_can_become_a_tool_is_taken_as_one() -> None:
     assert as_tool(search) is search.tool
     assert as_tool(function).name == "function"
     for nothing in (5, None, "search", object()):
-        with pytest.raises(SetupError, match="is no tool"):
+        with pytest.raises(SetupError, match=r"no tool|text|cannot be called|give"):
             as_tool(nothing)
 
 

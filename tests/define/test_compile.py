@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 
-from toolwright import InjectedToolArg, Run, Tool, ToolCall, ToolContext, Toolset, tool
-from toolwright.define.compile import Blueprint, Request, compile_function
-from toolwright.errors import DefinitionError, InvalidArguments
+from toolkeel import Injected, RunContext, Tool, ToolCall, ToolContext, Toolset, tool
+from toolkeel.define.compile import Blueprint, Request, compile_function
+from toolkeel.errors import DefinitionError, InvalidArguments
 
 
 class City(BaseModel):
@@ -23,7 +23,7 @@ class City(BaseModel):
 
 class WithUser(BaseModel):
     name: str
-    user: Annotated[str, InjectedToolArg]
+    user: Annotated[str, Injected]
 
 
 class Session:
@@ -120,10 +120,10 @@ def test_name_and_description_may_be_given_and_the_description_may_be_empty() ->
 def test_the_docstring_of_a_model_describes_a_tool_that_has_none() -> None:
     def silent(name: str, country: str) -> None: ...
 
-    assert blueprint(silent, args_schema=City).description == "Look up a city."
+    assert blueprint(silent, parameters=City).description == "Look up a city."
     schema = {"type": "object", "description": "From the schema.", "properties": {}}
     assert (
-        blueprint(lambda: None, name="plain", args_schema=schema).description == "From the schema."
+        blueprint(lambda: None, name="plain", parameters=schema).description == "From the schema."
     )
 
 
@@ -132,13 +132,13 @@ def test_a_model_shows_its_fields_and_hides_those_the_program_fills() -> None:
         """Greet."""
         return f"{name}, {user}"
 
-    made = blueprint(greet, args_schema=WithUser)
+    made = blueprint(greet, parameters=WithUser)
     assert properties(made) == ["name"]
     assert [p.name for p in made.injected] == ["user"]
-    greeting = tool("greet", args_schema=WithUser)(greet)
-    assert greeting.invoke({"name": "你好"}, Run(inject={"user": "Ada"})) == "你好, Ada"
+    greeting = tool("greet", parameters=WithUser)(greet)
+    assert greeting.invoke({"name": "你好"}, RunContext(inject={"user": "Ada"})) == "你好, Ada"
     with pytest.raises(InvalidArguments):
-        greeting.invoke({"name": "你好", "user": "Eve"}, Run(inject={"user": "Ada"}))
+        greeting.invoke({"name": "你好", "user": "Eve"}, RunContext(inject={"user": "Ada"}))
 
 
 @pytest.mark.parametrize(
@@ -157,21 +157,21 @@ def test_a_model_shows_its_fields_and_hides_those_the_program_fills() -> None:
             "needs 'name'.*not always",
         ),
         ({"type": "array"}, "lookup"),
-        ("City", "args_schema is 'City'"),
-        (City(name="x"), "args_schema is"),
-        (int, "args_schema is"),
+        ("City", "parameters is 'City'"),
+        (City(name="x"), "parameters is"),
+        (int, "parameters is"),
     ],
 )
 def test_a_schema_that_does_not_fit_the_function_is_refused_with_the_reason(
     schema: Any, complaint: str
 ) -> None:
     with pytest.raises(DefinitionError, match=complaint):
-        blueprint(lookup, args_schema=schema)
+        blueprint(lookup, parameters=schema)
 
 
 def test_a_field_with_a_default_is_always_there() -> None:
     schema = {"type": "object", "properties": {"name": {"type": "string", "default": "Rome"}}}
-    made = tool("lookup", args_schema=schema)(lookup)
+    made = tool("lookup", parameters=schema)(lookup)
     assert made.invoke({}) == "Rome, CN"
 
 
@@ -181,7 +181,7 @@ def test_a_function_that_takes_anything_fits_any_schema() -> None:
         return ",".join(sorted(kwargs))
 
     schema = {"type": "object", "properties": {"b": {}, "a": {}}, "required": ["a", "b"]}
-    assert tool(args_schema=schema)(anything).invoke({"a": 1, "b": 2}) == "a,b"
+    assert tool(parameters=schema)(anything).invoke({"a": 1, "b": 2}) == "a,b"
 
 
 @pytest.mark.parametrize(
@@ -212,12 +212,12 @@ def test_a_docstring_that_names_what_is_not_there_is_refused_if_that_is_wanted()
 
     assert blueprint(odd).arguments.schema
     with pytest.raises(DefinitionError, match="odd: its docstring: it describes 'nmae'"):
-        blueprint(odd, strict_docstring=True)
-    blueprint(lookup, strict_docstring=True)
+        blueprint(odd, docstring="strict")
+    blueprint(lookup, docstring="strict")
 
 
 def test_a_docstring_is_left_alone_if_that_is_wanted() -> None:
-    made = blueprint(lookup, parse_docstring=False)
+    made = blueprint(lookup, docstring="plain")
     assert "Args:" in made.description
     assert "description" not in made.arguments.schema["properties"]["name"]  # type: ignore[index]
 
@@ -226,7 +226,7 @@ def test_a_parameter_without_json_form_is_named_with_the_fix() -> None:
     def query(text: str, session: Session) -> None:
         """Query."""
 
-    with pytest.raises(DefinitionError, match=r"query: parameter 'session'.*InjectedToolArg"):
+    with pytest.raises(DefinitionError, match=r"query: parameter 'session'.*Injected"):
         blueprint(query)
 
 
@@ -234,7 +234,7 @@ def test_the_context_and_what_is_injected_are_no_arguments() -> None:
     def ask(
         context: ToolContext[Any],
         question: Annotated[str, Field(min_length=1)],
-        user: Annotated[str, InjectedToolArg],
+        user: Annotated[str, Injected],
     ) -> None:
         """Ask."""
 

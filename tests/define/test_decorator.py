@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolwright import tool
-from toolwright.errors import DefinitionError
+from toolkeel import tool
+from toolkeel.errors import DefinitionError
 
 
 def add(a: int, b: int = 1) -> int:
@@ -46,7 +46,7 @@ def test_the_description_is_what_was_given_or_the_docstring_or_the_name() -> Non
 
 
 def test_the_docstring_may_be_left_whole() -> None:
-    made = tool(parse_docstring=False)(add)
+    made = tool(docstring="plain")(add)
     assert "Args:" in made.description
     assert "description" not in made.parameters["properties"]["a"]  # type: ignore[index]
 
@@ -62,7 +62,7 @@ def test_a_docstring_that_describes_unknown_parameters_is_refused_if_wanted() ->
 
     assert tool(wrong).name == "wrong"
     with pytest.raises(DefinitionError, match=r"wrong: its docstring: .*'z'"):
-        tool(error_on_invalid_docstring=True)(wrong)
+        tool(docstring="strict")(wrong)
 
 
 def test_options_arrive_in_the_record() -> None:
@@ -73,14 +73,14 @@ def test_options_arrive_in_the_record() -> None:
         timeout=1.5,
         inline=True,
         sequential=True,
-        return_direct=True,
+        ends_run=True,
         max_output=None,
         steps=[step],
         tags=["a", "b"],
         metadata={"owner": "me"},
-        extras={"cache_control": {"type": "ephemeral"}},
+        provider_options={"cache_control": {"type": "ephemeral"}},
     )(add)
-    assert (made.timeout, made.inline, made.sequential, made.return_direct) == (
+    assert (made.timeout, made.inline, made.sequential, made.ends_run) == (
         1.5,
         True,
         True,
@@ -88,7 +88,7 @@ def test_options_arrive_in_the_record() -> None:
     )
     assert (made.max_output, made.steps, made.tags) == (None, (step,), ("a", "b"))
     assert made.metadata == {"owner": "me"}
-    assert made.extras == {"cache_control": {"type": "ephemeral"}}
+    assert made.provider_options == {"cache_control": {"type": "ephemeral"}}
 
 
 @pytest.mark.parametrize(
@@ -99,15 +99,15 @@ def test_options_arrive_in_the_record() -> None:
         (lambda: tool("a b")(add), r"'a b' contains ' '; use 'a_b'"),
         (lambda: tool("")(add), r"needs a name"),
         (lambda: tool("x" * 200)(add), r"200 characters"),
-        (lambda: tool(args_schema=5)(add), r"args_schema is 5; give a pydantic model"),
-        (lambda: tool(args_schema={"type": "array"})(add), r"object"),
-        (lambda: tool(args_schema={"type": "object", "properties": {"a": {"type": "nothing"}}})(add),
+        (lambda: tool(parameters=5)(add), r"parameters is 5; give a pydantic model"),
+        (lambda: tool(parameters={"type": "array"})(add), r"object"),
+        (lambda: tool(parameters={"type": "object", "properties": {"a": {"type": "nothing"}}})(add),
          r"add"),
-        (lambda: tool(args_schema={"type": "object", "properties": {"a": {}}})(add),
-         r"the function needs 'a', but args_schema does not always give it"),
-        (lambda: tool(args_schema={"type": "object", "properties": {"a": {}, "z": {}},
+        (lambda: tool(parameters={"type": "object", "properties": {"a": {}}})(add),
+         r"the function needs 'a', but parameters does not always give it"),
+        (lambda: tool(parameters={"type": "object", "properties": {"a": {}, "z": {}},
                                    "required": ["a"]})(add),
-         r"args_schema has 'z', which the function does not take"),
+         r"parameters has 'z', which the function does not take"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_when_the_tool_is_defined(given: Any, message: str) -> None:

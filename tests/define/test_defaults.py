@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from tests.define.calling import called
-from toolwright import tool
-from toolwright.define.subschemas import misfits
-from toolwright.errors import DefinitionError
+from toolkeel import tool
+from toolkeel.define.subschemas import misfits
+from toolkeel.errors import DefinitionError
 
 
 class Size(enum.Enum):

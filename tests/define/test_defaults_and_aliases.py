@@ -11,8 +11,8 @@ import pytest
 from pydantic import AliasChoices, BaseModel, Field
 
 from tests.define.calling import answered, called
-from toolwright import Prepared, ToolCall, Toolset, tool
-from toolwright.errors import DefinitionError
+from toolkeel import Prepared, ToolCall, Toolset, tool
+from toolkeel.errors import DefinitionError
 
 
 def shown(wanted: Any) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_docstrings_of_three_styles_describe_the_parameters(text: str) -> None:
     assert found.description == "Find it."
     texts = {name: " ".join(each["description"].split()) for name, each in shown(found).items()}
     assert texts == {"name": "名字.", "limit": "How many, at most."}
-    whole = tool(parse_docstring=False)(find)
+    whole = tool(docstring="plain")(find)
     assert "名字" in whole.description and "description" not in shown(whole)["name"]
 
 
@@ -190,7 +190,7 @@ def test_a_docstring_that_names_no_parameter_is_refused_only_if_asked() -> None:
 
     assert "description" not in shown(tool(find))["name"]
     with pytest.raises(DefinitionError, match=r"find: its docstring: it describes 'nmae'"):
-        tool(error_on_invalid_docstring=True)(find)
+        tool(docstring="strict")(find)
 
 
 # — aliases —

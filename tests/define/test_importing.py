@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.define.schema_cases import MODEL_SCHEMAS, is_valid
 from tests.shared import shared_file
-from toolwright.define.definition import FORMS, Definition, Form, definition
-from toolwright.define.importing import ForeignDefinition, parse_definition
-from toolwright.define.names import POLICIES, wire_names
-from toolwright.errors import DefinitionError
+from toolkeel.define.dialect.definition import FORMS, Definition, Form, definition
+from toolkeel.define.importing import ForeignDefinition, parse_definition
+from toolkeel.define.names import POLICIES, wire_names
+from toolkeel.errors import DefinitionError
 
 Json = Any
 
@@ -70,7 +70,7 @@ def test_every_form_is_recognised(source: str, body: Json) -> None:
     found = parse_definition(body)
     rest = {k: v for k, v in found.schema.items() if k != "$schema"}
     assert (found.name, found.description, rest) == ("w", "d", SCHEMA)
-    assert (found.source, found.strict, found.extras) == (source, None, {})
+    assert (found.source, found.strict, found.provider_options) == (source, None, {})
 
 
 def test_geminis_openapi_spelling_becomes_json_schema() -> None:
@@ -127,9 +127,9 @@ def test_strict_and_every_other_key_are_kept() -> None:
     chat = {"type": "function", "function": {"name": "w", "parameters": SCHEMA, "strict": True}}
     assert parse_definition(chat).strict is True
     cached = {"name": "w", "input_schema": SCHEMA, "cache_control": {"type": "ephemeral"}}
-    assert parse_definition(cached).extras == {"cache_control": {"type": "ephemeral"}}
+    assert parse_definition(cached).provider_options == {"cache_control": {"type": "ephemeral"}}
     hinted = {"name": "w", "inputSchema": SCHEMA, "annotations": {"readOnlyHint": True}}
-    assert parse_definition(hinted).extras == {"annotations": {"readOnlyHint": True}}
+    assert parse_definition(hinted).provider_options == {"annotations": {"readOnlyHint": True}}
 
 
 @pytest.mark.parametrize(

@@ -10,27 +10,25 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from tests.define.calling import called
-from toolwright import (
+from toolkeel import (
     CancelToken,
-    InjectedState,
-    InjectedStore,
-    InjectedToolArg,
-    InjectedToolCallId,
-    Run,
+    Injected,
+    RunContext,
     ToolCall,
     ToolContext,
     Toolset,
     tool,
 )
-from toolwright.define.inject import Injected, inject, marker_of
-from toolwright.errors import InjectionError
+from toolkeel.compat.langchain import InjectedState, InjectedStore, InjectedToolCallId
+from toolkeel.define.inject import InjectedParameter, inject, marker_of
+from toolkeel.errors import InjectionError
 
 
-class FromHeaders(InjectedToolArg):
+class FromHeaders(Injected):
     """A marker of one's own."""
 
     def resolve(self, context: ToolContext[Any], name: str) -> object:
-        return context.context["headers"][name]
+        return context.deps["headers"][name]
 
 
 class Session:
@@ -51,10 +49,10 @@ def everything(
     state: Annotated[dict[str, Any], InjectedState],
     count: Annotated[int, InjectedState("count")],
     store: Annotated[Any, InjectedStore()],
-    token: Annotated[str, InjectedToolArg],
+    token: Annotated[str, Injected],
     agent: Annotated[str, FromHeaders],
     session: Session,
-    run: Run[Any],
+    run: RunContext[Any],
     cancel: CancelToken,
     context: ToolContext[Any],
 ) -> list[object]:
@@ -64,7 +62,7 @@ def everything(
 
 
 def test_every_kind_of_injected_parameter_is_filled_and_hidden() -> None:
-    given_run = Run(
+    given_run = RunContext(
         {"headers": {"agent": "curl"}},
         state={"count": 3},
         store="the store",
@@ -78,8 +76,8 @@ def test_every_kind_of_injected_parameter_is_filled_and_hidden() -> None:
 @pytest.mark.parametrize(
     ("annotation", "kind"),
     [
-        (Annotated[str, InjectedToolArg], InjectedToolArg),
-        (Annotated[str, InjectedToolArg()], InjectedToolArg),
+        (Annotated[str, Injected], Injected),
+        (Annotated[str, Injected()], Injected),
         (Annotated[str, "a description", InjectedToolCallId], InjectedToolCallId),
         (Annotated[Annotated[str, InjectedState("x")], "more"], InjectedState),
         (Optional[Annotated[str, FromHeaders]], FromHeaders),  # noqa: UP045
@@ -101,7 +99,7 @@ def test_an_ordinary_annotation_has_no_marker(annotation: Any) -> None:
 @pytest.mark.parametrize(
     ("annotation", "fix"),
     [
-        (Annotated[str, InjectedToolArg], "inject={'x': ...}"),
+        (Annotated[str, Injected], "inject={'x': ...}"),
         (Annotated[int, InjectedState("missing")], "state="),
         (Annotated[Any, InjectedStore], "store="),
     ],
@@ -123,21 +121,21 @@ def test_a_missing_value_names_tool_parameter_and_fix_or_leaves_the_default(
 
 def test_none_is_a_value_like_any_other() -> None:
     @tool
-    def shows(x: Annotated[str | None, InjectedToolArg] = "default") -> str:
+    def shows(x: Annotated[str | None, Injected] = "default") -> str:
         """Show."""
         return repr(x)
 
-    assert shows.invoke({}, Run(inject={"x": None})) == "None"
+    assert shows.invoke({}, RunContext(inject={"x": None})) == "None"
 
 
 @given(st.dictionaries(st.sampled_from(["n", "secret", "context", "other"]), st.text(max_size=3)))
 def test_whatever_the_model_sends_injected_values_are_the_programs(sent: dict[str, str]) -> None:
     context: ToolContext[Any] = ToolContext(
-        ToolCall("1", "take"), "take", Run(inject={"secret": "s3cret"})
+        ToolCall("1", "take"), "take", RunContext(inject={"secret": "s3cret"})
     )
     wanted = (
-        Injected("secret", InjectedToolArg()),
-        Injected("absent", InjectedToolArg(), optional=True),
+        InjectedParameter("secret", Injected()),
+        InjectedParameter("absent", Injected(), optional=True),
     )
     filled = inject(wanted, {**sent, "absent": "forged"}, context)
     assert filled["secret"] == "s3cret"
@@ -147,7 +145,7 @@ def test_whatever_the_model_sends_injected_values_are_the_programs(sent: dict[st
 
 
 def test_a_marker_that_fails_is_the_programs_mistake_not_the_models() -> None:
-    class Broken(InjectedToolArg):
+    class Broken(Injected):
         def resolve(self, context: ToolContext[Any], name: str) -> object:
             raise ValueError("broken marker")
 
@@ -163,28 +161,28 @@ def test_a_marker_that_fails_is_the_programs_mistake_not_the_models() -> None:
 @tool
 def with_fields(
     q: int,
-    user: Annotated[str, InjectedToolArg] = Field("nobody"),
-    tags: Annotated[list[str], InjectedToolArg] = Field(default_factory=list),  # noqa: B008
+    user: Annotated[str, Injected] = Field("nobody"),
+    tags: Annotated[list[str], Injected] = Field(default_factory=list),  # noqa: B008
     *,
-    unit: Annotated[str, InjectedToolArg, Field(default="m")],
+    unit: Annotated[str, Injected, Field(default="m")],
 ) -> list[object]:
     """Take what is there."""
     return [q, user, tags, unit]
 
 
 @tool
-def needs_field(q: int, user: Annotated[str, InjectedToolArg] = Field(min_length=1)) -> str:
+def needs_field(q: int, user: Annotated[str, Injected] = Field(min_length=1)) -> str:
     """Take what is there."""
     return user
 
 
 def test_the_default_of_a_field_stands_where_nothing_is_injected() -> None:
     assert called(with_fields, {"q": 1}) == '[1,"nobody",[],"m"]'
-    run: Run[Any] = Run(inject={"user": "ada", "tags": ["x"], "unit": "km"})
+    run: RunContext[Any] = RunContext(inject={"user": "ada", "tags": ["x"], "unit": "km"})
     assert called(with_fields, {"q": 1}, run) == '[1,"ada",["x"],"km"]'
 
 
 def test_a_field_without_a_default_is_none() -> None:
     with pytest.raises(InjectionError, match="'user'"):
         called(needs_field, {"q": 1})
-    assert called(needs_field, {"q": 1}, Run(inject={"user": "ada"})) == "ada"
+    assert called(needs_field, {"q": 1}, RunContext(inject={"user": "ada"})) == "ada"

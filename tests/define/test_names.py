@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.define.names import (
+from toolkeel.define.names import (
     COMMON,
     POLICIES,
     NamePolicy,
@@ -15,7 +15,7 @@ from toolwright.define.names import (
     wire_name,
     wire_names,
 )
-from toolwright.errors import DefinitionError, DuplicateToolError
+from toolkeel.errors import DefinitionError, DuplicateToolError
 
 ANY_NAME = st.one_of(
     st.text("ab.-_/:", min_size=1, max_size=6),
@@ -69,7 +69,7 @@ def test_the_name_offered_instead_is_accepted(name: str) -> None:
     try:
         check_name(name)
     except DefinitionError as error:
-        offered = str(error).rpartition("use ")[2]
+        offered = str(error).rpartition("use ")[2].partition("; ")[0]
         assert check_name(eval(offered)) != name
 
 

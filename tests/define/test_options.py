@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from toolwright import BaseTool, Effects, Tool, Toolset, tool
-from toolwright.define.options import CHECKS
-from toolwright.define.tool import ToolOptions
-from toolwright.errors import DefinitionError, ToolError
-from toolwright.hosted import Hosted
+from toolkeel import BaseTool, Effects, Tool, Toolset, tool
+from toolkeel.define.options import CHECKS
+from toolkeel.define.tool import ToolOptions
+from toolkeel.errors import DefinitionError, ToolError
+from toolkeel.hosted import Hosted
 
 GOOD: dict[str, list[Any]] = {
     "effects": [Effects()],
@@ -21,22 +21,21 @@ GOOD: dict[str, list[Any]] = {
     "inline": [True, False],
     "executor": [None, print],
     "sequential": [True, False],
-    "return_direct": [True],
-    "response_format": ["content", "content_and_artifact"],
-    "extra": ["forbid", "ignore"],
-    "handle_tool_error": [True, False, "a text", str, None],
-    "handle_validation_error": [True, "a text", str],
-    "handle_crash": [True, "a text", str],
+    "ends_run": [True],
+    "returns": ["content", "content_and_artifact"],
+    "unknown_keys": ["forbid", "ignore"],
+    "on_error": [True, False, "a text", str, None],
+    "on_invalid": [True, "a text", str],
+    "on_crash": [True, "a text", str],
     "max_output": [None, 1, 0],
     "approval": [True, len],
     "enabled": [False, bool],
     "steps": [[], [print], (step for step in (print,))],
     "tags": [[], ["a"], ("a", "b"), {"a"}],
     "metadata": [{"a": 1}],
-    "extras": [{"cache_control": {}}],
+    "provider_options": [{"cache_control": {}}],
     "hosted": [None, Hosted()],
-    "parse_docstring": [False],
-    "error_on_invalid_docstring": [False],
+    "docstring": ["parse", "strict", "plain"],
 }
 BAD: dict[str, list[Any]] = {
     "effects": [None, {"read_only": True}, Effects],
@@ -44,22 +43,21 @@ BAD: dict[str, list[Any]] = {
     "inline": [None, 1, "yes"],
     "executor": ["process", True, Effects],
     "sequential": [0],
-    "return_direct": ["no"],
-    "response_format": ["artifact", None, []],
-    "extra": ["deny", True],
-    "handle_tool_error": [5, []],
-    "handle_validation_error": [object()],
-    "handle_crash": [1.5],
+    "ends_run": ["no"],
+    "returns": ["artifact", None, []],
+    "unknown_keys": ["deny", True],
+    "on_error": [5, []],
+    "on_invalid": [object()],
+    "on_crash": [1.5],
     "max_output": [-5, 10.5, "10", True],
     "approval": ["always", None, 1],
     "enabled": ["yes", None],
     "steps": [print, ["log"], None, "log"],
     "tags": ["web", [1], None, 5],
     "metadata": [[("a", 1)], "a"],
-    "extras": [["a"]],
+    "provider_options": [["a"]],
     "hosted": [{}, "gemini"],
-    "parse_docstring": ["google"],
-    "error_on_invalid_docstring": [None],
+    "docstring": ["google", False, None],
 }
 
 
@@ -123,7 +121,7 @@ def takes_names(*, context: object, arguments: object) -> str:
     return ""
 
 
-@pytest.mark.parametrize("function", [takes_one, takes_names, None, lambda: 1])
+@pytest.mark.parametrize("function", [takes_one, takes_names, 1, lambda: 1])
 def test_a_function_for_a_schema_takes_context_and_arguments(function: Any) -> None:
     with pytest.raises(DefinitionError, match=r"work: on_invoke (takes|is) "):
         Tool.from_schema("work", "", {}, function)

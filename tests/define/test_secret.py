@@ -12,10 +12,10 @@ from pydantic import BaseModel, Field, SecretBytes, SecretStr
 from pydantic import Secret as PydanticSecret
 from typing_extensions import TypedDict
 
-from toolwright import Secret, Tool, tool
-from toolwright.define.secret import Mask, mask_of
-from toolwright.define.tool import AnyTool
-from toolwright.redact import MASK
+from toolkeel import Secret, Tool, tool
+from toolkeel._records.redact import MASK
+from toolkeel.define.secret import Mask, mask_of
+from toolkeel.define.tool import AnyTool
 
 
 class Login(BaseModel):

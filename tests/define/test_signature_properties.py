@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 
 from tests.define.calling import answered
 from tests.define.schema_cases import is_valid
-from toolwright import InjectedToolArg, Run, Tool, ToolContext, tool
+from toolkeel import Injected, RunContext, Tool, ToolContext, tool
 
 P = inspect.Parameter
 EMPTY = P.empty
@@ -127,7 +127,7 @@ class Given:
     @property
     def annotation(self) -> Any:
         if self.by == "inject":
-            return Annotated[object, InjectedToolArg]
+            return Annotated[object, Injected]
         if self.by == "type":
             return ToolContext[Any]
         inner = self.kind.annotation
@@ -207,9 +207,9 @@ signatures = st.tuples(
 )
 
 
-def host(many: list[Given]) -> Run[Any]:
+def host(many: list[Given]) -> RunContext[Any]:
     """A run that fills what is injected by name."""
-    return Run(inject={each.name: f"injected {each.name}" for each in many})
+    return RunContext(inject={each.name: f"injected {each.name}" for each in many})
 
 
 @given(signatures)

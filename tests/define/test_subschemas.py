@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolwright.define.subschemas import accepts, all_subschemas, resolve, same, subschemas
+from toolkeel.define.subschemas import accepts, all_subschemas, resolve, same, subschemas
 
 
 def test_only_keywords_that_hold_schemas_are_followed() -> None:

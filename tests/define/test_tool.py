@@ -15,10 +15,19 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 
-from toolwright import Effects, InjectedToolArg, Run, Tool, ToolCall, ToolContext, ToolError, tool
-from toolwright.define.tool import ToolOptions
-from toolwright.errors import CallError, Crashed, Denied, Disabled, InvalidArguments, TimedOut
-from toolwright.messages import ToolMessage
+from toolkeel import (
+    Effects,
+    Injected,
+    RunContext,
+    Tool,
+    ToolCall,
+    ToolContext,
+    ToolError,
+    tool,
+)
+from toolkeel.define.tool import ToolOptions
+from toolkeel.errors import CallError, Crashed, Denied, Disabled, InvalidArguments, TimedOut
+from toolkeel.messages import ToolMessage
 
 
 @tool
@@ -52,30 +61,25 @@ def test_a_tool_is_still_the_plain_function() -> None:
 def test_a_tool_says_its_name_and_parameters() -> None:
     assert repr(area) == "Tool(area(width, height))"
     assert area.description == "Multiply two lengths."
-    assert (
-        area.parameters
-        == area.tool_call_schema
-        == {
-            "type": "object",
-            "properties": {
-                "width": {"type": "integer", "description": "From left to right."},
-                "height": {"type": "integer", "description": "From top to bottom.", "default": 2},
-            },
-            "required": ["width"],
-            "additionalProperties": False,
-        }
-    )
+    assert area.parameters == {
+        "type": "object",
+        "properties": {
+            "width": {"type": "integer", "description": "From left to right."},
+            "height": {"type": "integer", "description": "From top to bottom.", "default": 2},
+        },
+        "required": ["width"],
+        "additionalProperties": False,
+    }
     json.dumps(area.parameters)
 
 
 def test_the_whole_schema_names_what_the_program_fills_and_the_models_does_not() -> None:
     @tool
-    def fetch(url: str, token: Annotated[str, InjectedToolArg], context: ToolContext[Any]) -> str:
+    def fetch(url: str, token: Annotated[str, Injected], context: ToolContext[Any]) -> str:
         """Fetch."""
         return url
 
-    assert list(fetch.tool_call_schema["properties"]) == ["url"]  # type: ignore[call-overload]
-    assert list(fetch.args_schema["properties"]) == ["url", "token", "context"]  # type: ignore[call-overload]
+    assert list(fetch.parameters["properties"]) == ["url"]  # type: ignore[call-overload]
 
 
 def test_a_tool_is_frozen_and_changed_by_replacing() -> None:
@@ -95,17 +99,16 @@ def test_a_tool_can_be_a_key_and_weakly_held_and_copied() -> None:
 
 
 def test_the_defaults_of_every_option_are_the_cautious_ones() -> None:
-    assert (area.timeout, area.max_output, area.extra) == (30.0, 50_000, "forbid")
+    assert (area.timeout, area.max_output, area.unknown_keys) == (30.0, 50_000, "forbid")
     assert area.effects == Effects()
-    assert not (area.inline or area.sequential or area.return_direct or area.approval)
-    assert area.enabled is True and area.handle_crash is False
+    assert not (area.inline or area.sequential or area.ends_run or area.approval)
+    assert area.enabled is True and area.on_crash is False
 
 
 def test_every_option_has_a_field_or_is_for_the_docstring() -> None:
     fields = {field.name for field in dataclasses.fields(Tool)}
     assert set(ToolOptions.__annotations__) - fields == {
-        "parse_docstring",
-        "error_on_invalid_docstring",
+        "docstring",
     }
 
 
@@ -205,9 +208,9 @@ def test_what_the_author_wants_the_model_to_read_is_also_what_a_direct_call_retu
     def refuses(n: int) -> str:
         raise ToolError("too much")
 
-    made = tool("refuses", handle_tool_error=lambda error: f"Sorry: {error}")(refuses)
+    made = tool("refuses", on_error=lambda error: f"Sorry: {error}")(refuses)
     assert made.invoke({"n": 1}) == "Sorry: too much"
-    made = tool("refuses", handle_validation_error="numbers, please")(refuses)
+    made = tool("refuses", on_invalid="numbers, please")(refuses)
     assert made.invoke({"n": "x"}) == "numbers, please"
     with pytest.raises(ToolError):
         tool("refuses")(refuses).invoke({"n": 1})
@@ -260,7 +263,7 @@ def test_a_tool_is_made_of_a_json_schema_and_a_function_of_a_dict() -> None:
         assert isinstance(same, Tool)
         assert (same.name, same.parameters, same.timeout) == ("echo", made.parameters, 3)
         assert same.invoke({"context": "x"}) == ["", {"context": "x", "n": 3}]
-    with pytest.raises(TypeError, match="'parameters' and 'on_invoke'"):
+    with pytest.raises(TypeError, match="'parameters'"):
         short("echo", "Echo.")
 
 
@@ -269,18 +272,18 @@ class Size(BaseModel):
 
     width: int = Field(description="From left to right.")
     height: int = 2
-    owner: Annotated[str, InjectedToolArg] = "nobody"
+    owner: Annotated[str, Injected] = "nobody"
 
 
 def test_parameters_may_be_described_by_a_model() -> None:
-    @tool(args_schema=Size)
+    @tool(parameters=Size)
     def measure(width: int, height: int, owner: str) -> str:
         return f"{width} {height} {owner}"
 
     assert measure.description == "Measure something."
     assert list(measure.parameters["properties"]) == ["width", "height"]  # type: ignore[call-overload]
     assert measure.invoke({"width": 1}) == "1 2 nobody"
-    assert measure.invoke({"width": 1}, Run(inject={"owner": "Ada"})) == "1 2 Ada"
+    assert measure.invoke({"width": 1}, RunContext(inject={"owner": "Ada"})) == "1 2 Ada"
     with pytest.raises(InvalidArguments, match="owner"):
         measure.invoke({"width": 1, "owner": "forged"})
 

@@ -31,8 +31,8 @@ from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, field_val
 from typing_extensions import TypeAliasType
 
 from tests.define.calling import answered, called, taking
-from toolwright import InjectedToolArg, Prepared, Run, ToolCall, Toolset, tool
-from toolwright.errors import DefinitionError
+from toolkeel import Injected, Prepared, RunContext, ToolCall, Toolset, tool
+from toolkeel.errors import DefinitionError
 
 T = TypeVar("T")
 
@@ -313,7 +313,7 @@ def test_a_model_that_allows_any_key_keeps_what_was_sent() -> None:
 def test_unknown_keys_are_refused_by_default_and_dropped_with_a_note_if_asked(
     extra: Any, kind: str | None, says: str
 ) -> None:
-    options: dict[str, Any] = {"extra": extra} if extra else {}
+    options: dict[str, Any] = {"unknown_keys": extra} if extra else {}
 
     @tool(**options)
     def count(number: int, step: int = 1) -> str:
@@ -327,16 +327,16 @@ def test_unknown_keys_are_refused_by_default_and_dropped_with_a_note_if_asked(
 
 
 def test_any_key_goes_to_the_rest_and_without_a_rest_cannot_be_allowed() -> None:
-    @tool(extra="allow")
+    @tool(unknown_keys="allow")
     def keep(**rest: int) -> str:
         """Keep."""
         return repr(rest)
 
     assert called(keep, {"a": 1, "参数": 2}) == "{'a': 1, '参数': 2}"
     assert answered(keep, {"a": "x"}).kind == "invalid_arguments"
-    with pytest.raises(DefinitionError, match=r"nothing: extra='allow' needs a \*\*kwargs"):
+    with pytest.raises(DefinitionError, match=r"nothing: unknown_keys='allow' needs a \*\*kwargs"):
 
-        @tool(extra="allow")
+        @tool(unknown_keys="allow")
         def nothing(a: int) -> None:
             """Keep nothing."""
 
@@ -359,7 +359,7 @@ class Search(BaseModel):
         return value.strip()
 
 
-@tool(args_schema=Search)
+@tool(parameters=Search)
 def search(query: str, limit: int, tags: list[str]) -> str:
     return repr((query, limit, tags))
 
@@ -384,7 +384,7 @@ def test_an_aliased_field_survives_a_step_that_changes_another() -> None:
 def test_checks_of_a_model_stay_when_the_program_fills_some_of_its_fields() -> None:
     class Query(BaseModel):
         n: int
-        user: Annotated[str, InjectedToolArg]
+        user: Annotated[str, Injected]
 
         @field_validator("n", "user")
         @classmethod
@@ -393,12 +393,12 @@ def test_checks_of_a_model_stay_when_the_program_fills_some_of_its_fields() -> N
                 raise ValueError("must be even")
             return value
 
-    @tool(args_schema=Query)
+    @tool(parameters=Query)
     def ask(n: int, user: str) -> str:
         """Ask."""
         return f"{user}{n}"
 
-    run = Run(inject={"user": "猫"})
+    run = RunContext(inject={"user": "猫"})
     assert list(shown(ask)) == ["n"]
     assert called(ask, {"n": 2}, run) == "猫2"
     assert "must be even" in answered(ask, {"n": 1}, run).text

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated
 
-from toolwright import Effects, ToolOutput, tool
-from toolwright.content import Image
-from toolwright.define.inject import InjectedToolCallId
-from toolwright.engines.process import Process
-from toolwright.engines.sandbox import Limits
-from toolwright.errors import ToolError
+from toolkeel import Effects, ToolOutput, tool
+from toolkeel.compat.langchain import InjectedToolCallId
+from toolkeel.content import Image
+from toolkeel.engines.process import Process
+from toolkeel.engines.sandbox.confine import Limits
+from toolkeel.errors import ToolError
 
 PROCESS = Process()
 SHORT = 1.5  # seconds

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.shared import cannot_run
-from toolwright.engines import cgroup
+from toolkeel.engines import cgroup
 
 
 def test_a_group_holds_what_is_started_in_it_and_is_removed() -> None:
@@ -43,7 +43,7 @@ def test_nothing_is_left_when_the_process_has_ended(tmp_path: Path) -> None:
         cannot_run("a control group is needed by root alone, and only where one can be made")
     code = (
         "import asyncio, sys\n"
-        "from toolwright.engines.sandbox import Sandbox\n"
+        "from toolkeel.engines.sandbox.confine import Sandbox\n"
         "sandbox = Sandbox('workspace', [sys.argv[1]])\n"
         "asyncio.run(sandbox.run(['sh', '-c', 'sleep 50 & sleep 50 &']))\n"
         "import os; print(os.getpid())\n"
@@ -52,4 +52,4 @@ def test_nothing_is_left_when_the_process_has_ended(tmp_path: Path) -> None:
         [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True
     )
     base = cgroup._base()
-    assert base is not None and not list(base.glob(f"toolwright-{done.stdout.strip()}-*"))
+    assert base is not None and not list(base.glob(f"toolkeel-{done.stdout.strip()}-*"))

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -19,16 +19,17 @@ from tests.engines import process_tools as tools
 from tests.engines.walls import survivors, walled
 from tests.shared import ROOT
 from tests.waiting import until, until_sync
-from toolwright import Tool, ToolCall, ToolMessage, Toolset, tool
-from toolwright.content import Image
-from toolwright.context import Run, ToolContext
-from toolwright.engines.process import Process
-from toolwright.engines.sandbox import best_backend
-from toolwright.errors import DefinitionError, SetupError, ToolError
+from toolkeel import Tool, ToolCall, ToolMessage, Toolset, tool
+from toolkeel.compat.langchain import InjectedState
+from toolkeel.content import Image
+from toolkeel.context import RunContext
+from toolkeel.engines.process import Process
+from toolkeel.engines.sandbox.confine import best_backend
+from toolkeel.errors import DefinitionError, SetupError, ToolError
 
 
 def called(*calls: tuple[Tool[..., Any], Mapping[str, object]]) -> Sequence[ToolMessage]:
-    toolset = Toolset(dict.fromkeys(tool for tool, _ in calls))
+    toolset = Toolset(list(dict.fromkeys(tool for tool, _ in calls)))
     made = [ToolCall(f"c{n}", each.name, values) for n, (each, values) in enumerate(calls)]
     return toolset.run_sync(made)
 
@@ -93,7 +94,7 @@ def test_a_cancel_ends_it_as_well() -> None:
     mark = f"95{secrets.randbelow(10**9)}.5"
 
     async def main() -> ToolMessage:
-        run: Run[None] = Run()
+        run: RunContext[None] = RunContext()
         call = ToolCall("c", "sleeps", {"mark": mark})
         patient = dataclasses.replace(tools.sleeps, timeout=60)
         going = asyncio.create_task(Toolset([patient]).run([call], run))
@@ -128,11 +129,11 @@ def test_a_tool_no_process_can_find_or_serve_is_refused_when_it_is_registered() 
         Toolset([inner])
 
     @tool(executor=Process())
-    def nosy(context: ToolContext[None]) -> None:
+    def nosy(state: Annotated[dict[str, object], InjectedState]) -> None:
         """Ask for what stays here."""
 
     globals()["nosy"] = nosy
-    with pytest.raises(SetupError, match="context is injected"):
+    with pytest.raises(SetupError, match="state is injected"):
         Toolset([nosy])
     with pytest.raises(DefinitionError, match="such as Process\\(\\)"):
         tool(executor="process")(called)  # type: ignore[call-overload]
@@ -141,9 +142,9 @@ def test_a_tool_no_process_can_find_or_serve_is_refused_when_it_is_registered() 
 SCRIPT = """
 import os
 from pathlib import Path
-from toolwright import ToolCall, Toolset, tool
-from toolwright.engines.process import Process
-from toolwright.engines.sandbox import Sandbox
+from toolkeel import ToolCall, Toolset, tool
+from toolkeel.engines.process import Process
+from toolkeel.engines.sandbox.confine import Sandbox
 
 HERE = Path(__file__).parent
 

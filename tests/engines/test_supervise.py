@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from toolwright.engines import supervise
-from toolwright.engines.sandbox import Sandbox
+from toolkeel.engines import supervise
+from toolkeel.engines.sandbox.confine import Sandbox
 
 
 def done(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[bytes]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from tests.shared import cannot_run
-from toolwright.engines.sandbox import Backend, Limits, Sandbox, features
+from toolkeel.engines.sandbox.confine import Backend, Limits, Sandbox, features
+from toolkeel.engines.sandbox.probe import Hole, probe
 
 BACKENDS: tuple[Backend, ...] = ("bubblewrap", "landlock")
 
@@ -54,3 +56,15 @@ def survivors(mark: str) -> list[int]:
             if mark.encode() in line and state != b"Z":
                 found.append(int(place.name))
     return found
+
+
+def holes(backend: Backend, *, network: bool = False, unix_sockets: bool = False) -> list[Hole]:
+    """What the probe finds open in a sandbox of one backend."""
+    need(backend)
+
+    def make(root: Path) -> Sandbox:
+        return Sandbox(
+            "workspace", [root], backend=backend, network=network, unix_sockets=unix_sockets
+        )
+
+    return list(asyncio.run(probe(make)))

@@ -43,7 +43,7 @@ def work(target: str, options: list[str]) -> None:
     """Fuzz in this process, which libFuzzer ends. To merge, it starts the same command again."""
     import atheris
 
-    with atheris.instrument_imports(include=["toolwright"]):
+    with atheris.instrument_imports(include=["toolkeel"]):
         from tests.fuzz.targets import TARGETS
 
     run = TARGETS[target]

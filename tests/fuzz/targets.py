@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, SecretStr
 
-from toolwright import RunState, SetupError, Tool, ToolCall, tool
-from toolwright.call.parse import parse_arguments
-from toolwright.call.partial import PartialArguments
-from toolwright.call.validate import as_json, prepare, revalidate
-from toolwright.define.tool import AnyTool
-from toolwright.errors import (
+from toolkeel import RunState, SetupError, Tool, ToolCall, tool
+from toolkeel.call.arguments.parse import parse_arguments
+from toolkeel.call.arguments.partial import PartialArguments
+from toolkeel.call.arguments.validate import as_json, effective, prepare, revalidate
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import (
     CallError,
     DefinitionError,
     InvalidArguments,
@@ -116,7 +116,7 @@ SCHEMA = {
 
 TOOLS: list[AnyTool] = [
     *(tool(function) for function in (plain, deep, unions, secret, anything)),
-    tool(extra="ignore")(positions),
+    tool(unknown_keys="ignore")(positions),
     Tool.from_schema("schema", "", SCHEMA, lambda context, arguments: None),
 ]
 
@@ -131,7 +131,7 @@ def validate(text: str) -> None:
             continue
         again = revalidate(prepared)
         assert as_json(again) == as_json(prepared), each.name
-        assert again.arguments == prepared.arguments, each.name
+        assert again.arguments == effective(prepared).arguments, each.name
 
 
 def schema(text: str) -> None:

@@ -16,21 +16,21 @@ NESTING = 4
 # Public front doors: what a user says by keyword is a list of options, not of arguments, so their
 # keyword-only parameters are not counted. ``module:function``, with the reason.
 FRONT_DOORS: dict[str, str] = {
-    "toolwright.compat.openapi:from_openapi": "which operations, and how to reach them, each by name",
-    "toolwright.agent.agent:Agent.__init__": "what an agent is made of, each by name",
-    "toolwright.builtin.file_search:FileSearchTool.__init__": "the parameters of the Agents SDK's",
-    "toolwright.agent.agent:Agent.as_tool": "how an agent is called as a tool, each by name",
-    "toolwright.compat.agents_agent:Agent.__init__": "what an agent is made of, each by name",
-    "toolwright.builtin.code_interpreter:CodeInterpreterTool.__init__": "how code runs, each by name",
-    "toolwright.builtin.files:Files.grep": "what a model can narrow a search by, each by name",
-    "toolwright.builtin.workspace:Workspace.grep": "what a model can narrow a search by, each by name",
-    "toolwright.cli.resume:command": "the options of a command",
-    "toolwright.cli.run:command": "the options of a command",
-    "toolwright.cli.serve:command": "the options of a command",
-    "toolwright.mcp.client:MCPServer.__init__": "where a server is and how far it is trusted",
-    "toolwright.engines.sandbox:Sandbox.__init__": "what a command may do, each by name",
-    "toolwright.context:Run.__init__": "what a run is given, each by name",
-    "toolwright.mcp.server:ToolServer.__init__": "what a server offers and says of itself, each by name",
+    "toolkeel.compat.openapi.tools:from_openapi": "which operations, and how to reach them, each by name",
+    "toolkeel.agent.agent:Agent.__init__": "what an agent is made of, each by name",
+    "toolkeel.builtin.search.file_search:FileSearchTool.__init__": "the parameters of the Agents SDK's",
+    "toolkeel.agent.handoff:Handoff.__init__": "how a run is given away, each by name",
+    "toolkeel.agent.agent:Agent.as_tool": "how an agent is called as a tool, each by name",
+    "toolkeel.builtin.code.interpreter:CodeInterpreterTool.__init__": "how code runs, each by name",
+    "toolkeel.builtin.files.file_tools:Files.grep": "what a model can narrow a search by, each by name",
+    "toolkeel.cli.commands.resume:command": "the options of a command",
+    "toolkeel.cli.commands.run:command": "the options of a command",
+    "toolkeel.cli.commands.gateway:command": "the options of a command",
+    "toolkeel.cli.commands.serve:command": "the options of a command",
+    "toolkeel.mcp.client.provider:MCPServer.__init__": "where a server is and how far it is trusted",
+    "toolkeel.engines.sandbox.confine:Sandbox.__init__": "what a command may do, each by name",
+    "toolkeel.context:RunContext.__init__": "what a run is given, each by name",
+    "toolkeel.mcp.server.tool_server:ToolServer.__init__": "what a server offers and says of itself, each by name",
 }
 
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension)

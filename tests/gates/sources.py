@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.shared import ROOT
 
 SRC = ROOT / "src"
-PACKAGE = "toolwright"
+PACKAGE = "toolkeel"
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -20,7 +20,7 @@ class Module:
     """One source file.
 
     Args:
-        name: Dotted, such as ``toolwright.define.tool``; a package's is that of its folder.
+        name: Dotted, such as ``toolkeel.define.tool``; a package's is that of its folder.
         path: Relative to the repository's root, with forward slashes.
         text: What it holds.
     """
@@ -56,7 +56,7 @@ def planted(name: str, text: str) -> Module:
     """A module that exists only in a gate's own test.
 
     Args:
-        name: Dotted, with ``toolwright`` in front.
+        name: Dotted, with ``toolkeel`` in front.
         text: Its source.
     """
     return Module(name, f"src/{name.replace('.', '/')}.py", text)

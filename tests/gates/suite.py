@@ -10,6 +10,8 @@ from pathlib import Path
 from tests.shared import ROOT
 
 MOCKS = {"Mock", "MagicMock", "AsyncMock", "NonCallableMock", "PropertyMock", "create_autospec"}
+# Imported only where `make test-slow` has installed them, so by slow tests alone.
+OF_PEERS = ("'agents'", "'agents.", "'langchain_core", "'langgraph", "'pydantic_ai")
 # The one place that may end a test without a verdict.
 MAY_SKIP = "tests/shared.py"
 
@@ -77,6 +79,22 @@ def excuses(file: TestFile) -> Iterator[str]:
                 yield f"{file.path}:{node.lineno}: {word}"
 
 
+def quick_peers(file: TestFile) -> Iterator[str]:
+    """Tests that use a library of requirements/peers.txt and would also run where it is missing."""
+    lines = [ast.unparse(node) for node in file.tree.body]
+    is_slow = "pytestmark = pytest.mark.slow" in lines
+    if is_slow or not any(
+        line.startswith("from tests.shared import") and " peer" in line for line in lines
+    ):
+        return
+    for test in file.tree.body:
+        if isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef) and "test_" in test.name:
+            text = ast.unparse(test)
+            marks = [ast.unparse(mark) for mark in test.decorator_list]
+            if "pytest.mark.slow" not in marks and any(name in text for name in OF_PEERS):
+                yield f"{file.path}:{test.lineno}: {test.name} needs @pytest.mark.slow"
+
+
 def unlike_sentences(file: TestFile) -> Iterator[str]:
     """Tests whose names say less than four words."""
     for name, line in file.tests:
@@ -87,8 +105,8 @@ def unlike_sentences(file: TestFile) -> Iterator[str]:
 def mirror_of(source: str) -> str:
     """Where the tests of a source file stand.
 
-    >>> mirror_of("src/toolwright/define/tool.py")
+    >>> mirror_of("src/toolkeel/define/tool.py")
     'tests/define/test_tool.py'
     """
-    folder, _, file = source.removeprefix("src/toolwright/").rpartition("/")
+    folder, _, file = source.removeprefix("src/toolkeel/").rpartition("/")
     return "/".join(part for part in ("tests", folder, f"test_{file}") if part)

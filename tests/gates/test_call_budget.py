@@ -1,6 +1,6 @@
 """How many of the library's functions stand between a model and a tool: counted, not timed.
 
-Entered functions of files below `src/toolwright` are counted with `sys.setprofile`; a coroutine that
+Entered functions of files below `src/toolkeel` are counted with `sys.setprofile`; a coroutine that
 is resumed counts again, a comprehension does not. The model and the listener are the test's own.
 """
 
@@ -14,9 +14,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import toolwright
-from toolwright import Agent, AssistantMessage, Run, ToolCall, ToolContext, Toolset, tool
-from toolwright.model import ModelRequest
+import toolkeel
+from toolkeel import Agent, AssistantMessage, RunContext, ToolCall, ToolContext, Toolset, tool
+from toolkeel.call.watchdog import WATCHED
+from toolkeel.model import ModelRequest
 
 TO_THE_BODY = 20
 TO_THE_NEXT_REQUEST = 15
@@ -24,7 +25,7 @@ PER_CALL = 12
 """Functions of the library that one call in a toolset enters, without a listener or a context."""
 
 INLINE = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>")
-SOURCE = str(Path(toolwright.__file__).parent)
+SOURCE = str(Path(toolkeel.__file__).parent)
 
 
 class Count:
@@ -58,6 +59,7 @@ def _turns(waits: bool, turns: int = 6) -> list[tuple[Counter[str], Counter[str]
     measured: list[tuple[Counter[str], Counter[str]]] = []
     before: list[Counter[str]] = []
     heard: list[str] = []
+    WATCHED.begin()  # what is made once is made now
 
     @tool
     async def add(a: int, context: ToolContext[Any]) -> int:
@@ -86,7 +88,7 @@ def _turns(waits: bool, turns: int = 6) -> list[tuple[Counter[str], Counter[str]
     count.during(
         lambda: asyncio.run(agent.run("go", listeners=[lambda event: heard.append(event.type)]))
     )
-    assert heard.count("tool_call") == heard.count("tool_result") == turns
+    assert heard.count("tool_started") == heard.count("tool_finished") == turns
     return measured
 
 
@@ -121,7 +123,7 @@ def test_one_call_in_a_toolset_enters_few_functions() -> None:
     tools = Toolset([add, add_inline])
 
     async def main(name: str) -> Counter[str]:
-        count, run = Count(), Run()
+        count, run = Count(), RunContext()
         calls = [ToolCall("1", name, '{"a": 1}')]
         await tools.run(calls, run)
         work = tools.run(calls, run)

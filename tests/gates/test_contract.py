@@ -9,10 +9,10 @@ from tests.gates.documents import program
 from tests.gates.sources import report
 from tests.gates.test_features import _exists
 from tests.shared import ROOT
-from toolwright.errors import Kind
+from toolkeel.errors import Kind
 
 PAGE = ROOT / "docs" / "contract.md"
-INVARIANTS = 12
+INVARIANTS = 14
 ROW = re.compile(r"(?m)^\| (.+?) \|(?: (.+?) \|)? ([^|]*) \|$")
 
 

@@ -12,8 +12,8 @@ import pytest
 from tests.shared import ROOT, cannot_run
 
 CHAPTERS = ("define", "call", "agent", "testing")
-# What the README shows first needs a vendor's client and a server to talk to.
-BEYOND_THE_CORE = {"tests/test_readme.py"}
+# What the README shows first needs a client of a vendor; the service needs a server for HTTP.
+BEYOND_THE_CORE = {"tests/test_readme.py", "tests/test_approvals_service.py"}
 
 
 def _say(command: list[str], **env: str) -> subprocess.CompletedProcess[str]:
@@ -54,6 +54,6 @@ def test_the_tests_of_the_core_pass_without_any_extra(core_python: Path) -> None
 def test_a_missing_extra_is_told_with_the_line_that_installs_it(core_python: Path) -> None:
     listed = _say([str(core_python), "-m", "pip", "list", "--format=freeze"])
     assert "openai" not in listed.stdout
-    done = _say([str(core_python), "-m", "toolwright", "--help"])
+    done = _say([str(core_python), "-m", "toolkeel", "--help"])
     assert done.returncode != 0
-    assert "pip install 'toolwright[cli]'" in done.stdout + done.stderr
+    assert "pip install 'toolkeel[cli]'" in done.stdout + done.stderr

@@ -26,7 +26,7 @@ from tests.shared import ROOT
 
 CORE = ("", "words", "define", "call", "agent")
 # The pytest plugin is loaded by pytest alone, so pytest is there when it is.
-BROUGHT_BY_THE_HOST = {"toolwright.testing.plugin": {"pytest", "_pytest"}}
+BROUGHT_BY_THE_HOST = {"toolkeel.testing.plugin": {"pytest", "_pytest"}}
 
 
 def test_the_core_declares_exactly_its_three_dependencies() -> None:
@@ -99,11 +99,11 @@ def _foreign(module: Module) -> Iterator[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("name", "text", "rows"),
     [
-        ("toolwright.call.batch", "import openai", ["does not declare openai"]),
-        ("toolwright.call.batch", "def f():\n    from rich import print", ["not declare rich"]),
-        ("toolwright.call.batch", "import pydantic, asyncio", []),
-        ("toolwright.providers.openai_chat", "import openai", []),
-        ("toolwright.providers.openai_chat", "import requests", ["not declare requests"]),
+        ("toolkeel.call.batch", "import openai", ["does not declare openai"]),
+        ("toolkeel.call.batch", "def f():\n    from rich import print", ["not declare rich"]),
+        ("toolkeel.call.batch", "import pydantic, asyncio", []),
+        ("toolkeel.providers.openai_chat.encode", "import openai", []),
+        ("toolkeel.providers.openai_chat.encode", "import requests", ["not declare requests"]),
     ],
 )
 def test_a_planted_foreign_import_is_judged_by_its_chapter(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.gates.brought import HIDE, README, hidden, line_of
 from tests.gates.documents import (
     Block,
     blocks,
@@ -42,9 +43,12 @@ def _script(name: str, code: list[Block]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _run(name: str, code: list[Block], folder: Path) -> subprocess.CompletedProcess[str]:
+def _run(
+    name: str, code: list[Block], folder: Path, line: str = README
+) -> subprocess.CompletedProcess[str]:
+    """Run blocks with what an install line brings, and nothing else that is installed here."""
     script = folder / "blocks.py"
-    script.write_text(_script(name, code), "utf-8")
+    script.write_text(HIDE.format(names=hidden(line)) + _script(name, code), "utf-8")
     work = folder / "work"
     work.mkdir()
     return subprocess.run(
@@ -60,9 +64,11 @@ def _run(name: str, code: list[Block], folder: Path) -> subprocess.CompletedProc
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_the_python_blocks_of_every_document_run_in_order(name: str, tmp_path: Path) -> None:
-    code = program((ROOT / name).read_text("utf-8"))
-    done = _run(name, code, tmp_path)
+def test_the_python_of_every_document_runs_in_order_with_what_its_install_lines_bring(
+    name: str, tmp_path: Path
+) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    done = _run(name, program(text), tmp_path, line_of(text))
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
 
 
@@ -134,6 +140,14 @@ def test_a_block_that_fails_is_named_with_its_line(tmp_path: Path) -> None:
     assert 'File "GUIDE.md", line 9' in done.stderr
 
 
+def test_a_block_that_imports_what_no_line_brings_fails(tmp_path: Path) -> None:
+    done = _run(
+        "GUIDE.md", [Block("python", "import openai, typer\nimport numpy\n", 3, "")], tmp_path
+    )
+    assert done.returncode == 1
+    assert "No module named 'numpy'" in done.stderr
+
+
 def test_an_interactive_block_must_print_what_it_shows(tmp_path: Path) -> None:
     done = _run("GUIDE.md", [Block("python", ">>> 1 + 1\n3\n", 3, "")], tmp_path)
     assert done.returncode == 1
@@ -144,7 +158,7 @@ def test_the_readme_in_chinese_has_the_sections_links_and_commands_of_the_englis
     def told(name: str) -> tuple[int, set[str], set[str], int]:
         text = (ROOT / name).read_text("utf-8")
         links = set(re.findall(r"\]\(([^)#]+)[^)]*\)", text)) - {"README.md", "README.zh-CN.md"}
-        commands = set(re.findall(r"(?m)^    ((?:toolwright|make) \w+|pip install \S+)", text))
+        commands = set(re.findall(r"(?m)^    ((?:toolkeel|make) \w+|pip install \S+)", text))
         return text.count("\n## "), links, commands, text.count("```python")
 
     assert told("README.zh-CN.md") == told("README.md")

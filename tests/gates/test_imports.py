@@ -1,4 +1,4 @@
-"""``import toolwright`` is quick, quiet and brings no optional package along."""
+"""``import toolkeel`` is quick, quiet and brings no optional package along."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TRIES = 7
 TIMED = """
 import json, time
 begin = time.process_time()  # what it costs, not how busy the machine is
-import toolwright
+import toolkeel
 print(json.dumps((time.process_time() - begin) * 1000))
 """
 
@@ -55,7 +55,7 @@ def test_the_import_takes_less_than_a_fifth_of_a_second(tmp_path: Path) -> None:
 
 
 def test_the_import_opens_no_socket_starts_nothing_and_reads_only_code(tmp_path: Path) -> None:
-    assert _watched("import toolwright", tmp_path) == []
+    assert _watched("import toolkeel", tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_watch_sees_what_an_import_must_not_do(
 def test_the_import_loads_no_optional_package_and_docstring_parser_only_on_demand(
     tmp_path: Path,
 ) -> None:
-    code = "import json, sys, toolwright; print(json.dumps(sorted(sys.modules)))"
+    code = "import json, sys, toolkeel; print(json.dumps(sorted(sys.modules)))"
     loaded = set(fresh(code, tmp_path))
     # What the core needs may itself come from a package that an extra names too.
     optional = {m for name in extra_names() - core_names() for m in modules_of(name)}

@@ -17,40 +17,52 @@ def test_every_chapter_of_the_plan_is_known_once() -> None:
         assert len(row) == len(set(row)), chapter
 
 
-LOWER = planted("toolwright.errors", "")
-TOOL = planted("toolwright.define.tool", "")
-PIPELINE = planted("toolwright.call.pipeline", "")
-CHAT = planted("toolwright.providers.openai_chat", "")
-SQLITE = planted("toolwright.sessions.sqlite", "")
-MAP = planted("toolwright", "from toolwright.define.tool import Tool")
+LOWER = planted("toolkeel.errors", "")
+TOOL = planted("toolkeel.define.tool", "")
+PIPELINE = planted("toolkeel.call.pipeline", "")
+CHAT = planted("toolkeel.providers.openai_chat.encode", "")
+SQLITE = planted("toolkeel.sessions.sqlite", "")
+MAP = planted("toolkeel", "from toolkeel.define.tool import Tool")
 
 
 @pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
-        ("toolwright.define.schema", "from toolwright.call.pipeline import x", "comes after"),
-        ("toolwright.define.schema", "from ..call import pipeline", "comes after"),
-        ("toolwright.define.schema", "from toolwright.define.tool import Tool", "before it in"),
-        ("toolwright.define.schema", "from .tool import Tool", "before it in define"),
-        ("toolwright.record", "import toolwright.errors", "before it in words"),
-        ("toolwright.sessions.sqlite", "import toolwright.providers.openai_chat", "side by side"),
-        ("toolwright.providers.sse", "from . import openai_chat", "before it in providers"),
-        ("toolwright.call.batch", "from toolwright import Tool", "after everything"),
-        ("toolwright.call.batch", "def f():\n    import toolwright.call.pipeline", "late"),
+        ("toolkeel.define.schema.arguments", "from toolkeel.call.pipeline import x", "comes after"),
+        ("toolkeel.define.schema.arguments", "from ..call import pipeline", "comes after"),
         (
-            "toolwright.call.batch",
-            "import importlib\nimportlib.import_module('toolwright.call.pipeline')",
+            "toolkeel.define.schema.arguments",
+            "from toolkeel.define.tool import Tool",
+            "before it in",
+        ),
+        ("toolkeel.define.schema.arguments", "from ..tool import Tool", "before it in define"),
+        ("toolkeel._records.record", "import toolkeel.errors", "before it in words"),
+        (
+            "toolkeel.sessions.sqlite",
+            "import toolkeel.providers.openai_chat.encode",
+            "side by side",
+        ),
+        (
+            "toolkeel.providers.wire.sse",
+            "from ..openai_chat import encode",
+            "before it in providers",
+        ),
+        ("toolkeel.call.batch", "from toolkeel import Tool", "after everything"),
+        ("toolkeel.call.batch", "def f():\n    import toolkeel.call.pipeline", "late"),
+        (
+            "toolkeel.call.batch",
+            "import importlib\nimportlib.import_module('toolkeel.call.pipeline')",
             "late",
         ),
-        ("toolwright.call.batch", "def __getattr__(name): ...", "late by __getattr__"),
+        ("toolkeel.call.batch", "def __getattr__(name): ...", "late by __getattr__"),
         (
-            "toolwright.define.schema",
+            "toolkeel.define.schema.arguments",
             "from typing import TYPE_CHECKING\n"
-            "if TYPE_CHECKING:\n    from toolwright.call.pipeline import x",
+            "if TYPE_CHECKING:\n    from toolkeel.call.pipeline import x",
             "comes after",
         ),
-        ("toolwright.define.surprise", "", "has no place in CHAPTERS['define']"),
-        ("toolwright.novelty.thing", "", "no chapter of this name"),
+        ("toolkeel.define.surprise", "", "has no place in CHAPTERS['define']"),
+        ("toolkeel.novelty.thing", "", "no chapter of this name"),
     ],
 )
 def test_a_planted_violation_is_found_and_placed(name: str, text: str, complaint: str) -> None:
@@ -64,19 +76,19 @@ def test_a_planted_violation_is_found_and_placed(name: str, text: str, complaint
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("toolwright.call.batch", "from toolwright.define.tool import Tool"),
-        ("toolwright.call.batch", "from toolwright.call.pipeline import run_call"),
-        ("toolwright.call.batch", "from toolwright import errors"),
-        ("toolwright.cli.main", "def f():\n    import toolwright.providers.openai_chat"),
+        ("toolkeel.call.batch", "from toolkeel.define.tool import Tool"),
+        ("toolkeel.call.batch", "from toolkeel.call.pipeline import run_call"),
+        ("toolkeel.call.batch", "from toolkeel import errors"),
+        ("toolkeel.cli.main", "def f():\n    import toolkeel.providers.openai_chat.encode"),
         (
-            "toolwright.providers.connect",
-            "def f(name):\n    import_module('toolwright.providers.openai_chat')",
+            "toolkeel.providers.model_by_name",
+            "def f(name):\n    import_module('toolkeel.providers.openai_chat.encode')",
         ),
         (
-            "toolwright.providers.connect",
-            "def f(name):\n    import_module(f'toolwright.providers.{name}')",
+            "toolkeel.providers.model_by_name",
+            "def f(name):\n    import_module(f'toolkeel.providers.{name}')",
         ),
-        ("toolwright.call.batch", "def f():\n    import docstring_parser"),
+        ("toolkeel.call.batch", "def f():\n    import docstring_parser"),
     ],
 )
 def test_an_import_from_the_left_is_let_through(name: str, text: str) -> None:

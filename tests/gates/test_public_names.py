@@ -7,7 +7,8 @@ import inspect
 import types
 from collections.abc import Iterator, Sequence
 
-import toolwright
+import toolkeel
+from tests.gates.doors import opened
 from tests.gates.sources import PACKAGE, Module, modules, planted, report
 
 MOST = 40
@@ -15,28 +16,30 @@ Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def test_the_package_offers_at_most_forty_names() -> None:
-    assert len(toolwright.__all__) <= MOST, f"{len(toolwright.__all__)} names ({MOST})"
+    assert len(toolkeel.__all__) <= MOST, f"{len(toolkeel.__all__)} names ({MOST})"
 
 
 def test_the_list_of_names_is_what_the_package_binds() -> None:
-    names = list(toolwright.__all__)
+    names = list(toolkeel.__all__)
     assert len(names) == len(set(names)), "a name stands twice in __all__"
     bound = {
         name
-        for name, value in vars(toolwright).items()
+        for name, value in vars(toolkeel).items()
         if not name.startswith("_")
         and not isinstance(value, types.ModuleType)
         and getattr(value, "__module__", "") != "__future__"
     }
-    assert set(names) == bound | set(toolwright._LATER)
-    for name in toolwright._LATER:
-        assert getattr(toolwright, name).__name__ == name
+    [package] = [module for module in modules() if module.name == PACKAGE]
+    later = {name for _, name in opened(package)}
+    assert set(names) == bound | later
+    for name in later:
+        assert getattr(toolkeel, name).__name__ == name
 
 
 def test_every_name_of_the_package_and_every_method_of_its_classes_is_explained() -> None:
     rows = []
-    for name in toolwright.__all__:
-        value = getattr(toolwright, name)
+    for name in toolkeel.__all__:
+        value = getattr(toolkeel, name)
         if (inspect.isclass(value) or inspect.isroutine(value)) and not _own_doc(value):
             rows.append(f"{name}: no docstring")
         if inspect.isclass(value):
@@ -108,7 +111,7 @@ def test_a_planted_name_without_a_docstring_is_found() -> None:
         "@overload\ndef told(x: int): ...\n"
         "def told():\n    '''Say.'''\n    def inner(): pass\n"
     )
-    path = "src/toolwright/plain.py"
+    path = "src/toolkeel/plain.py"
     assert undocumented([planted(f"{PACKAGE}.plain", text)]) == [
         f"{path}:2 bare: no docstring",
         f"{path}:6 Bare: no docstring",

@@ -5,8 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from tests.gates.layers import LAST
 from tests.gates.sources import modules, report
-from tests.gates.suite import excuses, mirror_of, mocks, read, suite_files, unlike_sentences
+from tests.gates.suite import (
+    excuses,
+    mirror_of,
+    mocks,
+    quick_peers,
+    read,
+    suite_files,
+    unlike_sentences,
+)
 from tests.shared import ROOT
 
 FILES = suite_files()
@@ -28,12 +37,17 @@ def test_no_test_is_skipped_or_expected_to_fail_but_through_the_shared_helper() 
     report([row for file in FILES for row in excuses(file)])
 
 
+def test_what_needs_a_library_of_test_slow_is_slow() -> None:
+    report([row for file in FILES for row in quick_peers(file)])
+
+
 def test_every_source_file_has_its_test_file_at_the_same_place() -> None:
     rows = []
     for module in modules():
         is_special = module.path.rpartition("/")[2].startswith("__")
         mirror = mirror_of(module.path)
-        if not is_special and not (ROOT / mirror).is_file():
+        is_door = module.name in LAST  # tests/gates/test_doors.py
+        if not is_special and not is_door and not (ROOT / mirror).is_file():
             rows.append(f"{module.path}: no {mirror}")
     report(rows)
 
@@ -63,6 +77,11 @@ def test_that_one_fails_now(): MagicMock()
 """
 
 
+def test_a_planted_quick_test_of_a_peer_is_found() -> None:
+    text = "from tests.shared import peer\ndef test_it(): peer('agents.mcp')\n@pytest.mark.slow\ndef test_too(): peer('agents')"
+    assert _lines(quick_peers(read("tests/test_planted.py", text))) == [2]
+
+
 def test_planted_mocks_excuses_and_short_names_are_found() -> None:
     file = read("tests/test_planted.py", PLANTED)
     found = {rule: sorted(_lines(rule(file))) for rule in (mocks, excuses, unlike_sentences)}
@@ -74,4 +93,4 @@ def _lines(rows: Iterator[str]) -> list[int]:
 
 
 def test_the_mirror_of_a_word_stands_at_the_top() -> None:
-    assert mirror_of("src/toolwright/errors.py") == "tests/test_errors.py"
+    assert mirror_of("src/toolkeel/errors.py") == "tests/test_errors.py"

@@ -17,9 +17,9 @@ from typing import Any
 
 import httpx2
 
-from toolwright import Run, Tool, ToolCall, Toolset
-from toolwright.mcp.client import MCPServer
-from toolwright.mcp.client_auth import OAuth
+from toolkeel import RunContext, Tool, ToolCall, Toolset
+from toolkeel.mcp.client.login import OAuth
+from toolkeel.mcp.client.provider import MCPServer
 
 METADATA = "https://conformance-test.local/client-metadata.json"
 context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
@@ -67,7 +67,7 @@ async def main() -> int:
     server = MCPServer(sys.argv[-1], trust=True, auth=auth, timeout=20)
     async with server:
         tools = Toolset(await server.get_tools())
-        run = Run[None](approver=lambda ticket: True)
+        run = RunContext[None](approver=lambda ticket: True)
         results = await tools.run(calls(tools), run)
     for message in results:
         print(message.name, message.status, message.kind, message.text, file=sys.stderr)

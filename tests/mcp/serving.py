@@ -10,7 +10,7 @@ import pytest
 from mcp.client.client import Client as Peer
 
 from tests.waiting import run
-from toolwright.mcp.server import ToolServer
+from toolkeel.mcp.server.tool_server import ToolServer
 
 T = TypeVar("T")
 Test = Callable[[Peer], Awaitable[T]]

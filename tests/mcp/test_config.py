@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright import SetupError
-from toolwright.mcp.config import (
+from toolkeel import SetupError
+from toolkeel.mcp.config import (
     ServerConfig,
-    expand,
     find_server,
     parse_source,
     read_config,
     with_more,
     write_server,
 )
+from toolkeel.mcp.hosts import expand
 
 
 def written(tmp_path: Path, servers: object, key: str = "mcpServers") -> Path:
@@ -91,8 +91,8 @@ def test_the_servers_of_vs_code_are_read(tmp_path: Path) -> None:
         ({}, "either a command or a url"),
         ({"command": "a", "url": "https://x"}, "either a command or a url"),
         ({"command": "a", "args": "b"}, "'args' must be a list of texts"),
-        ({"command": "a", "env": {"K": 1}}, r"env\['K'\] must be a text"),
-        ({"command": ["a"]}, "'command' must be a text"),
+        ({"command": "a", "env": {"K": []}}, r"env\['K'\] must be a text"),
+        ({"command": 5}, "'command' must be a text"),
         ({"url": "ftp://x"}, "no http address"),
         ({"url": "https://x", "type": "carrier-pigeon"}, "no type 'carrier-pigeon'"),
         ({"command": "a", "type": "http"}, "no type 'http'"),

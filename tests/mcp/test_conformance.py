@@ -27,8 +27,8 @@ def url() -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "toolwright", "serve", str(SERVER)]
-    process = subprocess.Popen([*command, "--http", f"127.0.0.1:{port}"])
+    command = [sys.executable, "-m", "toolkeel", "serve", str(SERVER)]
+    process = subprocess.Popen([*command, "--http", f"127.0.0.1:{port}", "--no-token"])
     try:
         end = time.monotonic() + 60
         while process.poll() is None and time.monotonic() < end:

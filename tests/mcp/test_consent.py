@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from toolwright import SetupError
-from toolwright.mcp.client import MCPServer, servers
-from toolwright.mcp.config import ServerConfig, find_server, parse_source
-from toolwright.mcp.consent import Consents, check_consent, lend_asker
+from toolkeel import SetupError
+from toolkeel.mcp.client.provider import MCPServer, servers
+from toolkeel.mcp.config import ServerConfig, find_server, parse_source
+from toolkeel.mcp.consent import Consents, check_consent, lend_asker
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_whoever_was_lent_is_asked_and_anything_but_yes_means_no(marked: Path) -
         lend_asker(lambda config: True)
         check_consent(find_server(marked))
     finally:
-        from toolwright.mcp import consent
+        from toolkeel.mcp import consent
 
         consent._asker.clear()
 

@@ -14,9 +14,9 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from tests.shared import node_command
-from toolwright import Audio, File, Image, Run, Text, ToolCall, ToolMessage, Toolset
-from toolwright.content import Block
-from toolwright.mcp.client import MCPServer
+from toolkeel import Audio, File, Image, RunContext, Text, ToolCall, ToolMessage, Toolset
+from toolkeel.content import Block
+from toolkeel.mcp.client.provider import MCPServer
 
 SCRIPT = "@modelcontextprotocol/server-everything/dist/index.js"
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -61,12 +61,14 @@ def _defaults(schema: Any) -> dict[str, Any]:
 
 async def ours() -> dict[str, ToolMessage]:
     def fill(ticket: Any) -> Any:
-        return ticket.approve() if "url" in ticket.arguments else ticket.edit(ANSWER)
+        # A form is filled; a call that is asked about (after strangers' words) runs as it is.
+        form = ticket.tool.startswith("answer to ") and "url" not in ticket.arguments
+        return ticket.edit(ANSWER) if form else ticket.approve()
 
     async with MCPServer(node_command(SCRIPT), name="everything", trust=True) as server:
         tools = Toolset(await server.get_tools())
         calls = [ToolCall(name, name, ARGUMENTS.get(name, {})) for name in tools.names]
-        run = Run[None](approver=fill)
+        run = RunContext[None](approver=fill)
         messages = [message for call in calls for message in await tools.run([call], run)]
     return {message.name: message for message in messages}
 

@@ -1,4 +1,4 @@
-"""The command line of the protocol's own Inspector against ``toolwright serve``."""
+"""The command line of the protocol's own Inspector against ``toolkeel serve``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def inspect(folder: Path, era: str, *words: str) -> Any:
     """What the Inspector prints on a method, as data."""
     file = folder / "tools.py"
     file.write_text(TOOLS, "utf-8")
-    server = [sys.executable, "-m", "toolwright", "serve", str(file)]
+    server = [sys.executable, "-m", "toolkeel", "serve", str(file)]
     path = f"PYTHONPATH={os.environ.get('PYTHONPATH') or ROOT / 'src'}"
     done = subprocess.run(
         [*node_command(INSPECTOR), "--cli", *server, "--protocol-era", era, "-e", path,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright import SetupError
-from toolwright.mcp.pins import Pins, difference, pin_of
+from toolkeel import SetupError
+from toolkeel.mcp.pins import Pins, difference, pin_of
 
 TOOL = {"name": "rm", "description": "Remove.", "inputSchema": {"type": "object"}}
 json_values = st.recursive(

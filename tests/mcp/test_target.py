@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.mcp.peers import PEER
-from toolwright import ToolCall
-from toolwright.builtin.targets import load_target
-from toolwright.mcp.config import read_config
-from toolwright.mcp.consent import Consents
-from toolwright.mcp.target import named, server
+from toolkeel import ToolCall
+from toolkeel.builtin.targets import load_target
+from toolkeel.mcp.config import read_config
+from toolkeel.mcp.consent import Consents
+from toolkeel.mcp.target import named, server
 
 
 @pytest.fixture

@@ -49,11 +49,13 @@ class Loopback:
         url: Its base URL.
         requests: The bodies it got, with the method and path under ``""``.
         closed: How many clients hung up before the answer was over.
+        left: What it will say, the last one for ever.
     """
 
     url: str
     requests: list[Json] = field(default_factory=list)
     closed: threading.Event = field(default_factory=threading.Event)
+    left: list[bytes] = field(default_factory=list)
 
 
 HANG = b"HANG"
@@ -66,8 +68,7 @@ def saying(*answers: bytes) -> Iterator[Loopback]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    here = Loopback("")
-    left = list(answers)
+    here = Loopback("", left=list(answers))
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -78,7 +79,7 @@ def saying(*answers: bytes) -> Iterator[Loopback]:
         )
         body = json.loads(await reader.readexactly(size))
         here.requests.append({"": head.splitlines()[0], "head": head, **body})
-        said = left.pop(0) if len(left) > 1 else left[0]
+        said = here.left.pop(0) if len(here.left) > 1 else here.left[0]
         try:
             writer.write(said.removesuffix(HANG))
             await writer.drain()

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.providers.serving import OLLAMA, paths
-from toolwright.providers.chat_profile import base_url_of
-from toolwright.providers.discover import LocalModel, Server, find_servers
+from toolkeel.providers.chat_servers import base_url_of
+from toolkeel.providers.discover import LocalModel, Server, find_servers
 
 NOWHERE = "http://127.0.0.1:9/v1"
 AWAY = {f"{vendor}_BASE_URL": NOWHERE for vendor in ("OLLAMA", "LMSTUDIO", "LLAMACPP", "VLLM")}

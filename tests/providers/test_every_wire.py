@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.providers import test_gemini, test_openai_responses
+from tests.providers.gemini import test_public as test_gemini
 from tests.providers.judge import check_body
 from tests.providers.loopback import Json, answer, saying
-from tests.providers.test_retry import (  # noqa: F401
+from tests.providers.openai_responses import test_public as test_openai_responses
+from tests.providers.vendors import check_anthropic, check_bedrock
+from tests.providers.wire.test_retry import (  # noqa: F401
     MODELS,
     anthropic,
     aws,
@@ -22,15 +24,14 @@ from tests.providers.test_retry import (  # noqa: F401
     gemini,
     responses,
 )
-from tests.providers.vendors import check_anthropic, check_bedrock
-from toolwright import Agent, ToolError, tool
-from toolwright.content import Image, Text
-from toolwright.define.definition import definition
-from toolwright.define.names import wire_name
-from toolwright.errors import ModelError
-from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolwright.model import ModelRequest
-from toolwright.providers import bedrock as bedrock_wire
+from toolkeel import Agent, ToolError, tool
+from toolkeel.content import Image, Text
+from toolkeel.define.dialect.definition import definition
+from toolkeel.define.names import wire_name
+from toolkeel.errors import ModelError
+from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from toolkeel.model import ModelRequest
+from toolkeel.providers import bedrock as bedrock_wire
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from tests.providers.bedrock.test_model import streamed
 from tests.providers.loopback import HANG, Loopback, answer, chunk, events, saying
-from tests.providers.test_bedrock_model import streamed
-from tests.providers.test_retry import (  # noqa: F401
+from tests.providers.wire.test_retry import (  # noqa: F401
     MODELS,
     anthropic,
     aws,
@@ -19,9 +19,9 @@ from tests.providers.test_retry import (  # noqa: F401
     gemini,
     responses,
 )
-from toolwright.errors import ModelError
-from toolwright.messages import UserMessage
-from toolwright.model import ModelRequest, TextDelta
+from toolkeel.errors import ModelError
+from toolkeel.messages import UserMessage
+from toolkeel.model import ModelRequest, TextDelta
 
 Make: TypeAlias = Callable[..., Any]
 REQUEST = ModelRequest([UserMessage("几点?")])

@@ -14,15 +14,15 @@ from openai import LengthFinishReasonError
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletionChunk
 
+from tests.providers.bedrock.test_public import raw_events
 from tests.providers.loopback import chunk
 from tests.providers.recorded import Row, body_of, pieces, rows
-from tests.providers.test_bedrock import raw_events
-from toolwright.agent.assemble import assemble
-from toolwright.errors import ModelError
-from toolwright.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from toolwright.model import ModelRequest
-from toolwright.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
-from toolwright.providers.sse import SSEParser
+from toolkeel.agent.reply_assembly import assemble
+from toolkeel.errors import ModelError
+from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from toolkeel.model import ModelRequest
+from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
+from toolkeel.providers.wire.sse import SSEParser
 
 WIRES: dict[str, Any] = {
     "openai-chat": openai_chat,
@@ -201,7 +201,14 @@ def outcome(wire: str, texts: Iterator[str]) -> AssistantMessage:
 def comparable(reply: AssistantMessage) -> tuple[Any, ...]:
     """What is the same each time: ids that were made are left out."""
     calls = [(call.name, call.arguments, call.complete) for call in reply.tool_calls]
-    return reply.text, calls, reply.finish_reason, reply.usage, reply.reasoning, reply.extra
+    return (
+        reply.text,
+        calls,
+        reply.finish_reason,
+        reply.usage,
+        reply.reasoning,
+        reply.provider_options,
+    )
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Literal, TypedDict
 
-from toolwright import ToolError, tool
-from toolwright.define.tool import AnyTool
-from toolwright.providers.offline.fill import Filled, fill
-from toolwright.record import NOTHING, record
+from toolkeel import ToolError, tool
+from toolkeel._records.record import NOTHING, record
+from toolkeel.define.tool import AnyTool
+from toolkeel.providers.offline.fill import Filled, fill
 
 
 @record

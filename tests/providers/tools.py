@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolwright import Toolset, tool
+from toolkeel import Toolset, tool
 
 
 @tool(inline=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from toolwright.content import Audio, Data, File, Image, Text
-from toolwright.messages import (
+from toolkeel.content import Audio, Data, File, Image, Text
+from toolkeel.messages import (
     AssistantMessage,
     Message,
     Reasoning,

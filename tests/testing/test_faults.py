@@ -15,32 +15,34 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel
 
-import toolwright
+import toolkeel
 from tests.contract import check_events, check_run, check_transcript
 from tests.waiting import until
-from toolwright import (
+from toolkeel import (
     Agent,
     AssistantMessage,
     CancelToken,
     Effects,
-    InjectedToolArg,
     Secret,
     ToolCall,
     ToolMessage,
     Toolset,
     tool,
 )
-from toolwright.call import stop
-from toolwright.call.cache import Cache
-from toolwright.call.guard import Allow, input_guard, output_guard
-from toolwright.call.limit import Budget
-from toolwright.call.lock import locks
-from toolwright.call.retry import Retry
-from toolwright.events import Event, ToolFinished, ToolStarted
-from toolwright.messages import Message
-from toolwright.model import CallDelta, Finish, TextDelta
-from toolwright.testing.faults import POINTS, Fault, Faults, Injected
-from toolwright.testing.scripted import Scripted
+from toolkeel import (
+    Injected as Marker,
+)
+from toolkeel.call.body import stop
+from toolkeel.call.steps.cache import Cache
+from toolkeel.call.steps.guard import Allow, input_guard, output_guard
+from toolkeel.call.steps.limit import Budget
+from toolkeel.call.steps.lock import locks
+from toolkeel.call.steps.retry import Retry
+from toolkeel.events import Event, ToolFinished, ToolStarted
+from toolkeel.messages import Message
+from toolkeel.model import CallDelta, Finish, TextDelta
+from toolkeel.testing.faults import POINTS, Fault, Faults, Injected
+from toolkeel.testing.scripted import Scripted
 
 WAITING = [point.name for point in POINTS if point.waits]
 PLAIN = [point.name for point in POINTS if not point.waits]
@@ -58,14 +60,13 @@ class World:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.ran: list[str] = []
-        self.state: dict[str, object] = {}
         self.token = CancelToken()
+        self.handle: Any = None
 
     @property
     def messages(self) -> list[Message]:
-        found = self.state.get("messages", [])
-        assert isinstance(found, list)
-        return found
+        """The transcript of the run, however it ended."""
+        return [] if self.handle is None else list(self.handle.messages)
 
     def tools(self) -> Toolset:
         guards = (input_guard(lambda p, c: Allow()), output_guard(lambda p, o, c: Allow()))
@@ -76,7 +77,7 @@ class World:
             approval=True,
             enabled=lambda context: True,
         )
-        async def report(name: str, user: Annotated[str, InjectedToolArg]) -> Report:
+        async def report(name: str, user: Annotated[str, Marker]) -> Report:
             """Report."""
             self.ran.append(f"report {name}")
             await asyncio.sleep(0)
@@ -121,14 +122,14 @@ class World:
             await asyncio.sleep(0)
             return True
 
-        return await agent.run(
+        self.handle = agent.start(
             "go",
             listeners=[self.events.append],
-            state=self.state,
             inject={"user": "ada"},
             cancel=self.token,
             approver=approver,
         )
+        return await self.handle
 
     def check(self) -> None:
         """Invariants 1, 7 and 10, and that nothing is held by anybody."""
@@ -289,8 +290,8 @@ def test_a_place_that_is_interrupted_ends_the_program_after_every_call_has_its_r
 
 KILLED = """
 import json, sys
-from toolwright import Run, ToolCall, Toolset, tool
-from toolwright.testing.faults import Fault, Faults
+from toolkeel import RunContext, ToolCall, Toolset, tool
+from toolkeel.testing.faults import Fault, Faults
 
 def told(event):
     print(json.dumps([event.type, getattr(event, "call_id", "")]), flush=True)
@@ -304,7 +305,7 @@ def write(text: str) -> str:
 with Faults(Fault(sys.argv[1], "kill", 2)):
     calls = [ToolCall(f"c{n}", "write", {"text": f"c{n}"}) for n in range(3)]
     tools = Toolset([write], parallel=False)
-    tools.run_sync(calls, Run(listeners=(told,), approver=lambda ticket: True))
+    tools.run_sync(calls, RunContext(listeners=(told,), approver=lambda ticket: True))
 """
 
 
@@ -314,7 +315,7 @@ def test_a_process_that_is_killed_has_told_of_each_call_before_it_ran(
 ) -> None:
     script = tmp_path / "killed.py"
     script.write_text(KILLED, "utf-8")
-    env = {"PYTHONPATH": str(Path(toolwright.__file__).parents[1])}
+    env = {"PYTHONPATH": str(Path(toolkeel.__file__).parents[1])}
     command = [sys.executable, str(script), point]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == -signal.SIGKILL, done.stderr
@@ -322,10 +323,10 @@ def test_a_process_that_is_killed_has_told_of_each_call_before_it_ran(
     bodies = [at for at, (what, _) in enumerate(told) if what == "body"]
     assert len(bodies) == ran
     for at in bodies:
-        assert ("tool_call", told[at][1]) in told[:at]
+        assert ("tool_started", told[at][1]) in told[:at]
         assert ("approval_decided", told[at][1]) in told[:at]
-    assert ("tool_result", "c0") in told and ("tool_result", "c1") not in told
-    assert ("tool_call", "c2") not in told
+    assert ("tool_finished", "c0") in told and ("tool_finished", "c1") not in told
+    assert ("tool_started", "c2") not in told
 
 
 async def _raising(make: Callable[[], Any]) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from toolwright import Agent, ModelError, ToolCall
-from toolwright.agent.assemble import assemble
-from toolwright.messages import AssistantMessage, ToolMessage
-from toolwright.model import Finish, TextDelta
-from toolwright.testing.scripted import Scripted, call
+from toolkeel import Agent, ModelError, ToolCall
+from toolkeel.agent.reply_assembly import assemble
+from toolkeel.messages import AssistantMessage, ToolMessage
+from toolkeel.model import Finish, TextDelta
+from toolkeel.testing.scripted import Scripted, call
 
 
 def add(a: int, b: int = 1) -> int:

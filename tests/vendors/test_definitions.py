@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 
 from tests.define.schema_cases import MODEL_SCHEMAS
 from tests.shared import cannot_run, shared_file
-from toolwright.define.definition import Form, definition
-from toolwright.define.names import POLICIES, wire_names
+from toolkeel.define.dialect.definition import Form, definition
+from toolkeel.define.names import POLICIES, wire_names
 
 Json = Any
 

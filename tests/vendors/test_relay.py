@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
+from tests.providers.gemini.test_public import check_body as check_gemini
 from tests.providers.judge import check_body as check_chat
-from tests.providers.test_gemini import check_body as check_gemini
-from tests.providers.test_openai_responses import check_body as check_responses
+from tests.providers.openai_responses.test_public import check_body as check_responses
 from tests.providers.tools import TOOLS
 from tests.providers.vendors import check_anthropic, check_bedrock
-from toolwright.content import Image, Text
-from toolwright.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from toolwright.model import ModelRequest
-from toolwright.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
+from toolkeel.content import Image, Text
+from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from toolkeel.model import ModelRequest
+from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 ARGUMENTS = {"city": "北京"}

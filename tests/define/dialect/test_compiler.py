@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.define.schema_cases import MODEL_SCHEMAS, is_valid, parameters, report
-from toolwright.define.dialect import Target, compile_schema, restore_keys
-from toolwright.define.dialect.facts import DIALECTS
-from toolwright.errors import DefinitionError
+from toolkeel.define.dialect import Target, compile_schema, restore_keys
+from toolkeel.define.dialect.facts import DIALECTS
+from toolkeel.errors import DefinitionError
 
 Json = Any
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from toolwright.define.dialect.facts import DIALECTS, LIMITS, Target
+from toolkeel.define.dialect.facts import DIALECTS, LIMITS, Target
 
 
 def test_every_target_has_a_row_and_every_row_a_target() -> None:

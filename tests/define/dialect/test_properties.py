@@ -19,9 +19,9 @@ from tests.define.schema_cases import (
     values_of,
 )
 from tests.shared import shared_file
-from toolwright.define.dialect import Compiled, Target, compile_schema, restore_keys
-from toolwright.define.dialect.facts import DIALECTS, words
-from toolwright.define.importing import parse_definition
+from toolkeel.define.dialect import Compiled, Target, compile_schema, restore_keys
+from toolkeel.define.dialect.facts import DIALECTS, words
+from toolkeel.define.importing import parse_definition
 
 Json = Any
 

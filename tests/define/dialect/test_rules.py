@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.define.schema_cases import parameters, report, sent
-from toolwright.define.dialect import compile_schema
+from toolkeel.define.dialect import compile_schema
 
 Json = Any
 

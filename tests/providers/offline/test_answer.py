@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.providers.offline.answer import call_text, sentence
-from toolwright.providers.offline.turn import Done
-from toolwright.providers.offline.words import Language
+from toolkeel.providers.offline.answer import call_text, sentence
+from toolkeel.providers.offline.turn import Done
+from toolkeel.providers.offline.words import Language
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10),

@@ -6,10 +6,10 @@ import pytest
 
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
-from toolwright.define.decorator import tool
-from toolwright.define.tool import AnyTool
-from toolwright.providers.offline.fill import fill
-from toolwright.providers.offline.slots import slots_of
+from toolkeel.define.decorator import tool
+from toolkeel.define.tool import AnyTool
+from toolkeel.providers.offline.fill import fill
+from toolkeel.providers.offline.slots import slots_of
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.providers.toolkit import definition
-from toolwright.providers.offline.match import Pair, affinity, convert, neighbours, pair
-from toolwright.providers.offline.slots import Checker, Slot, slots_of
-from toolwright.providers.offline.values import Value, find_values
+from toolkeel.providers.offline.match import Pair, affinity, convert, neighbours, pair
+from toolkeel.providers.offline.slots import Checker, Slot, slots_of
+from toolkeel.providers.offline.values import Value, find_values
 
 
 def slot_of(name: str, **schema: object) -> Slot:

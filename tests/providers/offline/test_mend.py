@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
-from toolwright import Toolset
-from toolwright.messages import ToolCall
-from toolwright.providers.offline.mend import mended, suggestions
+from toolkeel import Toolset
+from toolkeel.messages import ToolCall
+from toolkeel.providers.offline.mend import mended, suggestions
 
 TEXT = definition("t", "", value={"type": "string"})
 

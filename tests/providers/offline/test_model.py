@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import Definition, definition
-from toolwright import Agent, Settings, tool
-from toolwright.builtin.catalog import load
-from toolwright.builtin.weather_fixture import WeatherFixture
-from toolwright.define.tool import AnyTool
-from toolwright.errors import ModelError, ToolError
-from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolwright.model import CallDelta, Delta, Finish, ModelRequest, TextDelta
-from toolwright.providers.connect import connect
-from toolwright.providers.offline.model import Offline, reply
+from toolkeel import Agent, Settings, tool
+from toolkeel.builtin.catalog import load
+from toolkeel.builtin.weather_fixture import WeatherFixture
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import ModelError, ToolError
+from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, TextDelta
+from toolkeel.providers.model_by_name import connect
+from toolkeel.providers.offline.model import Offline, reply
 
 
 @pytest.fixture(scope="module")

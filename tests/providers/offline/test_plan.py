@@ -8,9 +8,9 @@ import pytest
 
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
-from toolwright.builtin.catalog import load
-from toolwright.builtin.workspace import Workspace
-from toolwright.providers.offline.plan import Scorer, plan
+from toolkeel.builtin.catalog import load
+from toolkeel.builtin.files.workspace import Workspace
+from toolkeel.providers.offline.plan import Scorer, plan
 
 BUILTINS = [tool for name in ("calculator", "weather", "files", "clock") for tool in load(name)]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.providers.toolkit import definition
-from toolwright.providers.offline.read import flag, mention, read
-from toolwright.providers.offline.slots import Slot, slots_of
-from toolwright.providers.offline.words import ideas
+from toolkeel.providers.offline.read import flag, mention, read
+from toolkeel.providers.offline.slots import Slot, slots_of
+from toolkeel.providers.offline.words import ideas
 
 
 def slot_of(schema: object, name: str = "value") -> Slot:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.providers import toolkit as kit
-from toolwright.providers.offline import say
-from toolwright.providers.offline.slots import slots_of
-from toolwright.providers.offline.words import Language
+from toolkeel.providers.offline import say
+from toolkeel.providers.offline.slots import slots_of
+from toolkeel.providers.offline.words import Language
 
 
 def test_at_most_five_tools_are_listed_and_the_others_counted() -> None:

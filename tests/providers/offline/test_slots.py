@@ -6,7 +6,7 @@ import pytest
 
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
-from toolwright.providers.offline.slots import Checker, resolve, slots_of
+from toolkeel.providers.offline.slots import Checker, resolve, slots_of
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.providers.toolkit import definition
-from toolwright.model import ToolDefinition
-from toolwright.providers.offline.slots import slots_of
-from toolwright.providers.offline.swap import swapped
+from toolkeel.model import ToolDefinition
+from toolkeel.providers.offline.slots import slots_of
+from toolkeel.providers.offline.swap import swapped
 
 TEXT = {"type": "string"}
 EDIT = definition("edit", old_text=TEXT, new_text=TEXT)

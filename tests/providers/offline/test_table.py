@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolwright.providers.offline import table
+from toolkeel.providers.offline import table
 
 
 def test_every_role_has_its_kinds_of_values() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.providers import toolkit as kit
-from toolwright.providers.offline.plan import plan
-from toolwright.providers.offline.talk import follow_up, with_results
-from toolwright.providers.offline.turn import Done, Turn
+from toolkeel.providers.offline.plan import plan
+from toolkeel.providers.offline.talk import follow_up, with_results
+from toolkeel.providers.offline.turn import Done, Turn
 
 
 def turn(prompt: str, *asked: str, last: str = "", done: tuple[Done, ...] = ()) -> Turn:

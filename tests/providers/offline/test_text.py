@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.providers.offline.text import after_saying, labelled, plain_words, rest
+from toolkeel.providers.offline.text import after_saying, labelled, plain_words, rest
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolwright.content import Image, Text
-from toolwright.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolwright.providers.offline.turn import arguments_of, read_turn, same
+from toolkeel.content import Image, Text
+from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from toolkeel.providers.offline.turn import arguments_of, read_turn, same
 
 
 def called(*calls: ToolCall) -> AssistantMessage:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.providers.offline.values import find_values
+from toolkeel.providers.offline.values import find_values
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.providers.offline.words import idea, ideas, language, pieces, stem, words
+from toolkeel.providers.offline.words import idea, ideas, language, pieces, stem, words
 
 
 @pytest.mark.parametrize(

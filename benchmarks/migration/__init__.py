@@ -1,0 +1,6 @@
+"""Run another library's own examples with their imports changed, beside the original.
+
+server    a scripted model on loopback that speaks OpenAI's two wires and keeps what it was sent
+compare   what was sent and printed, without what no two runs share
+__main__  fetch, migrate, run both, and print the table
+"""

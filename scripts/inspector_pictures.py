@@ -1,0 +1,76 @@
+"""Take the pictures of the inspector that the documents show: light, dark, on a phone."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.inspector.serving import GATE, Served, busy, served  # noqa: E402
+
+PICTURES = ROOT / "docs" / "pictures" / "inspector"
+
+
+def main() -> None:
+    """Write them."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served(Path(folder), busy()) as server,
+        sync_playwright() as playwright,
+    ):
+        server.post("/sessions", text="Find the keel, then remove the old file.", name="harbour")
+        server.until("/sessions/harbour", 'class="call runs"')
+        GATE.wait(0.7)
+        GATE.set()
+        server.until("/sessions/harbour", "data-ticket")
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        cookies = [
+            {"name": name, "value": value, "url": server.base}
+            for name, value in server.client.cookies.items()
+        ]
+        for look, options in LOOKS.items():
+            context = browser.new_context(**options)
+            context.add_cookies(cookies)
+            page = context.new_page()
+            show(page, server, look)
+        browser.close()
+
+
+LOOKS = {
+    "light": {"viewport": {"width": 1100, "height": 760}},
+    "dark": {"viewport": {"width": 1100, "height": 760}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 360, "height": 720}},
+}
+
+
+def show(page: Page, server: Served, look: str) -> None:
+    """Each page in one look."""
+    page.goto(f"{server.base}/tools/search")
+    page.fill("[name='/query']", "keel")
+    page.fill("[name='/limit']", "eleven")
+    page.click("button.first")
+    page.evaluate("() => window.scrollTo(0, 0)")
+    page.screenshot(path=PICTURES / f"tool-{look}.png")
+    for name, path in PAGES.items():
+        if look != "light" and name != "run":
+            continue
+        page.goto(server.base + path)
+        page.screenshot(path=PICTURES / f"{name}-{look}.png", full_page=name == "run")
+
+
+PAGES = {
+    "run": "/sessions/harbour",
+    "approvals": "/approvals",
+    "stats": "/stats",
+}
+
+if __name__ == "__main__":
+    main()

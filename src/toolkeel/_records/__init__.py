@@ -1,0 +1,19 @@
+"""What every chapter uses and few readers need: frozen records, redaction, JSON, journal entries.
+
+record         frozen records (dataclasses) that cost no more to make than ordinary objects
+redact         known secrets taken out of any value (events: call/arguments/mask)
+tickets        approvals: what a person is asked before a call runs, and what they may answer
+edit           what somebody changed in a call before it ran
+cancel         the cancel token: a wish to stop, which any thread may give
+other_words    other libraries' words for an option: refused with the right name
+data_urls      ``data:`` URLs as bytes, and files that are text
+messages_json  messages as JSON and back (serialization): saved runs, journals, exports
+entries        the entries of a run's journal: what happened, as small frozen records
+entries_json   entries of a journal as JSON and back
+recorder       turns what a run does into entries of its journal
+reporter       what a running call reports: progress, and the values it emits
+kept           results too long to be shown, kept whole under a name that tools read by line and column
+taint          what a run has touched (taint): private data, strangers' text, secrets, each with its sources
+places         where data is kept if nobody says: the user's data folder
+used_tickets   which tickets were decided, noted in a folder that processes share: none serves twice
+"""

@@ -1,0 +1,280 @@
+"""Messages as JSON and back: the form they have in saved runs, journals and exports.
+
+Plain data, without what is at its default. Nothing in it is ever imported, called or evaluated, and
+each field is checked when it is read.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args
+
+from pydantic_core import to_json
+
+from toolkeel._records.record import Kinds, read_fields
+from toolkeel._records.redact import one_line
+from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
+from toolkeel.errors import Kind, SetupError
+from toolkeel.messages import (
+    AssistantMessage,
+    FinishReason,
+    Message,
+    Reasoning,
+    Status,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+
+DEPTH = 100
+"""Levels of lists and objects that are kept of a value; what lies deeper stays behind."""
+Json = dict[str, Any]
+
+
+def dump_message(message: Message) -> Json:
+    """One message as JSON-ready data, without what is at its default.
+
+    Raises:
+        SetupError: if a call's arguments are no JSON.
+    """
+    match message:
+        case SystemMessage(content):
+            return {"role": "system", "content": _dump_content(content)}
+        case UserMessage(content):
+            return {"role": "user", "content": _dump_content(content)}
+        case AssistantMessage():
+            return {"role": "assistant", **_dump_reply(message)}
+        case _:
+            return {"role": "tool", **_dump_result(message)}
+
+
+def _dump_reply(message: AssistantMessage) -> Json:
+    fields = {
+        "content": _dump_content(message.content),
+        "tool_calls": [_dump_call(call) for call in message.tool_calls],
+        "usage": changed(message.usage),
+        "reasoning": [changed(item) for item in message.reasoning],
+        "model": message.model,
+        "provider_options": plain(message.provider_options),
+    }
+    given = {name: value for name, value in fields.items() if value}
+    return {**given, "finish_reason": message.finish_reason}
+
+
+def _dump_call(call: ToolCall) -> Json:
+    fields: Json = {**changed(call), "id": call.id, "name": call.name}
+    if not isinstance(call.arguments, str):
+        try:
+            fields["arguments"] = json.loads(_arguments(call), parse_constant=refuse_constant)
+        except (ValueError, TypeError) as error:
+            raise SetupError(f"the call {call.id!r} of {call.name!r}: {error}") from None
+    if call.provider_options:
+        fields["provider_options"] = plain(call.provider_options)
+    return fields
+
+
+def _arguments(call: ToolCall) -> str:
+    if not isinstance(call.arguments, Mapping):
+        raise TypeError(f"arguments of the type {type(call.arguments).__name__}")
+    arguments = dict(call.arguments)
+    try:
+        return to_json(arguments).decode()
+    except ValueError:
+        # Half a surrogate pair, which only an escape can carry: the call failed, the run goes on.
+        return json.dumps(arguments, allow_nan=False)
+
+
+def _dump_result(message: ToolMessage) -> Json:
+    fields = {**changed(message), "content": _dump_content(message.content)}
+    if message.details:
+        fields["details"] = plain(message.details)
+    fields["artifact"] = plain(message.artifact)
+    if fields["artifact"] is None:
+        del fields["artifact"]
+    return fields
+
+
+def changed(item: Any) -> Json:
+    """A record's fields that are not at their default."""
+    values = {f.name: (getattr(item, f.name), f.default) for f in dataclasses.fields(item)}
+    return {name: value for name, (value, default) in values.items() if not _same(value, default)}
+
+
+def _same(value: object, default: object) -> bool:
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def _dump_content(content: Content) -> object:
+    return content if isinstance(content, str) else [_dump_block(block) for block in content]
+
+
+def _dump_block(block: Block) -> Json:
+    fields = {f.name: getattr(block, f.name) for f in dataclasses.fields(block)}
+    if "data" in fields:
+        fields["data"] = base64.b64encode(fields["data"]).decode()
+    if isinstance(block, Data):
+        fields["value"] = plain(block.value)
+    del fields["extra"]
+    if block.extra:
+        fields["extra"] = plain(block.extra)
+    return {"type": type(block).__name__.lower(), **fields}
+
+
+def plain(value: object, depth: int = DEPTH) -> Any:
+    """`value` as JSON holds it; what it cannot hold is left behind, never guessed."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    if not depth or not isinstance(value, Mapping | list | tuple):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, depth - 1) for key, item in value.items()}
+    return [plain(item, depth - 1) for item in value]
+
+
+def json_text(data: object) -> str:
+    """JSON text that is read as it was written: nothing escaped that need not be.
+
+    Raises:
+        ValueError: for a number that JSON does not know.
+        TypeError: for what is no data.
+    """
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can carry
+        return json.dumps(data, allow_nan=False)
+    return text
+
+
+# — in —
+
+
+def refuse_constant(text: str) -> object:
+    """For `json.loads`: NaN and Infinity are no JSON."""
+    raise ValueError(f"{text} is no number")
+
+
+_TEXT: Kinds = (str,)
+_OBJECT: Kinds = (dict,)
+_LIST: Kinds = (list,)
+_CONTENT: Kinds = (str, list)
+_ANY: Kinds = (object, bool)
+_CALL = {"id": _TEXT, "name": _TEXT}
+_CALL_MORE = {"arguments": (str, dict), "complete": (bool,), "provider_options": _OBJECT}
+_REPLY_MORE: dict[str, Kinds] = {
+    "content": _CONTENT,
+    "tool_calls": _LIST,
+    "usage": _OBJECT,
+    "reasoning": _LIST,
+    "model": _TEXT,
+    "provider_options": _OBJECT,
+}
+_RESULT_MORE: dict[str, Kinds] = {
+    "tool_call_id": _TEXT,
+    "name": _TEXT,
+    "status": _TEXT,
+    "kind": _TEXT,
+    "artifact": _ANY,
+    "details": _OBJECT,
+    "duration": (int, float),
+}
+_USAGE = {f.name: (int,) for f in dataclasses.fields(Usage)}
+_REASONING = {f.name: _TEXT for f in dataclasses.fields(Reasoning)}
+
+
+def load_message(data: object) -> Message:
+    """Back from `dump_message`.
+
+    Raises:
+        ValueError: if `data` is no message.
+    """
+    if not isinstance(data, Mapping):
+        raise ValueError("a message is an object")
+    fields = {key: value for key, value in data.items() if key != "role"}
+    match data.get("role"):
+        case "system":
+            return SystemMessage(_load_content(read_fields(fields, _SAID, {})["content"]))
+        case "user":
+            return UserMessage(_load_content(read_fields(fields, _SAID, {})["content"]))
+        case "assistant":
+            return _load_reply(fields)
+        case "tool":
+            return _load_result(fields)
+    raise ValueError(f"there is no role {data.get('role')!r:.40}")
+
+
+_SAID = {"content": _CONTENT}
+
+
+def _load_reply(data: Json) -> AssistantMessage:
+    fields = read_fields(data, {"finish_reason": _TEXT}, _REPLY_MORE)
+    _check_word(fields, "finish_reason", get_args(FinishReason))
+    if "content" in fields:
+        fields["content"] = _load_content(fields["content"])
+    for name, kinds, make in (
+        ("tool_calls", (_CALL, _CALL_MORE), ToolCall),
+        ("reasoning", ({}, _REASONING), Reasoning),
+    ):
+        fields[name] = tuple(make(**read_fields(item, *kinds)) for item in fields.get(name, ()))
+    fields["usage"] = Usage(**read_fields(fields.get("usage", {}), {}, _USAGE))
+    return AssistantMessage(**fields)
+
+
+def _load_result(data: Json) -> ToolMessage:
+    fields = read_fields(data, _SAID, _RESULT_MORE)
+    _check_word(fields, "status", get_args(Status))
+    _check_word(fields, "kind", get_args(Kind))
+    fields["content"] = _load_content(fields["content"])
+    return ToolMessage(**fields)
+
+
+def _check_word(fields: Json, name: str, words: Sequence[str]) -> None:
+    if name in fields and fields[name] not in words:
+        raise ValueError(f"{name} cannot be {fields[name]!r:.40}")
+
+
+def _load_content(content: object) -> Content:
+    if isinstance(content, str):
+        return content
+    assert isinstance(content, list)
+    return tuple(_load_block(block) for block in content)
+
+
+_BLOCKS: dict[str, tuple[Callable[..., Block], dict[str, Kinds]]] = {
+    "text": (Text, {"text": _TEXT}),
+    "image": (Image, {"data": _TEXT, "media_type": _TEXT, "url": _TEXT}),
+    "audio": (Audio, {"data": _TEXT, "media_type": _TEXT}),
+    "file": (File, {"data": _TEXT, "name": _TEXT, "media_type": _TEXT, "url": _TEXT}),
+    "data": (Data, {"value": _ANY, "text": _TEXT}),
+}
+_BLOCK_MORE = {"extra": _OBJECT}
+assert len(_BLOCKS) == len(get_args(Block))
+
+
+def _load_block(data: object) -> Block:
+    if not isinstance(data, Mapping) or str(data.get("type")) not in _BLOCKS:
+        raise ValueError("a block of content of no known type")
+    make, kinds = _BLOCKS[str(data["type"])]
+    fields = read_fields({key: data[key] for key in data if key != "type"}, kinds, _BLOCK_MORE)
+    if "data" in fields:
+        fields["data"] = base64.b64decode(fields["data"], validate=True)
+    return make(**fields)
+
+
+def json_line(value: object) -> str:
+    r"""A value as JSON of one line, which ends with the only newline in it.
+
+    >>> json_line({"text": "a\u0085b 猫"})
+    '{"text": "a\\u0085b 猫"}\n'
+    """
+    return one_line(json.dumps(value, ensure_ascii=False, default=str)) + "\n"

@@ -1,0 +1,221 @@
+"""Taking secrets out of what is told: events, results of failures, logs; and forged lines of logs."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import logging
+
+MASK = "***"
+"""Stands where a secret was."""
+
+SHORTEST = 4
+"""Characters a value must have to be looked for in texts; a shorter one would be everywhere."""
+
+SHORTEST_IN_BASE64 = 8
+"""Bytes a secret must have to be looked for in base64, too."""
+
+KEPT = 1000
+"""Secrets whose traces are kept out of logs, the latest of a process."""
+
+
+class Redactor:
+    """Replaces the secrets it has been told of, wherever their exact text occurs.
+
+    >>> known = Redactor(["hunter2"])
+    >>> known.text("login with hunter2 failed")
+    'login with *** failed'
+    >>> known.deep({"tried": ["hunter2", 5]})
+    {'tried': ['***', 5]}
+    """
+
+    __slots__ = ("_forms", "_limit", "_lock")
+
+    def __init__(self, secrets: Iterable[str] = (), limit: int = 0) -> None:
+        self._forms: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._limit = limit
+        self._lock = threading.Lock()
+        self.add(secrets)
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Learn more secrets; those that are too short to be looked for are passed over."""
+        with self._lock:
+            for secret in secrets:
+                if len(secret) >= SHORTEST:
+                    self._forms[secret] = _forms(secret)
+                    self._forms.move_to_end(secret)
+            while self._limit and len(self._forms) > self._limit:
+                self._forms.popitem(last=False)
+
+    def text(self, text: str, mask: str = MASK) -> str:
+        """`text` with `mask` in their places."""
+        with self._lock:
+            forms = {form for each in self._forms.values() for form in each if form in text}
+        for form in sorted(forms, key=len, reverse=True):
+            text = text.replace(form, mask)
+        return text
+
+    def deep(self, value: Any) -> Any:
+        """`value` without them: texts, and whatever of lists, mappings and records holds texts.
+
+        What holds none is given back as it is.
+        """
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return self._same(value, {self.deep(k): self.deep(v) for k, v in value.items()})
+        if isinstance(value, list):
+            return self._same(value, [self.deep(item) for item in value])
+        if type(value) is tuple:
+            return self._same(value, tuple([self.deep(item) for item in value]))
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return self._record(value)
+        return value
+
+    def _same(self, before: Any, after: Any) -> Any:
+        items = before.items() if isinstance(before, Mapping) else enumerate(before)
+        changed = len(before) != len(after) or any(
+            not _has(after, key, item) for key, item in items
+        )
+        return after if changed else before
+
+    def _record(self, value: Any) -> Any:
+        fields = [f for f in dataclasses.fields(value) if f.init]
+        changed = {}
+        for field in fields:
+            before = getattr(value, field.name)
+            after = self.deep(before)
+            if after is not before and not (isinstance(before, str) and after == before):
+                changed[field.name] = after
+        if not changed:
+            return value
+        try:
+            return dataclasses.replace(value, **changed)
+        except Exception:  # a record of somebody else's, which cannot be made anew like this
+            return MASK
+
+
+def _has(container: Any, key: Any, item: object) -> bool:
+    try:
+        found = container[key]
+    except (KeyError, IndexError):
+        return False
+    return found is item or (isinstance(item, str) and found == item)
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    """How a text can be written: as it is, in JSON, by Python, in an address, in base64."""
+    import json  # late, as below: to define a tool none of these is needed
+    from urllib.parse import quote, quote_plus
+
+    given = secret.encode("utf-8", "surrogatepass")
+    written = (
+        secret,
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+        repr(secret)[1:-1],
+        quote(given, safe=""),
+        quote(given),
+        quote_plus(given),
+        *(_in_base64(given) if len(given) >= SHORTEST_IN_BASE64 else ()),
+    )
+    return tuple(dict.fromkeys(written))
+
+
+def _in_base64(secret: bytes) -> Iterator[str]:
+    """The letters that a secret is sure to become in base64, at each of three places in a triple."""
+    from base64 import b64encode
+
+    for before in range(3):
+        text = b64encode(bytes(before) + secret).rstrip(b"=").decode()
+        sure = text[(0, 2, 3)[before] : (before + len(secret)) * 8 // 6]
+        yield sure
+        yield sure.replace("+", "-").replace("/", "_")
+
+
+# — lines that nobody who is quoted can forge —
+
+# C0, DEL and C1 (a terminal obeys them), what ends a line anywhere, what turns the direction of
+# reading (CVE-2021-42574), and halves of surrogate pairs, which no file takes.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def one_line(text: str) -> str:
+    r"""`text` with everything that ends or reorders a line as its JSON escape.
+
+    >>> one_line("failed\n2026 INFO paid\u2028猫")
+    'failed\\n2026 INFO paid\\u2028猫'
+    """
+    return _UNSAFE.sub(_escaped, text)
+
+
+def indented(trace: str) -> str:
+    r"""Several lines of which none but the first begins at the margin, where records begin.
+
+    >>> indented("ValueError: no\n2026 INFO paid")
+    'ValueError: no\n  2026 INFO paid'
+    """
+    return "\n  ".join(one_line(line) for line in trace.split("\n"))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return _SHORT.get(code) or f"\\u{code:04x}"
+
+
+_SHORT = {8: r"\b", 9: r"\t", 10: r"\n", 12: r"\f", 13: r"\r"}
+
+
+# — logs —
+
+
+class _Filter:
+    """Redacts what is logged, traces of exceptions included, and lets no text forge a line."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        import logging
+
+        try:
+            said = record.getMessage()
+        except Exception:  # a broken `__repr__`: whoever writes the record meets and reports it
+            return True
+        safe = one_line(_recent.text(said))
+        if safe != said:  # else who groups by the template still can
+            record.msg, record.args = safe, ()
+        if record.exc_info:
+            trace = logging.Formatter().formatException(record.exc_info)
+            told = _recent.text(trace)
+            record.exc_text = indented(told)
+            if told != trace:  # who formats the exception anew would tell what was taken out
+                record.exc_info = None
+        return True
+
+
+_recent = Redactor(limit=KEPT)
+_filter = _Filter()
+
+
+def keep_out_of_logs(secrets: Iterable[str]) -> None:
+    """Redact these exact texts from now on, in what `protected` loggers are told."""
+    _recent.add(secrets)
+
+
+def protected(log: logging.Logger) -> logging.Logger:
+    """`log`, which from now on writes no secret and nothing that looks like a line of its own.
+
+    Args:
+        log: A logger; what its children log themselves is not looked at.
+    """
+    log.addFilter(_filter)  # which logging adds once
+    return log

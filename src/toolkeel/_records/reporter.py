@@ -1,0 +1,127 @@
+"""What a running call reports: its progress, and the values it emits, told in the loop."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from time import perf_counter
+from typing import TYPE_CHECKING, Protocol
+
+from toolkeel.events import Emitted, Event, Progress
+
+if TYPE_CHECKING:
+    import asyncio
+
+PROGRESS_INTERVAL = 0.05
+"""Seconds between two progress events of one call; snapshots in between replace each other."""
+
+_Snapshot = tuple[str, float | None, float | None]
+
+
+class Tells(Protocol):
+    """The run that is told of, as far as it matters here."""
+
+    def next(self) -> tuple[int, float, str]:
+        """The three fields every event begins with."""
+        ...
+
+    def tell(self, event: Event) -> None:
+        """Hand an event to every listener."""
+        ...
+
+
+def _first_running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs in this thread; to define a tool asyncio need not be loaded."""
+    global running_loop
+    import asyncio
+
+    running_loop = asyncio._get_running_loop
+    return running_loop()
+
+
+running_loop: Callable[[], asyncio.AbstractEventLoop | None] = _first_running_loop
+"""The loop that runs in this thread; None if none does."""
+
+
+class Reporter:
+    """Tells of one call: every value it emits, and how far it is.
+
+    Of snapshots the first is shown at once, then the latest in each interval. Whatever thread they
+    come from, events are told in the loop, where they have one order.
+    """
+
+    __slots__ = (
+        "_call_id",
+        "_called",
+        "_ended",
+        "_last",
+        "_loop",
+        "_run",
+        "_said",
+        "_shown",
+        "_timer",
+        "_values",
+    )  # fmt: skip
+
+    def __init__(self, run: Tells, call_id: str, loop: asyncio.AbstractEventLoop | None) -> None:
+        self._run = run
+        self._call_id = call_id
+        self._loop = loop
+        self._said: _Snapshot | None = None
+        self._shown: _Snapshot | None = None
+        self._last = 0.0
+        self._called = self._ended = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._values: deque[object] = deque()
+
+    def say(self, message: str, done: float | None, total: float | None) -> None:
+        """Take the next snapshot."""
+        self._said = (message, done, total)
+        self._call()
+
+    def emit(self, value: object) -> None:
+        """Take a value to be told."""
+        self._values.append(value)
+        self._call()
+
+    def _call(self) -> None:
+        if self._loop is None or self._loop is running_loop():
+            self._show()
+        elif not self._called:
+            self._called = True
+            with suppress(RuntimeError):  # the loop has closed: nobody watches any more
+                self._loop.call_soon_threadsafe(self._show)
+
+    def _show(self) -> None:
+        """Tell the values; show the latest snapshot when the one before was seen long enough."""
+        self._called = False  # before anything is read: what comes now calls again
+        self._tell_values()
+        if self._timer is not None or self._ended or self._said is self._shown:
+            return
+        wait = self._last + PROGRESS_INTERVAL - perf_counter()
+        if wait <= 0:
+            self._tell()
+        elif self._loop is not None:
+            self._timer = self._loop.call_later(wait, self._tell)
+
+    def _tell_values(self) -> None:
+        while self._values:
+            self._run.tell(Emitted(*self._run.next(), self._call_id, self._values.popleft()))
+
+    def _tell(self) -> None:
+        self._timer = None
+        said = self._said
+        if said is not None and said is not self._shown:
+            self._shown = said
+            self._last = perf_counter()
+            self._run.tell(Progress(*self._run.next(), self._call_id, *said))
+
+    def end(self) -> None:
+        """Tell what was held back; drop snapshots that come later, and tell values as the run's."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._tell_values()
+        self._tell()
+        self._shown = self._said
+        self._call_id, self._ended = "", True

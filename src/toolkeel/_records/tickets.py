@@ -1,0 +1,229 @@
+"""What a person is asked before a call runs, and what they may answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from time import time
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from toolkeel._records.record import NOTHING, read_fields, record
+
+LIFETIME = 24 * 3600.0
+"""Seconds a ticket can be decided."""
+PATIENCE = 30 * LIFETIME
+"""The same of a ticket that waits for a result from outside: to answer it allows nothing."""
+CLOCKS: Final = 3600.0
+"""Seconds by which the clocks of two machines may differ."""
+
+Reach = Literal["call", "target", "source"]
+"""How far an approval goes, when what a run has touched is why it was asked: this call; this tool
+with these targets; all that was read so far, which is trusted then. Never a tool for good."""
+REACHES = get_args(Reach)
+Verdict = Literal["approve", "deny", "edit", "answer"]
+VERDICTS = get_args(Verdict)
+
+
+@record
+class Ticket:
+    """One call that waits for a decision.
+
+    It names everything that will run, and its digest binds the decision to exactly that: a call
+    whose tool, definition or arguments differ by a byte is another call. Its seal binds the
+    decision to what was seen: a ticket that was changed since is another ticket.
+
+    Args:
+        id: 128 random bits, in hex.
+        call_id: The call's id in the transcript.
+        tool: Name of the tool.
+        arguments: Final arguments, validated, as JSON.
+        digest: SHA-256 of tool, definition and arguments; see `digest_of`.
+        expires: Seconds since the epoch after which it can no longer be decided.
+        reason: Why it asks.
+        effects: The tool's hints, by name.
+        origin: The digest of the call as the model made it, if a person has edited it since.
+        labels: What the run has touched, each with its source, if that is a reason.
+        external: Whether nothing here runs the call: it is answered or denied.
+    """
+
+    id: str
+    call_id: str
+    tool: str
+    arguments: Mapping[str, object]
+    digest: str
+    expires: float
+    reason: str = ""
+    effects: Mapping[str, object] = NOTHING
+    origin: str = ""
+    labels: tuple[str, ...] = ()
+    external: bool = False
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What may be decided about it."""
+        return ("deny", "answer") if self.external else VERDICTS
+
+    @property
+    def expired(self) -> bool:
+        """Whether it is too late, or it claims to be good for longer than tickets are."""
+        now = time()
+        return not now < self.expires <= now + (PATIENCE if self.external else LIFETIME) + CLOCKS
+
+    @property
+    def seal(self) -> str:
+        """SHA-256 of the whole ticket: of all a person sees, and of how long it is good for."""
+        return _sha256(self.to_dict())
+
+    def approve(self, reach: Reach = "call") -> Decision:
+        """Let the call run as it is.
+
+        Args:
+            reach: ``target`` lets later calls of this tool to the same targets pass, too, and
+                ``source`` trusts what this run has read so far; both for this run alone.
+        """
+        return Decision(self.id, self.seal, "approve", reach=reach)
+
+    def deny(self, reason: str = "") -> Decision:
+        """Refuse the call; the model is told the reason."""
+        return Decision(self.id, self.seal, "deny", reason)
+
+    def edit(self, arguments: Mapping[str, object]) -> Decision:
+        """Let the call run with other arguments, which are validated and guarded first."""
+        return Decision(self.id, self.seal, "edit", arguments=arguments)
+
+    def answer(self, value: object) -> Decision:
+        """Give the call's result: in a person's words, or from where it was done. Nothing runs.
+
+        Args:
+            value: Text, or other JSON data; it is held to the result that the tool promises.
+
+        Raises:
+            TypeError, ValueError: it has no JSON form.
+        """
+        value = json.loads(json.dumps(value, allow_nan=False))
+        return Decision(self.id, self.seal, "answer", value=value)
+
+    def to_dict(self) -> dict[str, object]:
+        """As JSON-ready data."""
+        return {
+            **_fields(self),
+            "arguments": dict(self.arguments),
+            "effects": dict(self.effects),
+            "labels": list(self.labels),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Ticket:
+        """Back from `to_dict`.
+
+        Raises:
+            ValueError: if `data` is not a ticket.
+        """
+        fields = read_fields(data, _TICKET, _TICKET_MORE)
+        return cls(**{**fields, "labels": tuple(map(str, fields.get("labels", ())))})
+
+
+@record
+class Decision:
+    """The answer to one ticket; made by `Ticket.approve`, `deny` and `edit`.
+
+    Args:
+        ticket: The ticket's id.
+        seal: The ticket's seal: what was decided on, as it was seen.
+        verdict: What was decided.
+        reason: For the model, if it was denied.
+        arguments: What to run instead, if it was edited.
+        reach: How far an approval goes.
+        value: The call's result, if it was answered.
+    """
+
+    ticket: str
+    seal: str
+    verdict: Verdict
+    reason: str = ""
+    arguments: Mapping[str, object] = NOTHING
+    reach: Reach = "call"
+    value: object = None
+
+    def to_dict(self) -> dict[str, object]:
+        """As JSON-ready data: one process decides, another goes on."""
+        return {**_fields(self), "arguments": dict(self.arguments)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Decision:
+        """Back from `to_dict`.
+
+        Raises:
+            ValueError: if `data` is not a decision.
+        """
+        fields = read_fields(data, _DECISION, _DECISION_MORE)
+        if fields["verdict"] not in VERDICTS:
+            raise ValueError(f"there is no verdict {fields['verdict']!r:.100}")
+        if fields.get("reach", "call") not in REACHES:
+            raise ValueError(f"there is no reach {fields['reach']!r:.100}")
+        return cls(**fields)
+
+
+def _fields(item: Ticket | Decision) -> dict[str, object]:
+    return {f.name: getattr(item, f.name) for f in dataclasses.fields(item)}
+
+
+_TEXT, _OBJECT = (str,), (Mapping,)
+_TICKET = {
+    "id": _TEXT,
+    "call_id": _TEXT,
+    "tool": _TEXT,
+    "arguments": _OBJECT,
+    "digest": _TEXT,
+    "expires": (int, float),
+}
+_TICKET_MORE = {
+    "reason": _TEXT,
+    "effects": _OBJECT,
+    "origin": _TEXT,
+    "labels": (list, tuple),
+    "external": (bool,),
+}
+_DECISION = {"ticket": _TEXT, "seal": _TEXT, "verdict": _TEXT}
+_DECISION_MORE = {
+    "reason": _TEXT,
+    "arguments": _OBJECT,
+    "reach": _TEXT,
+    "value": (str, int, float, bool, list, dict, type(None)),
+}
+
+
+Answer: TypeAlias = Decision | bool | None
+Approver: TypeAlias = Callable[[Ticket], Answer | Awaitable[Answer]]
+"""Asked while the run waits. Anything but a clear yes means no; None, that the run ends and waits."""
+
+
+def digest_of(tool: str, definition: Mapping[str, object], arguments: Mapping[str, object]) -> str:
+    """The digest of what would run.
+
+    Args:
+        tool: Name of the tool.
+        definition: Its description and schema.
+        arguments: Final arguments, as JSON.
+
+    >>> a = digest_of("rm", {}, {"path": "a", "force": True})
+    >>> a == digest_of("rm", {}, {"force": True, "path": "a"})
+    True
+    >>> a == digest_of("rm", {}, {"force": True, "path": "b"})
+    False
+    """
+    return _sha256([tool, definition, arguments])
+
+
+def _sha256(data: object) -> str:
+    import hashlib  # late: most programs never ask anybody
+
+    text = json.dumps(data, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def new_id() -> str:
+    """An id nobody can guess: 128 random bits, in hex."""
+    return os.urandom(16).hex()

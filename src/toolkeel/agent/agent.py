@@ -1,0 +1,362 @@
+"""`Agent`: a model and its tools, asked in one of three ways over one loop."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Generic, Literal, Unpack, overload
+
+from typing_extensions import TypeForm, TypeVar
+
+from toolkeel._records.other_words import AGENT, RUN, naming, unknown_option
+from toolkeel.agent.conversation import conversation
+from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
+from toolkeel.agent.handoff import Handoff, Handoffs, as_handoffs
+from toolkeel.agent.inner_agent import MAX_DEPTH, Nesting, agent_tool, as_prompt
+from toolkeel.agent.output import RETRIES, plan_output
+from toolkeel.agent.plan import Plan, RunOptions
+from toolkeel.agent.prompt import Instructions, Prompt, check_instructions
+from toolkeel.agent.result import RunResult
+from toolkeel.agent.run import Run
+from toolkeel.agent.turn.steps import ModelStep
+from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.sources import Source, fixed
+from toolkeel.call.steps.rules import Rules
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.compile import ParametersSchema
+from toolkeel.define.tool import AnyTool, Step, ToolOptions
+from toolkeel.limits import RunLimits, Spending
+from toolkeel.model import Model, Settings, connected
+
+T = TypeVar("T", default=str)
+N = TypeVar("N")
+MAX_TURNS = 25
+TREE = 10
+"""How many times `max_turns` a run and all runs within it may ask models, if nothing is said."""
+
+
+class Agent(Generic[T]):
+    """A model with tools.
+
+    Args:
+        model: ``"vendor:model"``, such as ``openai:gpt-5``, or ``offline``; or a `Model`.
+        tools: A `Toolset`; or tools, plain functions and tool providers.
+        instructions: What the model is told before anything else: a text, or a function of the
+            `RunContext` that gives one when a run begins, and may be async.
+        name: For people and events.
+        settings: How to sample.
+        max_turns: How often the model may be asked in one run.
+        steps: Steps around every call, outside those of the tools.
+        rules: Which calls are refused, asked about or let through; those of a `Toolset` otherwise.
+        search_tools: Tell the model of a tool that finds the others, rather than of all: for sets
+            too large to be sent with every request.
+        used_tickets: A folder where the processes that go on from saved runs note which tickets were
+            decided, so that no approval serves twice; by default one of the user's data folder.
+        output_type: What its answers shall be: anything pydantic can validate, such as a model, a
+            dataclass, ``list[int]`` or a union; `str` for plain text.
+        output_retries: How often the model may correct an answer that is not of that type.
+        limits: What a run may spend, runs within it included; see `RunLimits`.
+        on_refusal: What becomes of a text that the model refused or that was cut off: ``return`` it
+            with that `reason`, or ``raise`` an `OutputError`, as for every other `output_type`.
+        handoffs: To whom it may give its runs: agents, or `Handoff` with more to say; a function
+            that gives them, where agents know each other.
+        input_guardrails: Look at what a person says, while the model is asked already.
+        output_guardrails: Look at what it answers.
+        model_steps: Steps around each model request, outermost first.
+
+    Raises:
+        DefinitionError: `output_type` has no JSON form.
+        SetupError: for a model name nobody knows, or tools that cannot be wired up.
+    """
+
+    @naming(AGENT)
+    def __init__(
+        self,
+        model: str | Model,
+        tools: Toolset | Iterable[Source] = (),
+        *,
+        instructions: Instructions = "",
+        name: str = "agent",
+        settings: Settings | None = None,
+        max_turns: int = MAX_TURNS,
+        steps: Sequence[Step] = (),
+        rules: Rules | None = None,
+        search_tools: bool = False,
+        used_tickets: str | Path | None = None,
+        output_type: TypeForm[T] = str,  # type: ignore[assignment]
+        output_retries: int = RETRIES,
+        limits: RunLimits | None = None,
+        on_refusal: Literal["return", "raise"] = "return",
+        handoffs: Handoffs = (),
+        input_guardrails: Iterable[Guardrail | Check] = (),
+        output_guardrails: Iterable[Guardrail | Check] = (),
+        model_steps: Sequence[ModelStep] = (),
+    ) -> None:
+        model = connected(model)
+        check_instructions(instructions)
+        self.name, self.instructions = name, instructions
+        toolset, sources = fixed(tools)
+        toolset = toolset.around(*steps, rules=rules) if steps or rules else toolset
+        self._retries, self._output_type = output_retries, output_type
+        plan = Plan(
+            model,
+            toolset,
+            Settings() if settings is None else settings,
+            max_turns,
+            search_tools,
+            None,
+            name,
+            instructions,
+            sources,
+            limits,
+            on_refusal,
+            Path(used_tickets) if used_tickets else None,
+            input_guardrails=as_guardrails(input_guardrails),
+            output_guardrails=as_guardrails(output_guardrails),
+            model_steps=tuple(model_steps),
+        )
+        self._handoffs = handoffs if callable(handoffs) else as_handoffs(handoffs)
+        if not callable(self._handoffs):
+            plan = plan.handing(self._handoffs)
+            plan.check(rules)
+        self._plan = self._answering(plan, output_type)
+
+    @property
+    def model(self) -> Model:
+        return _OVERRIDDEN.get().get(self, self._plan.model)
+
+    @property
+    def tools(self) -> Toolset:
+        """What it may call, but for what its providers add when a run begins."""
+        return self._plan.tools
+
+    @property
+    def gathers(self) -> bool:
+        """Whether providers bring further tools when a run begins."""
+        return bool(self._plan.sources)
+
+    @property
+    def handoffs(self) -> tuple[Handoff, ...]:
+        """To whom it may give its runs."""
+        return as_handoffs(self._handoffs()) if callable(self._handoffs) else self._handoffs
+
+    @contextmanager
+    def override(self, *, model: str | Model) -> Iterator[None]:
+        """Let another model answer, for tests: in runs that begin inside, also those within others.
+
+        Args:
+            model: Its name, or a `Model`, such as `toolkeel.testing.scripted.Scripted`.
+        """
+        known = connected(model)
+        token = _OVERRIDDEN.set({**_OVERRIDDEN.get(), self: known})
+        try:
+            yield
+        finally:
+            _OVERRIDDEN.reset(token)
+
+    @overload
+    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[T]: ...
+    @overload
+    async def run(
+        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[Any]]
+    ) -> RunResult[N]: ...
+    async def run(
+        self,
+        prompt: Prompt,
+        *,
+        output_type: TypeForm[Any] | None = None,
+        **options: Unpack[RunOptions[Any]],
+    ) -> RunResult[Any]:
+        """Run to the end.
+
+        Args:
+            prompt: What the person says, or a transcript or saved run to go on from; one that ends
+                with unanswered calls goes on by running them.
+            output_type: What the answer shall be, in this run.
+            options: ``deps``, ``state``, ``store`` and ``inject`` for tools; ``listeners``,
+                ``cancel`` and ``approver``; ``decisions`` on the calls that wait; ``model``,
+                ``settings``, ``limits`` and ``timeout`` (seconds) of this run. See `RunOptions`.
+
+        Raises:
+            ModelError: the model failed.
+            OutputError: it did not give an answer of the `output_type`.
+            SetupError: the program is wired up wrongly.
+
+        Whatever is raised has the `Run` as its attribute ``run``: ``error.run.state`` goes on.
+        """
+        return await self._begin(prompt, options, output_type).to_end()
+
+    @overload
+    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[T]: ...
+    @overload
+    def run_sync(
+        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[Any]]
+    ) -> RunResult[N]: ...
+    def run_sync(
+        self,
+        prompt: Prompt,
+        *,
+        output_type: TypeForm[Any] | None = None,
+        **options: Unpack[RunOptions[Any]],
+    ) -> RunResult[Any]:
+        """`run` for sync code; works with and without a running event loop."""
+        run = self._begin(prompt, options, output_type)
+        try:
+            return run_sync(run.to_end)
+        except KeyboardInterrupt as error:  # raised here, not in the run's own thread
+            error.run = run  # type: ignore[attr-defined]
+            raise
+
+    @overload
+    def start(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> Run[T]: ...
+    @overload
+    def start(
+        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[Any]]
+    ) -> Run[N]: ...
+    def start(
+        self,
+        prompt: Prompt,
+        *,
+        output_type: TypeForm[Any] | None = None,
+        **options: Unpack[RunOptions[Any]],
+    ) -> Run[Any]:
+        """`run` as a handle that is there before the run begins, and after every end.
+
+        ``result = await run``, ``run.state`` at any time, ``run.cancel()``. In an event loop it
+        begins at once, in a task of its own; else when it is first awaited.
+        """
+        run = self._begin(prompt, options, output_type)
+        with suppress(RuntimeError):  # no loop runs here
+            asyncio.get_running_loop()
+            run.begin()
+        return run
+
+    @overload
+    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> Run[T]: ...
+    @overload
+    def stream(
+        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[Any]]
+    ) -> Run[N]: ...
+    def stream(
+        self,
+        prompt: Prompt,
+        *,
+        output_type: TypeForm[Any] | None = None,
+        **options: Unpack[RunOptions[Any]],
+    ) -> Run[Any]:
+        """`run`, with its events as they happen: ``async for event in agent.stream(...)``.
+
+        It begins when its events are first asked for; ``run.text()`` gives what the model says.
+        """
+        run = self._begin(prompt, options, output_type)
+        run.listen()
+        return run
+
+    def as_tool(
+        self,
+        name: str | None = None,
+        description: str | None = None,
+        *,
+        parameters: ParametersSchema | None = None,
+        prompt: Callable[[dict[str, Any]], Prompt] = as_prompt,
+        deps: Callable[[Any], object] | None = None,
+        output: Callable[[RunResult[T]], object] | None = None,
+        max_depth: int = MAX_DEPTH,
+        **options: Unpack[ToolOptions],
+    ) -> AnyTool:
+        """This agent as a tool of another.
+
+        Each call is a run of its own that knows nothing of the conversation around it. It shares
+        the caller's cancel token, deadline, approver, store and deps; what it spends is added
+        to the caller's usage, and its events are told there as `Nested`.
+
+        Args:
+            name: The tool's name; made of the agent's by default.
+            description: For the calling model: what the agent is good for.
+            parameters: What the caller fills, as a pydantic model or JSON Schema; one text,
+                ``input``, by default.
+            prompt: Makes the prompt of the arguments; their one text, or their JSON, by default.
+            deps: Makes the agent's own object of the caller's; the same by default.
+            output: What the tool gives back; the run's output by default.
+            max_depth: How many agents may call each other in a row.
+            options: See `ToolOptions`; the time limit is ten minutes if nothing is said.
+
+        Raises:
+            DefinitionError: the tool's name or parameters will not do.
+        """
+        nesting = Nesting(self.name, self._begin_within, prompt, deps, output, max_depth)
+        told = description or f"Ask the agent {self.name!r}."
+        return agent_tool(nesting, (name, told), parameters, options)
+
+    def _begin_within(self, prompt: Any, call: ToolContext[Any], deps: object) -> Run[Any]:
+        """Begin a run that is a call of another."""
+        plan = self._planned({})
+        run = call.run.within(call, self.name, deps)
+        run.agent, run.suspends = self, call.run.can_wait
+        if plan.limits is not None:
+            run.limits = Spending(plan.limits, TREE * plan.max_turns, run.limits)
+        return Run(plan, run, prompt)
+
+    def planned_for(self, asked: Mapping[str, Any]) -> Plan:
+        """See `toolkeel.agent.handoff.Takes`."""
+        return self._planned({"model": asked.get("model")}, asked.get("output_type"))  # type: ignore[typeddict-item]
+
+    def _planned(self, options: RunOptions[Any], output_type: TypeForm[Any] | None = None) -> Plan:
+        """The plan for one run, with what is asked for that run alone."""
+        changes: dict[str, Any] = {
+            name: value
+            for name in ("settings", "limits")
+            if (value := options.get(name)) is not None
+        }
+        own = self._plan.handing(self.handoffs) if callable(self._handoffs) else self._plan
+        asked = {"model": options.get("model"), "output_type": output_type}
+        if any(value is not None for value in asked.values()):
+            changes["asked"] = asked
+        model = options.get("model") or _OVERRIDDEN.get().get(self)
+        if model is not None:
+            changes["model"] = connected(model)
+        if (timeout := options.get("timeout")) is not None:
+            limits = changes.get("limits") or own.limits or RunLimits()
+            seconds = timeout if limits.seconds is None else min(timeout, limits.seconds)
+            changes["limits"] = dataclasses.replace(limits, seconds=seconds)
+        if not changes and output_type is None:
+            return own
+        plan = dataclasses.replace(own, **changes)
+        if output_type is None:
+            return self._answering(plan, self._output_type) if model is not None else plan
+        return self._answering(plan, output_type)
+
+    def _answering(self, plan: Plan, output_type: TypeForm[Any]) -> Plan:
+        """The plan with answers of a type."""
+        tools = len(plan.tools) > 0 or len(plan.sources) > 0
+        output = plan_output(output_type, plan.model, plan.tools, tools, self._retries)
+        return dataclasses.replace(plan, output=output)
+
+    def _begin(
+        self, prompt: Prompt, options: RunOptions[Any], output_type: TypeForm[Any] | None
+    ) -> Run[Any]:
+        """A new run, not yet running."""
+        for word in options.keys() - RunOptions.__annotations__.keys():
+            raise unknown_option("Agent.run", word, RunOptions.__annotations__, RUN)
+        plan = self._planned(options, output_type)
+        given: dict[str, Any] = {k: v for k, v in options.items() if k not in _FOR_THE_PLAN}
+        listeners = tuple(given.pop("listeners", ()))
+        decisions = tuple(given.pop("decisions", ()))
+        session = given.pop("session", None)
+        run = RunContext(given.pop("deps", None), agent=self, listeners=listeners, **given)
+        run.suspends = True
+        run.limits = Spending(plan.limits or RunLimits(), TREE * plan.max_turns)
+        within = None if session is None else conversation(session)
+        return Run(plan, run, prompt, decisions, within)
+
+
+_FOR_THE_PLAN = ("model", "settings", "limits", "timeout")
+_OVERRIDDEN: ContextVar[Mapping[Any, Model]] = ContextVar(
+    "overridden", default=MappingProxyType({})
+)

@@ -1,0 +1,92 @@
+"""Calls and answers while they arrive: what an agent's stream says of them, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from toolkeel.call.arguments.partial import Item, PartialArguments, PartialValue
+from toolkeel.events import Event, Streamed, TurnStarted
+from toolkeel.model import CallDelta, TextDelta
+
+
+class PartialCall:
+    """A call that still arrives.
+
+    Attributes:
+        index: Which call of its reply it is.
+        id: Its id, once known.
+        name: Of its tool, once known.
+        arguments: What has come of its arguments.
+    """
+
+    __slots__ = ("arguments", "id", "index", "name")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.id = ""
+        self.name = ""
+        self.arguments = PartialArguments()
+
+
+class PartialCalls:
+    """Follows the events of a run, and keeps the calls of the reply that is arriving.
+
+    >>> calls = PartialCalls()
+    >>> event = Streamed(1, 0.0, "r", CallDelta(0, "c1", "search", '{"query": "ca'))
+    >>> call = calls.see(event)
+    >>> call.name, call.arguments.value()
+    ('search', {'query': 'ca'})
+    """
+
+    def __init__(self) -> None:
+        self._calls: dict[int, PartialCall] = {}
+
+    def see(self, event: Event) -> PartialCall | None:
+        """Take the next event; the call that grew by it, if one did."""
+        if isinstance(event, TurnStarted):
+            self._calls = {}
+        if not isinstance(event, Streamed) or not isinstance(event.delta, CallDelta):
+            return None
+        delta = event.delta
+        call = self._calls.get(delta.index)
+        if call is None:
+            call = self._calls[delta.index] = PartialCall(delta.index)
+        call.id = delta.id or call.id
+        call.name = delta.name or call.name
+        call.arguments.feed(delta.arguments)
+        return call
+
+    def __iter__(self) -> Iterator[PartialCall]:
+        """The calls of this reply, in order."""
+        return iter([self._calls[index] for index in sorted(self._calls)])
+
+
+class PartialOutput:
+    """Follows the events of a run, and keeps the answer of a given form that is arriving.
+
+    Args:
+        tool: Name of the tool by which the model answers; empty if its text is the answer.
+        shown: The answer within what has come of the JSON object it is sent as.
+    """
+
+    def __init__(self, tool: str, shown: Callable[[PartialValue], Item]) -> None:
+        self._tool = tool
+        self._shown = shown
+        self._calls = PartialCalls()
+        self._text = PartialArguments()
+
+    def see(self, event: Event) -> Item:
+        """Take the next event; the answer so far if it grew by it, else None."""
+        if self._tool:
+            call = self._calls.see(event)
+            return self._grown(call.arguments) if call and call.name == self._tool else None
+        if isinstance(event, TurnStarted):
+            self._text = PartialArguments()
+        if not isinstance(event, Streamed) or not isinstance(event.delta, TextDelta):
+            return None
+        self._text.feed(event.delta.text)
+        return self._grown(self._text)
+
+    def _grown(self, text: PartialArguments) -> Item:
+        value = text.value()
+        return self._shown(value) if len(value) else None

@@ -1,0 +1,75 @@
+"""What an agent asks of a session, so that it need not know what one is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.agent.run_state import RunState
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel.messages import Message
+from toolkeel.model import session_named
+
+SAVED = b"within a session"
+"""Signs the runs within a waiting one in its journal, which only its owner can write."""
+
+
+@record
+class Going:
+    """Where a run of a session begins.
+
+    Args:
+        state: What was said so far, and what waits.
+        said: What the person says now.
+        decisions: Those that count for what waits.
+        pending: What nobody has decided: the run waits for it, and does nothing.
+    """
+
+    state: RunState
+    said: Sequence[Message]
+    decisions: Sequence[Decision]
+    pending: tuple[Ticket, ...] = ()
+
+
+def inner_saved(left: RunState) -> str:
+    """Runs that wait within another, and what it has spent, as its journal keeps them."""
+    return RunState((), (), left.inner, cost=left.cost, counts=left.counts).to_json(SAVED)
+
+
+class Conversation(Protocol):
+    """A session, as an agent sees it."""
+
+    def going(
+        self, run: RunContext[Any], said: Sequence[Message], decisions: Sequence[Decision]
+    ) -> AbstractAsyncContextManager[Going]:
+        """Become its one writer for a run, which goes on from where the last one ended.
+
+        Args:
+            run: Takes its id, state and recorder from the session.
+            said: What the person says; nothing, to go on with what waits.
+            decisions: For calls that wait.
+        """
+        ...
+
+
+Named: TypeAlias = str | Path | Conversation
+"""A session by its name in the user's data folder, by the path of its file, or itself."""
+
+
+def conversation(named: Named) -> Conversation:
+    """The session that is meant.
+
+    Raises:
+        SetupError: nothing of that kind is a session.
+    """
+    if isinstance(named, str | Path):
+        found: Conversation = session_named(named)
+        return found
+    if not hasattr(named, "going"):
+        raise SetupError(f"{named!r:.80} is no session; give its name, a path or a Session")
+    return named

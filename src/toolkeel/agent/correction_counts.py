@@ -1,0 +1,55 @@
+"""Counting how often models mend their own calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolkeel._records.record import record
+from toolkeel.messages import ToolMessage
+
+MENDABLE = ("invalid_arguments", "malformed_arguments", "truncated_call")
+ACCEPTED = (None, "tool_error", "crashed", "timeout", "invalid_output")
+"""Kinds of result of a call whose body ran; None is success."""
+
+
+@record
+class Correction:
+    """How calls of one tool went wrong and right again.
+
+    Args:
+        failed: Calls whose arguments were not accepted.
+        corrected: Those of them that were followed by a call that was, whatever came of it.
+    """
+
+    failed: int = 0
+    corrected: int = 0
+
+    @property
+    def rate(self) -> float:
+        """Share of failed calls that were mended; 1 if none failed."""
+        return self.corrected / self.failed if self.failed else 1.0
+
+
+class Corrections:
+    """Counts over a run, tool by tool; `any` says whether there was a failed call."""
+
+    def __init__(self) -> None:
+        self.any = False
+        self._counts: dict[str, list[int]] = {}  # failed, corrected, open
+
+    def note(self, results: Iterable[ToolMessage]) -> None:
+        """Take in the results of one turn."""
+        for result in results:
+            if result.kind in MENDABLE:
+                self.any = True
+                counts = self._counts.setdefault(result.name, [0, 0, 0])
+                counts[0] += 1
+                counts[2] += 1
+            elif self._counts and result.kind in ACCEPTED and result.name in self._counts:
+                counts = self._counts[result.name]
+                if counts[2]:
+                    counts[1] += 1
+                    counts[2] -= 1
+
+    def by_tool(self) -> dict[str, Correction]:
+        return {name: Correction(c[0], c[1]) for name, c in self._counts.items()}

@@ -1,0 +1,171 @@
+"""Guardrails of an agent: what looks at what a person says, and at what the agent answers.
+
+One that is tripped ends the run by an exception, which has the run. Those on what is said look while
+the model is asked already; nothing that it says or calls comes out before they have allowed it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Literal, TypeAlias
+
+from toolkeel._records.record import record
+from toolkeel.agent.history import Cut, Shown
+from toolkeel.call.steps.guard import SAME, Allow, Reject, Stop, Verdict
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError, ToolkeelError, describe
+from toolkeel.messages import AssistantMessage, Message
+
+log = logging.getLogger("toolkeel")
+
+Check: TypeAlias = Callable[[Any, RunContext[Any]], "Verdict | Awaitable[Verdict]"]
+"""``(said, run)``, where `said` is the list of messages that the person has added, or ``(output,
+run)``; sync or async. `RunContext.messages` has what came before."""
+Stage: TypeAlias = Literal["input", "output"]
+
+
+class GuardrailTripped(ToolkeelError):
+    """A guardrail has ended the run; `run` is the run as it stands.
+
+    Args:
+        text: Why.
+        guardrail: Its name.
+        stage: ``input`` if it looked at what a person said, ``output`` at what the agent answered.
+    """
+
+    run: Any = None
+
+    def __init__(self, text: str, guardrail: str, stage: Stage) -> None:
+        super().__init__(text)
+        self.guardrail = guardrail
+        self.stage = stage
+
+
+@record
+class Guardrail:
+    """A check of what is said to an agent, or of what it answers.
+
+    Args:
+        check: Gives `Allow`, `Reject` with a reason, or `Stop` with the exception to be raised. One
+            that fails has rejected.
+        name: For people; the check's own by default.
+        first: Whether the model is asked only after it has allowed; else both go on side by side.
+            It is so anyway if the model has tools that run at the provider.
+    """
+
+    check: Check
+    name: str = ""
+    first: bool = False
+
+    async def judge(self, about: object, run: RunContext[Any], stage: Stage) -> None:
+        """Ask it, and note what it said.
+
+        Raises:
+            GuardrailTripped: it said no, or has no say because it failed.
+            Exception: the one of its `Stop`.
+        """
+        error: Exception | None = None
+        try:
+            answer = self.check(about, run)
+            verdict = await answer if inspect.isawaitable(answer) else answer
+            error = self._refusal(verdict, stage)
+        except Exception as failure:
+            log.warning(
+                "the guardrail %s failed, which counts as a no", self.called, exc_info=failure
+            )
+            text = f"the guardrail {self.called!r} failed: {describe(failure)}"
+            error = GuardrailTripped(text, self.called, stage)
+            error.__cause__ = failure
+        if run.recorder is not None:
+            told = "" if error is None else str(error)
+            run.recorder.judged(self.called, "allowed" if error is None else "tripped", told)
+        if error is not None:
+            raise error
+
+    @property
+    def called(self) -> str:
+        """Its name."""
+        return self.name or str(getattr(self.check, "__name__", type(self.check).__name__))
+
+    def _refusal(self, verdict: object, stage: Stage) -> Exception | None:
+        if isinstance(verdict, Stop):
+            return verdict.error
+        if isinstance(verdict, Reject):
+            return GuardrailTripped(verdict.text, self.called, stage)
+        if not isinstance(verdict, Allow):
+            kind = type(verdict).__name__
+            raise TypeError(f"a guardrail must return Allow, Reject or Stop, not {kind}")
+        if verdict.modified is not SAME:
+            raise TypeError("a guardrail changes nothing: a step around the model request can")
+        return None
+
+
+def as_guardrails(given: Iterable[Guardrail | Check]) -> tuple[Guardrail, ...]:
+    """Guardrails, plain functions among them.
+
+    Raises:
+        SetupError: for something else.
+    """
+    known = tuple(given)
+    for each in known:
+        if not (isinstance(each, Guardrail) or callable(each)):
+            raise SetupError(f"{each!r:.80} is no guardrail; give Guardrail(check) or a function")
+    return tuple(each if isinstance(each, Guardrail) else Guardrail(each) for each in known)
+
+
+async def judge_said(
+    guardrails: Sequence[Guardrail], said: Sequence[Message], run: RunContext[Any]
+) -> None:
+    """Ask guardrails about what a person said; in a session, later requests hold none of it if they
+    refuse.
+
+    Raises:
+        Exception: what the first raised that said no.
+    """
+    try:
+        await _judge(guardrails, list(said), run, "input")
+    except Exception:
+        if run.recorder is not None:
+            run.recorder.hide(len(said))
+        raise
+
+
+async def judge_answer(
+    guardrails: Sequence[Guardrail], answer: object, run: RunContext[Any], shown: Shown
+) -> None:
+    """Ask guardrails about what the agent answered; no later request holds it if they refuse.
+
+    Raises:
+        Exception: what the first raised that said no.
+    """
+    try:
+        await _judge(guardrails, answer, run, "output")
+    except Exception:
+        messages = run.messages
+        start = len(messages) - 1
+        while start and not isinstance(messages[start], AssistantMessage):
+            start -= 1
+        shown.cut(Cut(start, len(messages), (), "guardrail"))
+        if run.recorder is not None:
+            run.recorder.hide(len(messages) - start)
+        raise
+
+
+async def _judge(
+    guardrails: Sequence[Guardrail], about: object, run: RunContext[Any], stage: Stage
+) -> None:
+    """Ask guardrails side by side; the first no counts, and the others are not waited for.
+
+    Raises:
+        Exception: what the first raised that said no.
+    """
+    tasks = [asyncio.ensure_future(each.judge(about, run, stage)) for each in guardrails]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

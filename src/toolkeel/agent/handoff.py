@@ -1,0 +1,259 @@
+"""Handoffs: one agent gives the run to another, with what it may see of the history (triage, swarm).
+
+To the model a handoff is a tool. Guards, approvals, rules and limits stand around it as around any
+tool; when it was called, the other agent goes on with the same run: same id, state, usage, limits,
+approver and events. Its instructions take the place of those before.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeAlias, Unpack, get_args
+
+from toolkeel._records.record import record
+from toolkeel.agent.history import as_line
+from toolkeel.agent.transcript import repair
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.compile import ParametersSchema
+from toolkeel.define.tool import AnyTool, Tool, ToolOptions
+from toolkeel.effects import LABELS, Effects
+from toolkeel.errors import SetupError, ToolError
+from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
+
+SAFE = Effects(read_only=True, idempotent=True, safe_after=LABELS)
+"""What giving the run away does to the world; the calls of who takes it are judged themselves."""
+
+
+class Takes(Protocol):
+    """An agent, as those see it that give it the run."""
+
+    name: str
+
+    @property
+    def handoffs(self) -> Sequence[Handoff]:
+        """To whom it may give the run."""
+        ...
+
+    def planned_for(self, asked: Mapping[str, Any]) -> Any:
+        """Its `toolkeel.agent.plan.Plan`, with what the caller asked for the whole run."""
+        ...
+
+
+@record
+class HandoffHistory:
+    """What there is to be seen by an agent that is given the run.
+
+    Args:
+        messages: All that the agent before was shown, without instructions; the handoff's call and
+            its result are the last.
+        given: How many of them the run began with.
+        run: The run.
+        handoff: By which it is given.
+    """
+
+    messages: tuple[Message, ...]
+    given: int
+    run: RunContext[Any]
+    handoff: Handoff
+
+
+Filtered: TypeAlias = Sequence[Message]
+InputFilter: TypeAlias = Callable[[HandoffHistory], "Filtered | Awaitable[Filtered]"]
+OnHandoff: TypeAlias = Callable[[RunContext[Any], dict[str, Any]], object]
+
+
+class Handoff:
+    """How an agent gives the run to another: ``Agent(..., handoffs=[Handoff(billing)])``.
+
+    Args:
+        agent: Who takes it.
+        name: Of the tool; ``transfer_to_`` and the agent's name by default.
+        description: For the model: when to give it away.
+        input_type: What the model says along with it, as a pydantic model or JSON Schema; nothing
+            by default.
+        on_handoff: Called when it is given away, with the run and the arguments; may be async. A
+            `ToolError` keeps the run where it is, and the model is told.
+        input_filter: Chooses what the other agent sees of the history; all by default. See
+            `without_calls` and `as_text`.
+        stays: Whether the other agent also answers what the person says next in a session.
+        options: Of the tool, such as ``approval`` and ``enabled``; see `ToolOptions`.
+
+    Attributes:
+        tool: What the model calls.
+
+    Raises:
+        DefinitionError: the name or the input type will not do.
+    """
+
+    def __init__(
+        self,
+        agent: Takes,
+        name: str | None = None,
+        description: str | None = None,
+        *,
+        input_type: ParametersSchema | None = None,
+        on_handoff: OnHandoff | None = None,
+        input_filter: InputFilter | None = None,
+        stays: bool = True,
+        **options: Unpack[ToolOptions],
+    ) -> None:
+        self.agent = agent
+        self.input_filter = input_filter
+        self.stays = stays
+        self._on_handoff = on_handoff
+        options.setdefault("effects", SAFE)
+        options.setdefault("sequential", True)  # what was called before it is done first
+        told = description or f"Hand the conversation over to the agent {agent.name!r}."
+        name = name or f"transfer_to_{tool_name(agent.name)}"
+        body = self._body if input_type is None else self._body_with
+        self.tool: AnyTool = Tool.from_function(None, body, name, told, input_type, **options)
+
+    @property
+    def said(self) -> str:
+        """What the result of its call says."""
+        return f"Handed over to the agent {self.agent.name!r}."
+
+    async def _body(self, context: ToolContext[Any]) -> str:
+        return await self._take({}, context)
+
+    async def _body_with(self, context: ToolContext[Any], /, **arguments: Any) -> str:
+        return await self._take(arguments, context)
+
+    async def _take(self, arguments: dict[str, Any], context: ToolContext[Any]) -> str:
+        run = context.run
+        if not _made_by_model(run, context):
+            raise ToolError(
+                "Only the model itself can hand the conversation over; nothing was done."
+            )
+        if run.handing is not None:
+            raise ToolError(
+                "The conversation is handed over already in this turn; this was not done."
+            )
+        if self._on_handoff is not None:
+            made = self._on_handoff(run, arguments)
+            if inspect.isawaitable(made):
+                await made
+        run.handing = self
+        return self.said
+
+    async def seen(self, history: HandoffHistory) -> list[Message] | None:
+        """What the other agent sees; None for all.
+
+        Raises:
+            SetupError: the filter gave something else than messages.
+        """
+        if self.input_filter is None:
+            return None
+        given = self.input_filter(history)
+        messages = list(await given if inspect.isawaitable(given) else given)
+        kept = [message for message in messages if isinstance(message, get_args(Message))]
+        if len(kept) < len(messages) or not kept:
+            raise SetupError(
+                f"the input_filter of the handoff {self.tool.name!r} gave {messages!r:.80}; let it "
+                "return messages, one at least"
+            )
+        return repair(kept)
+
+
+def tool_name(agent: str) -> str:
+    """A tool's name of an agent's.
+
+    >>> tool_name("Billing agent (EU)")
+    'billing_agent_eu'
+    """
+    return re.sub(r"\W+", "_", agent.lower()).strip("_") or "agent"
+
+
+Handing: TypeAlias = "Iterable[Takes | Handoff]"
+Handoffs: TypeAlias = "Handing | Callable[[], Handing]"
+
+
+def as_handoffs(given: Handing) -> tuple[Handoff, ...]:
+    """Handoffs, plain agents among them.
+
+    Raises:
+        SetupError: for something else.
+    """
+    for each in (given := tuple(given)):
+        if not (isinstance(each, Handoff) or hasattr(each, "planned_for")):
+            raise SetupError(f"{each!r:.80} is no handoff; give an agent or Handoff(agent)")
+    return tuple(each if isinstance(each, Handoff) else Handoff(each) for each in given)
+
+
+def _made_by_model(run: RunContext[Any], context: ToolContext[Any]) -> bool:
+    """Whether a call is one of the model's last reply, rather than made by code."""
+    last = next((m for m in reversed(run.transcript) if isinstance(m, AssistantMessage)), None)
+    return last is not None and any(call.id == context.call.id for call in last.tool_calls)
+
+
+def handed(messages: Sequence[Message], handoffs: Mapping[str, Handoff]) -> Handoff | None:
+    """The handoff that the last turn of a transcript has made and that nobody has acted on.
+
+    Args:
+        messages: A transcript, as it was saved.
+        handoffs: Those of the agent in charge, by their tools' names.
+    """
+    for message in reversed(messages):
+        if not isinstance(message, ToolMessage):
+            break
+        handoff = handoffs.get(message.name)
+        if handoff is not None and not message.failed and message.text == handoff.said:
+            return handoff
+    return None
+
+
+def find_agent(first: Takes, name: str) -> tuple[Takes, Handoff | None] | None:
+    """The agent of a name that a run may come to, and by which handoff; None if there is none.
+
+    Args:
+        first: Who begins.
+        name: Who is looked for.
+    """
+    seen, reached = {first.name}, [(first, None)]
+    waiting: list[tuple[Takes, Handoff | None]] = list(reached)
+    while waiting:
+        agent, by = waiting.pop(0)
+        if agent.name == name:
+            return agent, by
+        for handoff in agent.handoffs:
+            if handoff.agent.name not in seen:
+                seen.add(handoff.agent.name)
+                waiting.append((handoff.agent, handoff))
+    return None
+
+
+# — filters —
+
+
+def without_calls(history: HandoffHistory) -> list[Message]:
+    """An `input_filter`: what was said, without any call and its result.
+
+    >>> from toolkeel.messages import ToolCall
+    >>> seen = [UserMessage("hi"), AssistantMessage("", (ToolCall("1", "f"),)), ToolMessage("x", "1")]
+    >>> [message.text for message in without_calls(HandoffHistory(tuple(seen), 1, None, None))]
+    ['hi']
+    """
+    said = [
+        replace(message, tool_calls=()) if isinstance(message, AssistantMessage) else message
+        for message in history.messages
+        if not isinstance(message, ToolMessage)
+    ]
+    return [m for m in said if not isinstance(m, AssistantMessage) or m.text]
+
+
+def as_text(history: HandoffHistory) -> list[Message]:
+    """An `input_filter`: all that happened, told as one text, so that nobody imitates foreign calls.
+
+    The last message of the person stays what it is.
+    """
+    last = max(
+        (n for n, m in enumerate(history.messages) if isinstance(m, UserMessage)), default=None
+    )
+    lines = [as_line(m) for n, m in enumerate(history.messages) if n != last]
+    told = UserMessage("What happened before you were asked:\n" + "\n".join(lines))
+    if last is None:
+        return [told]
+    return [told, history.messages[last]] if lines else [history.messages[last]]

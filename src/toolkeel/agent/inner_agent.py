@@ -1,0 +1,176 @@
+"""An agent as a tool of another: its run is one call of the outer run, with all that means.
+
+Guards, approvals, limits and deadlines stand around it as around any tool. Its own calls ask the
+outer run's approver; where there is none, both runs wait, and the inner one goes on from where it
+stood when its call runs again. What it spends is spent by the outer run, its events are told there
+as `Nested`, and a cancel or a deadline of the outer call ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Generic, TypeVar
+
+from pydantic_core import to_json
+
+from toolkeel._records.record import record
+from toolkeel.agent.handoff import tool_name
+from toolkeel.agent.result import RunResult
+from toolkeel.agent.resume import Resumed
+from toolkeel.agent.run import Run
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.compile import ParametersSchema
+from toolkeel.define.tool import AnyTool, Tool, ToolOptions
+from toolkeel.effects import LABELS, Effects
+from toolkeel.errors import Cancelled, LimitReached, ModelError, Suspend, TimedOut, ToolError
+from toolkeel.messages import ToolMessage, ToolOutput
+
+MAX_DEPTH = 5
+TIMEOUT = 600.0
+"""Seconds an agent may take as a tool if nothing is said: it asks a model several times."""
+
+Begin = Callable[[object, ToolContext[Any], object], Run[Any]]
+"""Begins the inner run: of a prompt, in the context of the outer call, with its deps."""
+
+T = TypeVar("T")
+
+
+@record
+class Nesting(Generic[T]):
+    """How an agent is called as a tool.
+
+    Args:
+        agent: Its name.
+        begin: Begins a run of it.
+        prompt: Makes the prompt of the arguments.
+        deps: Makes its deps of the outer run's.
+        output: Makes the tool's result of the run's.
+        max_depth: How many agents may call each other in a row.
+    """
+
+    agent: str
+    begin: Begin
+    prompt: Callable[[dict[str, Any]], object]
+    deps: Callable[[Any], object] | None
+    output: Callable[[RunResult[T]], object] | None
+    max_depth: int
+
+
+def agent_tool(
+    nesting: Nesting[Any],
+    names: tuple[str | None, str],
+    parameters: ParametersSchema | None,
+    options: ToolOptions,
+) -> AnyTool:
+    """The tool by which an agent is called.
+
+    Args:
+        nesting: How.
+        names: The tool's name, made of the agent's if None, and its description.
+        parameters: What the caller fills; None: one text, ``input``.
+        options: Of the tool.
+    """
+    if parameters is None:
+
+        async def ask(input: str, context: ToolContext[Any]) -> object:
+            """
+            Args:
+                input: What to do, with all that must be known for it.
+            """
+            return await _run(nesting, {"input": input}, context)
+
+        body: Callable[..., Coroutine[Any, Any, object]] = ask
+    else:
+
+        async def ask_with(context: ToolContext[Any], /, **arguments: Any) -> object:
+            return await _run(nesting, arguments, context)
+
+        body = ask_with
+    name = names[0] or tool_name(nesting.agent)
+    options.setdefault("timeout", TIMEOUT)
+    options.setdefault("effects", Effects(safe_after=LABELS))  # its own calls are judged
+    return Tool.from_function(None, body, name, names[1], parameters, **options)
+
+
+def as_prompt(arguments: Mapping[str, object]) -> str:
+    """What an agent is asked: the one text there is, or all arguments as JSON."""
+    values = list(arguments.values())
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    return to_json(dict(arguments)).decode()
+
+
+async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolContext[Any]) -> object:
+    """Run the agent within a call of another."""
+    outer = call.run
+    if outer.depth >= nesting.max_depth:
+        raise LimitReached(
+            f"The agent {nesting.agent!r} was not asked: {nesting.max_depth} agents call each "
+            "other already. Answer with what is known."
+        )
+    own = outer.deps if nesting.deps is None else nesting.deps(outer.deps)
+    waiting = outer.waiting.pop(call.call.id, None)
+    prompt = waiting if isinstance(waiting, Resumed) else nesting.prompt(arguments)
+    inner = nesting.begin(prompt, call, own)
+    try:
+        result = await inner.to_end()
+    except asyncio.CancelledError:
+        if _goes_on(inner.context):
+            raise _left(nesting.agent, call) from None
+        raise
+    except ModelError as error:
+        raise ToolError(
+            f"The agent {nesting.agent!r} gave no answer: its model failed.", {"error": str(error)}
+        ) from error
+    finally:
+        outer.usage = outer.usage + inner.usage
+    value = _answer(nesting, result)
+    if inspect.isawaitable(value):
+        value = await value
+    if isinstance(value, ToolOutput | ToolMessage):
+        return value
+    return ToolOutput(value, value, {"agent": nesting.agent, "run_id": result.run_id})
+
+
+def _answer(nesting: Nesting[Any], result: RunResult[Any]) -> object:
+    """What the call gives.
+
+    Raises:
+        Suspend: the inner run waits for a person, and so does this call.
+        ToolError: there is no answer.
+    """
+    name = nesting.agent
+    if result.reason == "waiting":
+        raise Suspend(*result.pending, inner=result.state)
+    if result.reason == "cancelled":
+        raise Cancelled(f"The agent {name!r} was cancelled.", {"may_still_be_running": False})
+    if result.reason == "limit":
+        raise ToolError(
+            f"The agent {name!r} ended without an answer, at its limit ({result.limit})."
+        )
+    if result.reason in ("refused", "cut_off") and nesting.output is None:
+        raise ToolError(
+            f"The agent {name!r} gave no whole answer ({result.reason}): {result.output}"
+        )
+    return result.output if nesting.output is None else nesting.output(result)
+
+
+def _goes_on(run: RunContext[Any]) -> bool:
+    """Whether a call of a run that was stopped may still be running."""
+    for message in reversed(run.transcript):
+        if not isinstance(message, ToolMessage):
+            break
+        if message.details.get("may_still_be_running"):
+            return True
+    return False
+
+
+def _left(name: str, call: ToolContext[Any]) -> Cancelled | TimedOut:
+    """What the outer model is told of an agent that was stopped, but whose tools may run on."""
+    details = {"may_still_be_running": True}
+    if call.cancel.cancelled:
+        return Cancelled(f"The agent {name!r} was cancelled. Its tools may run on.", details)
+    text = f"The agent {name!r} did not finish in time. Its tools may still be running."
+    return TimedOut(text, details)

@@ -1,0 +1,207 @@
+"""Answers of a given form: taken from a model's replies, sent back to be corrected, counted.
+
+Where the wire holds replies to a schema, the reply's text is the answer; everywhere else the model
+gives it by calling a tool. The model decides which (`HoldsOutput`); the form, its validation and
+the words of a correction are the same (`define/output_type.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Container, Sequence
+from typing import Any
+
+from typing_extensions import TypeForm
+
+from toolkeel._records.record import record
+from toolkeel.agent.arriving import PartialOutput
+from toolkeel.call.arguments.validate import prepare
+from toolkeel.call.toolset import Toolset
+from toolkeel.define.output_type import ANSWER, Answer, answer_of
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import (
+    FieldError,
+    InvalidArguments,
+    MalformedArguments,
+    OutputError,
+    SetupError,
+)
+from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from toolkeel.model import HoldsOutput, Model, OutputFormat, Settings
+
+RETRIES = 3
+"""How often a model may correct an answer that does not have its form."""
+
+LISTED = 20
+"""Most fields that a correction names."""
+
+
+@record
+class OutputPlan:
+    """How the answers of a run are had.
+
+    Args:
+        answer: Their form.
+        native: What the wire is told that holds replies to it; None: the model calls a tool.
+        retries: How often the model may correct itself.
+    """
+
+    answer: Answer
+    native: OutputFormat | None = None
+    retries: int = RETRIES
+
+    @property
+    def tools(self) -> tuple[AnyTool, ...]:
+        """The tool that takes the answer, if one does."""
+        return () if self.native else (self.answer.tool,)
+
+    def asked(self, settings: Settings) -> Settings:
+        """The settings that make a model answer in this form."""
+        if self.native:
+            return dataclasses.replace(settings, output=self.native)
+        if settings.tool_choice is None:
+            return dataclasses.replace(settings, tool_choice="required")
+        return settings
+
+    def partial(self) -> PartialOutput:
+        """What shows the answer while it arrives."""
+        return PartialOutput("" if self.native else self.answer.tool.name, self.answer.shown)
+
+
+def plan_output(
+    output_type: TypeForm[Any] | None, model: Model, taken: Toolset, tools: bool, retries: int
+) -> OutputPlan | None:
+    """How answers of a type are had from a model; None for plain text.
+
+    Args:
+        output_type: The type.
+        model: Who answers.
+        taken: Tools whose names are taken.
+        tools: Whether the model has tools to call.
+        retries: How often it may correct itself.
+
+    Raises:
+        DefinitionError: the type has no JSON form.
+    """
+    if output_type is str or output_type is None:
+        return None
+    answer = answer_of(output_type, _free_name(taken))
+    if isinstance(model, HoldsOutput) and model.holds(answer.format, tools=tools):
+        return OutputPlan(answer, answer.format, retries)
+    return OutputPlan(answer, None, retries)
+
+
+def _free_name(taken: Container[str]) -> str:
+    name, number = ANSWER, 1
+    while name in taken:
+        number += 1
+        name = f"{ANSWER}_{number}"
+    return name
+
+
+class Answers:
+    """What one run's model has answered, right or wrong.
+
+    Args:
+        plan: How answers are had.
+
+    Attributes:
+        given: Whether there is an answer of the right form.
+        value: That answer.
+    """
+
+    def __init__(self, plan: OutputPlan) -> None:
+        self._plan = plan
+        self._failed = 0
+        self._errors: Sequence[FieldError] = ()
+        self.given = False
+        self.value: object = None
+
+    def anew(self) -> Answers:
+        """The same for a further answer."""
+        return Answers(self._plan)
+
+    def see_results(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:
+        """Take in what came of a turn's calls.
+
+        Raises:
+            OutputError: the model gave one wrong answer too many.
+        """
+        name = self._plan.answer.tool.name
+        said = {call.id: call.arguments for call in calls}
+        for result in results:
+            if result.name != name or self.given:
+                continue
+            if not result.failed:
+                self.given, self.value = True, result.artifact
+            else:
+                errors = result.details.get("errors")
+                given = said.get(result.tool_call_id, "")
+                text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+                self._count(text, errors if isinstance(errors, tuple) else (), result.text)
+
+    def see_reply(self, reply: AssistantMessage) -> Message | None:
+        """Take in a reply that calls nothing; what to say to the model if it is no answer.
+
+        Raises:
+            OutputError: the model refused, or gave one wrong answer too many.
+        """
+        text = reply.text
+        if reply.finish_reason in ("refusal", "filtered"):
+            raise OutputError(f"the model refused to answer: {text or 'without a reason'}", text)
+        problem: InvalidArguments | MalformedArguments | None = None
+        for reading in self._plan.answer.readings(text):
+            try:
+                prepared = prepare(ToolCall("", ANSWER, reading), self._plan.answer.tool)
+            except (InvalidArguments, MalformedArguments) as error:
+                problem = problem or error
+            else:
+                output = self._plan.answer.tool.function(**prepared.arguments)
+                self.given, self.value = True, output.artifact
+                return None
+        assert problem is not None
+        cut_off = reply.finish_reason in ("length", "incomplete")
+        self._count(text, problem.errors if isinstance(problem, InvalidArguments) else ())
+        return UserMessage(self._correction(problem, cut_off))
+
+    def _correction(self, problem: InvalidArguments | MalformedArguments, cut_off: bool) -> str:
+        tool = self._plan.answer.tool
+        if cut_off:
+            how = "Your answer was cut off before it was complete. Give a shorter one."
+        elif isinstance(problem, InvalidArguments):
+            shown = problem.errors[:LISTED]
+            more = len(problem.errors) - len(shown)
+            lines = [f"- {error}" for error in shown] + [f"- and {more} more"] * (more > 0)
+            how = "Your answer does not have the form that is asked for:\n" + "\n".join(lines)
+        else:
+            how = f"Your answer does not have the form that is asked for. {problem.text}"
+        if not self._plan.native:
+            return f"{how}\nGive your answer by calling {tool.name}."
+        schema = json.dumps(tool.parameters, ensure_ascii=False)
+        return f"{how}\nAnswer again with JSON alone, of this JSON Schema: {schema}"
+
+    def _count(self, text: str, errors: Sequence[FieldError], problem: str = "") -> None:
+        self._failed += 1
+        self._errors = errors = errors or self._errors
+        if self._failed > self._plan.retries:
+            why = "; ".join(map(str, errors[:3])) or (problem or text)[:300]
+            raise OutputError(
+                f"the model gave no answer of the form asked for, {self._failed} times: {why}",
+                text,
+                errors,
+            )
+
+
+def check_answers(tools: Toolset) -> None:
+    """Refuse tools whose own word is the answer, where the answer must have a form.
+
+    Raises:
+        SetupError: naming the tool.
+    """
+    for tool in tools:
+        if tool.ends_run:
+            raise SetupError(
+                f"{tool.name!r} answers the person itself (ends_run), but this run's answer "
+                "must be of its output_type; leave one of the two out"
+            )

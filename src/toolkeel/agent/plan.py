@@ -1,0 +1,146 @@
+"""What a run may be given, and what it needs of its agent, frozen: model, tools, settings, limits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, MutableMapping, Sequence
+from pathlib import Path
+from typing import Generic, Literal, TypedDict
+
+from typing_extensions import TypeVar
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel._records.tickets import Approver, Decision
+from toolkeel.agent.conversation import Named
+from toolkeel.agent.guardrail import Guardrail
+from toolkeel.agent.handoff import Handoff
+from toolkeel.agent.output import OutputPlan
+from toolkeel.agent.prompt import Instructions
+from toolkeel.agent.turn.steps import ModelStep
+from toolkeel.call.sources import Source
+from toolkeel.call.steps.rules import Rules, check_rules, check_tool_name
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import CancelToken, Listener
+from toolkeel.errors import SetupError
+from toolkeel.limits import RunLimits
+from toolkeel.model import Model, Settings
+
+C = TypeVar("C")
+
+
+class RunOptions(TypedDict, Generic[C], total=False):
+    """What a run may be given besides the prompt.
+
+    Attributes:
+        deps: The user's own object, handed to tools that ask for it.
+        state: Data that tools write; saved with the run.
+        store: Memory that outlives the run.
+        inject: Values of parameters marked with a plain `Injected`, by name.
+        listeners: Called with each event.
+        cancel: Stops the run.
+        approver: Asked when a call needs approval; without one the run waits.
+        decisions: Answers to the tickets of the saved run it goes on from.
+        model: Who answers in this run; a name or a `Model`.
+        settings: How to sample in this run.
+        limits: What this run may spend, runs within it included.
+        timeout: Seconds it may take; then it ends with ``limit``.
+        session: A conversation that the run goes on with and is written to: a `Session`, its name
+            in the user's data folder, or the path of its file (see ``docs/sessions.md``).
+    """
+
+    deps: C
+    state: MutableMapping[str, object]
+    store: object
+    inject: Mapping[str, object]
+    listeners: Sequence[Listener]
+    cancel: CancelToken
+    approver: Approver
+    decisions: Sequence[Decision]
+    model: str | Model
+    settings: Settings
+    limits: RunLimits
+    timeout: float
+    session: Named
+
+
+@record
+class Plan:
+    """What a run needs of its agent.
+
+    Args:
+        model: Who answers.
+        tools: What it may call.
+        settings: How to sample.
+        max_turns: How often it may be asked.
+        search: Whether it is told of a tool that finds the others, rather than of all.
+        output: How answers of a given form are had; None if text will do.
+        agent: The agent's name.
+        instructions: What it is told before anything else.
+        sources: Tools and those who bring some when a run begins; none if all are known.
+        limits: What a run may spend; None if nothing was said.
+        on_refusal: What becomes of a text that was refused or cut off.
+        used_tickets: A folder where decided tickets are noted; None: one of the user's data folder.
+        handoffs: To whom it may give the run, by the tools' names.
+        input_guardrails: Look at what a person says.
+        output_guardrails: Look at what it answers.
+        model_steps: Stand around each model request, outermost first.
+        asked: What the caller wants of the whole run, whoever has it: ``model``, ``output_type``.
+    """
+
+    model: Model
+    tools: Toolset
+    settings: Settings
+    max_turns: int
+    search: bool = False
+    output: OutputPlan | None = None
+    agent: str = "agent"
+    instructions: Instructions = ""
+    sources: tuple[Source, ...] = ()
+    limits: RunLimits | None = None
+    on_refusal: Literal["return", "raise"] = "return"
+    used_tickets: Path | None = None
+    handoffs: Mapping[str, Handoff] = NOTHING  # type: ignore[assignment]
+    input_guardrails: tuple[Guardrail, ...] = ()
+    output_guardrails: tuple[Guardrail, ...] = ()
+    model_steps: tuple[ModelStep, ...] = ()
+    asked: Mapping[str, object] = NOTHING
+
+    def handing(self, handoffs: Sequence[Handoff]) -> Plan:
+        """The same, with the tools by which the run is given to other agents."""
+        if not handoffs:
+            return self
+        tools = [each.tool for each in handoffs]
+        return dataclasses.replace(
+            self,
+            tools=self.tools.with_tools([*self.tools, *tools]),
+            sources=(*self.sources, *tools) if self.sources else (),
+            handoffs={each.tool.name: each for each in handoffs},
+        )
+
+    def check(self, rules: Rules | None) -> None:
+        """See that each option is of its kind, and what it names is there.
+
+        Args:
+            rules: The agent's own.
+
+        Raises:
+            SetupError: naming the option and what it should be.
+        """
+        for option, value, kind in (
+            ("settings", self.settings, Settings),
+            ("limits", self.limits or RunLimits(), RunLimits),
+        ):
+            if not isinstance(value, kind):
+                raise SetupError(f"Agent: {option} is {value!r:.60}; give {kind.__name__}(...)")
+        if not isinstance(self.max_turns, int) or self.max_turns < 1:
+            raise SetupError(f"Agent: max_turns is {self.max_turns!r:.60}; give a number from 1")
+        if self.sources or self.handoffs:  # which bring further tools
+            return
+        tools = list(self.tools)
+        if rules is not None:
+            check_rules(rules, tools)
+        if self.limits is not None:
+            for name in (*self.limits.calls, *self.limits.failures):
+                check_tool_name("RunLimits", name, tools)
+        if self.settings.tool_choice not in (None, "auto", "none", "required"):
+            check_tool_name("Settings(tool_choice=...)", self.settings.tool_choice, tools)

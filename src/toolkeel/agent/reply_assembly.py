@@ -1,0 +1,204 @@
+"""Deltas in, one reply out.
+
+Pieces are kept in lists and joined once, so a reply costs what its length costs however small
+the pieces are. A reply that was cut off, or that the model or its server broke off, keeps its
+calls but marks them incomplete: such calls never run.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from toolkeel._records.record import NOTHING
+from toolkeel.content import Content, Text
+from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, ToolCall
+from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, Retry, TextDelta
+
+_WHOLE: frozenset[FinishReason] = frozenset({"stop", "tool_calls"})
+"""How a reply ends whose calls may run."""
+
+
+class _Call:
+    """A call whose pieces are still coming."""
+
+    __slots__ = ("id", "name", "pieces", "provider_options")
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.pieces: list[str] = []
+        self.provider_options: Mapping[str, object] = NOTHING
+
+    def add(self, delta: CallDelta) -> None:
+        if delta.arguments:
+            self.pieces.append(delta.arguments)
+        if delta.id:
+            self.id = delta.id
+        if delta.name:
+            self.name = delta.name
+        if delta.provider_options:
+            self.provider_options = {**self.provider_options, **delta.provider_options}
+
+    def call(self) -> ToolCall:
+        return ToolCall(
+            self.id, self.name, "".join(self.pieces), provider_options=self.provider_options
+        )
+
+
+class _Thought:
+    """A block of reasoning whose pieces are still coming; a signature ends it."""
+
+    __slots__ = ("pieces", "signature")
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.signature = ""
+
+    def reasoning(self, model: str) -> Reasoning:
+        return Reasoning("".join(self.pieces), self.signature, model)
+
+
+class Assembly:
+    """A reply that is still arriving.
+
+    >>> reply = Assembly()
+    >>> reply.add(CallDelta(0, "call_1", "add", '{"a": 1, '))
+    >>> reply.add(CallDelta(0, arguments='"b": 2}'))
+    >>> reply.add(Finish("tool_calls"))
+    >>> reply.reply().tool_calls[0].arguments
+    '{"a": 1, "b": 2}'
+    """
+
+    __slots__ = ("_calls", "_finish", "_text", "_thoughts", "_whole")
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._thoughts: list[_Thought] = []
+        self._calls: dict[int, _Call] = {}
+        self._finish: Finish | None = None
+        self._whole: AssistantMessage | None = None
+
+    def add(self, delta: Delta | AssistantMessage) -> None:
+        """Take the next piece, or the whole reply if the model had it whole."""
+        if isinstance(delta, CallDelta):
+            call = self._calls.get(delta.index)
+            if call is None:
+                call = self._calls[delta.index] = _Call()
+            call.add(delta)
+        elif isinstance(delta, TextDelta):
+            self._text.append(delta.text)
+        elif isinstance(delta, ReasoningDelta):
+            self._think(delta)
+        elif isinstance(delta, Finish):
+            self._finish = delta
+        elif not isinstance(delta, Retry):  # before a repetition nothing was said
+            self._whole = settle(delta)
+
+    def reply(self) -> AssistantMessage:
+        """The reply as far as it has come.
+
+        Its calls are in the order of their indexes and have unique ids. Without a `Finish` the
+        reply was cut off: its reason is ``incomplete``. Unless it ended with ``stop`` or
+        ``tool_calls``, its calls are marked incomplete.
+        """
+        if self._whole is not None:
+            return self._whole
+        finish = self._finish or Finish("incomplete")
+        calls = [self._calls[index] for index in sorted(self._calls)]
+        for call in calls:
+            call.id = call.id or new_call_id()
+        text = "".join(self._text)
+        content: Content = text
+        if finish.media:
+            content = (Text(text), *finish.media) if text else finish.media
+        return settle(
+            AssistantMessage(
+                content,
+                tuple(call.call() for call in calls),
+                finish.reason,
+                finish.usage,
+                tuple(thought.reasoning(finish.model) for thought in self._thoughts),
+                finish.model,
+                finish.provider_options,
+            )
+        )
+
+    def _think(self, delta: ReasoningDelta) -> None:
+        if not self._thoughts or self._thoughts[-1].signature:
+            self._thoughts.append(_Thought())
+        thought = self._thoughts[-1]
+        if delta.text:
+            thought.pieces.append(delta.text)
+        if delta.signature:
+            thought.signature = delta.signature
+
+
+def assemble(deltas: Iterable[Delta | AssistantMessage]) -> AssistantMessage:
+    """The reply that `deltas` make together.
+
+    Args:
+        deltas: All of one reply, in order, or the one whole message.
+
+    >>> assemble([TextDelta("Hel"), TextDelta("lo"), Finish("stop")]).text
+    'Hello'
+    >>> assemble([TextDelta("Hel")]).finish_reason
+    'incomplete'
+    """
+    assembly = Assembly()
+    for delta in deltas:
+        assembly.add(delta)
+    return assembly.reply()
+
+
+def settle(reply: AssistantMessage) -> AssistantMessage:
+    """`reply` with calls the runtime can rely on.
+
+    Missing ids are made, repeated ones get a suffix, and calls of a reply that did not end well
+    are marked incomplete. Whatever is right already is returned as it is.
+
+    >>> twins = AssistantMessage(tool_calls=(ToolCall("a", "f"), ToolCall("a", "f")))
+    >>> [call.id for call in settle(twins).tool_calls]
+    ['a', 'a_2']
+    """
+    if not reply.tool_calls:
+        return reply
+    whole = reply.finish_reason in _WHOLE
+    given = {call.id for call in reply.tool_calls}
+    if whole and len(given) == len(reply.tool_calls) and "" not in given:
+        return reply
+    ids = unique_ids([call.id or new_call_id() for call in reply.tool_calls])
+    calls = tuple(
+        call
+        if call.id == id and (whole or not call.complete)
+        else replace(call, id=id, complete=call.complete and whole)
+        for id, call in zip(ids, reply.tool_calls, strict=True)
+    )
+    return reply if calls == reply.tool_calls else replace(reply, tool_calls=calls)
+
+
+def unique_ids(ids: Iterable[str]) -> list[str]:
+    """`ids` with a number behind those that came before; the first of each stays.
+
+    >>> unique_ids(["a", "a", "b", "a_2", "a"])
+    ['a', 'a_3', 'b', 'a_2', 'a_4']
+    """
+    wanted = list(ids)
+    given = set(wanted)
+    used: dict[str, int] = {}
+    unique = []
+    for id in wanted:
+        number = used.get(id, 0) + 1
+        name = id
+        while number > 1 and (name := f"{id}_{number}") in given:
+            number += 1
+        used[id] = number
+        given.add(name)
+        unique.append(name)
+    return unique
+
+
+def new_call_id() -> str:
+    """An id for a call that came without one."""
+    return f"call_{secrets.token_hex(12)}"

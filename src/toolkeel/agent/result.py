@@ -1,0 +1,122 @@
+"""How a run ended: its answer, transcript, usage, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Generic, NoReturn, Protocol, cast
+
+from typing_extensions import TypeVar
+
+from toolkeel._records.other_words import RESULT
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Ticket
+from toolkeel.agent.correction_counts import Correction
+from toolkeel.agent.run_state import RunState
+from toolkeel.errors import OutputError
+from toolkeel.events import EndReason
+from toolkeel.messages import AssistantMessage, FinishReason, Message, ToolMessage, Usage
+
+T = TypeVar("T", default=str)
+NO_ANSWER = object()
+"""Stands for the answer of a run that ended without one."""
+_HINTS: Mapping[str, str] = {
+    "limit": "; go on from result.state with a higher limit",
+    "waiting": "; calls wait in result.pending: run again with result.state and decisions",
+    "cancelled": "; go on from result.state",
+}
+
+
+class Held(Protocol):
+    """The run a result is of."""
+
+    @property
+    def state(self) -> RunState:
+        """Where it stands."""
+        ...
+
+    @property
+    def agent(self) -> object:
+        """Who has it."""
+        ...
+
+
+@record
+class RunResult(Generic[T]):
+    """How a run ended.
+
+    Args:
+        answer: See `output`.
+        messages: The whole transcript, without the agent's instructions; valid for every provider,
+            so a run can go on from it.
+        reason: Why it ended; see `RunFinished`.
+        usage: Tokens and requests spent, also by the agents it called.
+        corrections: How often the model had to mend its calls, by tool.
+        run_id: The id in the run's events.
+        pending: Calls that wait for a person; the run goes on from `state` with decisions.
+        finish_reason: Why the model's last reply ended; None if there is none.
+        limit: The bound at which it ended, if it did.
+        run: The run itself.
+    """
+
+    answer: object
+    messages: list[Message]
+    reason: EndReason
+    usage: Usage
+    corrections: Mapping[str, Correction]
+    run_id: str
+    pending: tuple[Ticket, ...]
+    finish_reason: FinishReason | None
+    limit: str
+    run: Held
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an `output`."""
+        return self.answer is not NO_ANSWER
+
+    @property
+    def output(self) -> T:
+        """The answer: of the type that was asked for, else the model's last text, or what a
+        `ends_run` tool returned. A run that stopped before it has none, not an empty one.
+
+        Raises:
+            OutputError: the run ended without an answer; `reason` says why.
+        """
+        if not self.answered:
+            bound = f" ({self.limit})" if self.limit else ""
+            hint = _HINTS.get(self.reason, "")
+            said = (
+                one.text for one in reversed(self.messages) if isinstance(one, AssistantMessage)
+            )
+            raise OutputError(
+                f"there is no answer: the run ended with {self.reason!r}{bound}{hint}",
+                next(said, ""),
+            )
+        return cast("T", self.answer)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        hint = f"; write .{RESULT[name]}" if name in RESULT else ""
+        raise AttributeError(f"a RunResult has no {name!r}{hint}", name=name, obj=self)
+
+    @property
+    def state(self) -> RunState:
+        """Where the run stands; goes to JSON and back, and into `Agent.run`."""
+        return self.run.state
+
+    @property
+    def agent(self) -> object:
+        """The agent that answered: another one than began the run, if that was handed over."""
+        return self.run.agent
+
+
+def plain_answer(messages: list[Message], reason: EndReason) -> str:
+    """What plain text a run ended with."""
+    if reason == "returned":
+        texts = []
+        for message in reversed(messages):
+            if not isinstance(message, ToolMessage):
+                break
+            texts.append(message.text)
+        return "\n".join(reversed(texts))
+    last = messages[-1]
+    return last.text if isinstance(last, AssistantMessage) else ""

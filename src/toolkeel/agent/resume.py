@@ -1,0 +1,191 @@
+"""Going on from a saved run: its decisions reach the calls that wait for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Container, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Decision, Ticket, digest_of
+from toolkeel._records.used_tickets import accepted, by_call, note_decided, spend
+from toolkeel.agent.run_state import InnerRun, RunState, plain_values
+from toolkeel.call.steps.approve import definition_of
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import SetupError, Suspend
+
+Decisions = Mapping[str, tuple[Ticket, Decision]]
+"""What was decided, by ticket."""
+
+
+@record
+class Resumed:
+    """A saved run to go on from within another, whose decisions were accepted with that one's.
+
+    Args:
+        state: Where it stands.
+        decisions: By ticket; those of other runs among them.
+    """
+
+    state: RunState
+    decisions: Decisions
+
+
+def decided(prompt: object, decisions: Iterable[Decision]) -> Decisions:
+    """The decisions that count for a run that goes on; none is used up yet.
+
+    Args:
+        prompt: What the run is given: a saved run, or something that has no calls to decide on.
+        decisions: For the calls that wait, at any depth.
+
+    Raises:
+        SetupError: for a decision that counts for no call that waits.
+    """
+    state = prompt.state if isinstance(prompt, Resumed) else prompt
+    given = accepted(state.pending if isinstance(state, RunState) else (), decisions)
+    return {**prompt.decisions, **given} if isinstance(prompt, Resumed) else given
+
+
+def resume(
+    run: RunContext[Any], state: RunState, given: Decisions, tools: Toolset, folder: Path | None
+) -> None:
+    """Use decisions up, and hand them out: to the calls of a run, and to the runs within it.
+
+    Args:
+        run: Goes on.
+        state: From here.
+        given: What was decided.
+        tools: What can be called in it.
+        folder: Where used tickets are noted, if the run is nobody's inner one; by default in the
+            user's data folder.
+
+    Raises:
+        SetupError: a tool whose call waits is not there, or is not what was decided on; or a
+            decision was used before. Nothing is used up then.
+
+    In a session the journal says what was decided and has run, whatever was killed meanwhile. The
+    first decision counts there, so a call whose tool has changed since is asked about anew.
+    """
+    if run.recorder is not None:
+        changed = {t.id for t in _own(state) if t.tool in tools and _has_changed(t, tools[t.tool])}
+        given = {id: each for id, each in given.items() if id not in changed}
+    own = check_waiting(state, given, tools)
+    if given and not run.parent and run.recorder is None:
+        note_decided(folder, given)
+        spend(given)
+    run.decisions = by_call(own, given)
+    for call_id, inner in state.inner.items():
+        run.waiting[call_id] = Resumed(inner.state, given)
+        if inner.decision is not None:
+            run.decisions[call_id, inner.decision.seal] = None, inner.decision
+
+
+def check_waiting(state: RunState, given: Container[str], tools: Toolset) -> list[Ticket]:
+    """See that the tools whose calls wait are there, and still what was decided on.
+
+    Args:
+        state: A saved run.
+        given: The tickets that are decided, by id.
+        tools: What can be called when it goes on.
+
+    Returns:
+        The tickets of the run itself, not those of the runs within it.
+
+    Raises:
+        SetupError: naming the tool.
+    """
+    own = _own(state)
+    for ticket in own:
+        if ticket.tool not in tools:
+            raise SetupError(
+                f"a call of {ticket.tool!r} waits in this saved run, and there is no such tool "
+                "here; give the agent the tools it had. Nothing was used up"
+            )
+        if ticket.id in given and _has_changed(ticket, tools[ticket.tool]):
+            raise SetupError(
+                f"the tool {ticket.tool!r}, or the ticket for its call, has changed since the "
+                "decision was made: go on without that decision, to be asked anew. Nothing was "
+                "used up"
+            )
+    return own
+
+
+def _own(state: RunState) -> list[Ticket]:
+    """The tickets of the run itself, not those of the runs within it."""
+    within = {ticket.id for inner in state.inner.values() for ticket in inner.state.pending}
+    return [ticket for ticket in state.pending if ticket.id not in within]
+
+
+def _has_changed(ticket: Ticket, tool: AnyTool) -> bool:
+    """Whether a tool is not what its call's ticket shows; of secrets a ticket does not hold all."""
+    if tool.arguments.mask is not None:
+        return False
+    shown = json.loads(json.dumps(dict(ticket.arguments)))
+    return digest_of(tool.name, definition_of(tool), shown) != ticket.digest
+
+
+def inner_runs(run: RunContext[Any], waits: Mapping[str, Suspend]) -> dict[str, InnerRun]:
+    """The runs within a run that has stopped to wait.
+
+    Args:
+        run: The outer one.
+        waits: What it waits for, by the id of the call.
+    """
+    inner = {
+        id: InnerRun(wait.inner, wait.decision)
+        for id, wait in waits.items()
+        if isinstance(wait.inner, RunState)
+    }
+    for id, left in run.waiting.items():  # its call waits itself: these could not go on yet
+        if isinstance(left, Resumed):
+            inner[id] = InnerRun(dataclasses.replace(left.state, pending=()))
+    return inner
+
+
+def kept_of(
+    run: RunContext[Any], *, own: bool
+) -> tuple[Mapping[str, object], tuple[str, ...], float, Mapping[str, int]]:
+    """What is saved of what a run has: its state, what of that stays behind, its cost and counts.
+
+    Args:
+        run: The run.
+        own: Whether it has limits of its own: else the run around it counts for it.
+    """
+    with run.lock:
+        values, left = plain_values(run.state)
+    limits = run.limits if own or not run.parent else None
+    if limits is None:
+        return values, left, 0.0, {}
+    return values, left, limits.cost, limits.counts
+
+
+def as_left(run: RunContext[Any], given: object, waits: Mapping[str, Suspend] | None) -> RunState:
+    """What a run leaves waiting, for its journal: its inner runs, or all, if it has not begun.
+
+    Args:
+        run: It.
+        given: What it was to go on from.
+        waits: What it waits for, by the id of the call; None if it failed before any call.
+    """
+    if waits is None:
+        return given if isinstance(given, RunState) else RunState(())
+    cost, counts = kept_of(run, own=False)[2:]
+    return RunState((), (), inner_runs(run, waits), cost=cost, counts=counts)
+
+
+def take_back(run: RunContext[Any], state: RunState) -> None:
+    """Give a run that goes on what it had; values that its caller has given count."""
+    for key, value in state.values.items():
+        run.state.setdefault(key, value)
+    run.said.extend(state.said)
+    run.later.extend(state.later)
+    if not run.parent:
+        run.usage = state.usage
+    if run.limits is not None and (state.counts or not run.parent):
+        usage = state.usage
+        known = {"requests": usage.requests, "tokens": usage.total_tokens}
+        run.limits.take_back({**known, **state.counts}, state.cost)

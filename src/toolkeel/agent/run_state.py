@@ -1,0 +1,285 @@
+"""A run as JSON, to go on in another process.
+
+Plain data with a version number: nothing in it is ever imported, called or evaluated, and each
+field is checked when it is read. It holds the transcript, and the transcript holds the calls that
+will run; so whoever can write a saved run decides what runs. Where that may be somebody else, give
+both directions a key.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import hmac
+import json
+import math
+from collections.abc import Mapping
+
+from toolkeel._records.cancel import log
+from toolkeel._records.messages_json import (
+    DEPTH,
+    Json,
+    changed,
+    dump_message,
+    json_text,
+    load_message,
+    refuse_constant,
+)
+from toolkeel._records.record import NOTHING, Kinds, read_fields, record
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.agent.history import Cut
+from toolkeel.errors import SetupError
+from toolkeel.messages import Message, SystemMessage, Usage
+
+VERSION = 2
+READ = (1, 2)
+"""Versions that can be read. The first knew neither state nor instructions."""
+
+
+@record
+class InnerRun:
+    """A run that is a call of another, and waits with it.
+
+    Args:
+        state: Where it stands.
+        decision: By which its call was let through, if somebody had to: it is not asked again.
+    """
+
+    state: RunState
+    decision: Decision | None = None
+
+
+@record
+class RunState:
+    """Where a run stands: all that is needed to go on.
+
+    Args:
+        messages: The transcript.
+        pending: What waits for a person, also in the inner runs.
+        inner: Runs of agents that were called as tools, by the id of their call.
+        values: What tools wrote into the run's `state`.
+        left: Where in it stood what has no JSON form, and stays behind: ``"cart.items[2]"``.
+        instructions: What the agent was told, as evaluated when the run began; None if it was not.
+        agent: Name of the agent that has it.
+        path: Names of the agents that had it before and handed it over.
+        cuts: What the model is shown in place of some of the messages.
+        said: What people have said that joins the transcript before the next request.
+        later: What joins it when the run would end.
+        model: Name of its model.
+        usage: What was spent.
+        cost: The same in US dollars, where prices were known.
+        counts: What its limits have counted, runs within it included; nothing for a run that has no
+            limits but those of the run around it.
+    """
+
+    messages: tuple[Message, ...]
+    pending: tuple[Ticket, ...] = ()
+    inner: Mapping[str, InnerRun] = NOTHING  # type: ignore[assignment]
+    values: Mapping[str, object] = NOTHING
+    left: tuple[str, ...] = ()
+    instructions: str | None = None
+    agent: str = ""
+    model: str = ""
+    usage: Usage = Usage()
+    cost: float = 0.0
+    path: tuple[str, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    said: tuple[Message, ...] = ()
+    later: tuple[Message, ...] = ()
+    counts: Mapping[str, int] = NOTHING  # type: ignore[assignment]
+
+    def to_json(self, key: bytes = b"") -> str:
+        """As text. Artifacts that JSON cannot hold stay behind; so does what `left` names.
+
+        Args:
+            key: Signs the text (HMAC-SHA256), so that `from_json` refuses what others have changed.
+
+        Raises:
+            SetupError: if a call's arguments are no JSON.
+        """
+        if self.left:
+            log().warning("saved without what has no JSON form: %s", ", ".join(self.left))
+        state: Json = {"version": VERSION, **_dump_state(self)}
+        if key:
+            state["signature"] = _signature(state, key)
+        return json_text(state)
+
+    @classmethod
+    def from_json(cls, text: str, key: bytes = b"") -> RunState:
+        """Back from `to_json`.
+
+        That an agent may be called as a tool is asked again, though it was decided before, unless
+        a key proves that it was.
+
+        Args:
+            text: What `to_json` gave.
+            key: The key it was signed with, if it was.
+
+        Raises:
+            SetupError: if the text is not a saved run of a version this library reads, or its
+                signature is not by this key.
+        """
+        try:
+            data = json.loads(text, parse_constant=refuse_constant)
+            if not isinstance(data, dict):
+                raise ValueError("no object")
+            version = data.get("version")
+            if type(version) is not int or version not in READ:
+                raise SetupError(f"a saved run of version {version!r:.40} cannot be read here")
+            signature = data.pop("signature", "")
+            if key and not hmac.compare_digest(_signature(data, key), str(signature)):
+                raise SetupError("this saved run is not signed with this key, or was changed")
+            del data["version"]
+            state = _load_state(data, signed=bool(key))
+            return _without_instructions(state) if version == 1 else state
+        except (ValueError, RecursionError) as error:
+            raise SetupError(f"this is not a saved run: {error}"[:300]) from None
+
+
+def _signature(state: Json, key: bytes) -> str:
+    text = json.dumps(state, sort_keys=True, separators=(",", ":"))
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+# — out —
+
+
+def _dump_state(state: RunState) -> Json:
+    fields: Json = {
+        "messages": [dump_message(message) for message in state.messages],
+        "pending": [ticket.to_dict() for ticket in state.pending],
+    }
+    optional = {
+        "inner": {id: _dump_inner(inner) for id, inner in state.inner.items()},
+        "usage": changed(state.usage),
+        "cuts": [_dump_cut(cut) for cut in state.cuts],
+        "said": [dump_message(message) for message in state.said],
+        "later": [dump_message(message) for message in state.later],
+        "values": dict(state.values),
+        "counts": dict(state.counts),
+        **{name: getattr(state, name) for name in ("left", "agent", "model", "cost", "path")},
+    }
+    fields |= {name: value for name, value in optional.items() if value}
+    return fields if state.instructions is None else {**fields, "instructions": state.instructions}
+
+
+def _dump_cut(cut: Cut) -> Json:
+    shown = [dump_message(message) for message in cut.messages]
+    return {"start": cut.start, "stop": cut.stop, "messages": shown, "policy": cut.policy}
+
+
+def _dump_inner(inner: InnerRun) -> Json:
+    fields: Json = {"state": _dump_state(inner.state)}
+    if inner.decision is not None:
+        fields["decision"] = inner.decision.to_dict()
+    return fields
+
+
+# — in —
+
+_OBJECT: Kinds = (dict,)
+_LIST: Kinds = (list,)
+_STATE = {"messages": _LIST, "pending": _LIST}
+_STATE_MORE: dict[str, Kinds] = {
+    "inner": _OBJECT,
+    "values": _OBJECT,
+    "left": _LIST,
+    "instructions": (str,),
+    "agent": (str,),
+    "model": (str,),
+    "usage": _OBJECT,
+    "cost": (int, float),
+    "path": _LIST,
+    **dict.fromkeys(("cuts", "said", "later"), _LIST),
+    "counts": _OBJECT,
+}
+_CUT: dict[str, Kinds] = {"start": (int,), "stop": (int,), "messages": _LIST, "policy": (str,)}
+_USAGE = dataclasses.fields(Usage)
+
+
+def _load_state(data: object, *, signed: bool) -> RunState:
+    fields = read_fields(data, _STATE, _STATE_MORE)
+    counts = fields.get("counts", NOTHING)
+    return RunState(
+        tuple(load_message(message) for message in fields["messages"]),
+        tuple(Ticket.from_dict(ticket) for ticket in fields["pending"]),
+        {id: _load_inner(inner, signed) for id, inner in fields.get("inner", NOTHING).items()},
+        fields.get("values", NOTHING),
+        tuple(map(str, fields.get("left", ()))),
+        fields.get("instructions"),
+        fields.get("agent", ""),
+        fields.get("model", ""),
+        Usage(**read_fields(fields.get("usage", {}), {}, {f.name: (int,) for f in _USAGE})),
+        fields.get("cost", 0.0),
+        tuple(map(str, fields.get("path", ()))),
+        tuple(_load_cut(cut) for cut in fields.get("cuts", ())),
+        tuple(map(load_message, fields.get("said", ()))),
+        tuple(map(load_message, fields.get("later", ()))),
+        read_fields(counts, {}, dict.fromkeys(counts, (int,))),
+    )
+
+
+def _load_cut(data: object) -> Cut:
+    fields = read_fields(data, _CUT, {})
+    return Cut(**{**fields, "messages": tuple(map(load_message, fields["messages"]))})
+
+
+def _without_instructions(state: RunState) -> RunState:
+    """A state of the first version, whose transcript began with the instructions."""
+    inner = {
+        id: InnerRun(_without_instructions(one.state), one.decision)
+        for id, one in state.inner.items()
+    }
+    messages, told = state.messages, None
+    if messages and isinstance(messages[0], SystemMessage):
+        told, messages = messages[0].text, messages[1:]
+    return dataclasses.replace(state, messages=messages, inner=inner, instructions=told)
+
+
+# — what tools wrote —
+
+
+def plain_values(state: Mapping[str, object]) -> tuple[dict[str, object], tuple[str, ...]]:
+    """What JSON can hold of a run's state, a copy, and where the rest of it stood.
+
+    A value is kept whole or left whole; what came back would else be another one.
+
+    >>> plain_values({"seen": ["a", 1], "file": {"open": [object()]}})
+    ({'seen': ['a', 1]}, ('file.open[0]',))
+    """
+    kept: dict[str, object] = {}
+    left: list[str] = []
+    for key, value in state.items():
+        count = len(left)
+        plain = _plain(value, str(key), left)
+        if not isinstance(key, str):
+            left.append(f"{key!r:.80}")
+        elif len(left) == count:
+            kept[key] = plain
+    return kept, tuple(left)
+
+
+def _plain(value: object, path: str, left: list[str], depth: int = 0) -> object:
+    """A copy of a value; the paths of what cannot be copied are added to `left`."""
+    if value is None or type(value) in (bool, int) or (type(value) is str and _is_text(value)):
+        return value
+    if type(value) is float and math.isfinite(value):
+        return value
+    if isinstance(value, list | tuple) and type(value) in (list, tuple) and depth < DEPTH:
+        return [_plain(item, f"{path}[{n}]", left, depth + 1) for n, item in enumerate(value)]
+    if type(value) is dict and depth < DEPTH and all(type(key) is str for key in value):
+        return {k: _plain(item, f"{path}.{k}", left, depth + 1) for k, item in value.items()}
+    left.append(path)
+    return None
+
+
+def _is_text(value: str) -> bool:
+    """Whether it can be written as UTF-8: half a surrogate pair cannot."""
+    return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def _load_inner(data: object, signed: bool) -> InnerRun:
+    fields = read_fields(data, {"state": _OBJECT}, {"decision": _OBJECT})
+    decision = Decision.from_dict(fields["decision"]) if "decision" in fields else None
+    # Who can write a saved run could else write that a person has let something through.
+    return InnerRun(_load_state(fields["state"], signed=signed), decision if signed else None)

@@ -1,0 +1,121 @@
+"""Keeping a transcript in the form every provider accepts.
+
+Providers agree on little but this: each call is answered exactly once, right after the message that
+made it, before anything else is said (provider quirks Q1 to Q5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+
+
+def repair(messages: Iterable[Message]) -> list[Message]:
+    """A transcript in which every call has its one result, in call order.
+
+    Results move to their calls; results without a call and second results are dropped; a call
+    nobody answered gets a result that says so, except at the very end, where it may still run.
+    A result belongs to a call of its own turn if one has its id, else to the first earlier call
+    with that id that has none; one without an id to the first of its turn that has none. A reply
+    that said nothing is dropped.
+
+    >>> call = ToolCall("1", "add")
+    >>> fixed = repair([AssistantMessage(tool_calls=(call,)), AssistantMessage("done")])
+    >>> fixed[1].kind
+    'skipped'
+    """
+    given = list(messages)
+    answers = _answers(given)
+    last = max((i for i, m in enumerate(given) if not isinstance(m, ToolMessage)), default=-1)
+    repaired: list[Message] = []
+    for index, message in enumerate(given):
+        if isinstance(message, ToolMessage):
+            continue
+        if not isinstance(message, AssistantMessage):
+            repaired.append(message)
+            continue
+        if not (message.tool_calls or message.content or message.provider_options):
+            continue
+        repaired.append(message)
+        for number, call in enumerate(message.tool_calls):
+            found = answers.get((index, number))
+            if found is not None:
+                repaired.append(found)
+            elif index != last:
+                repaired.append(no_result(call))
+    return repaired
+
+
+def _answers(messages: list[Message]) -> dict[tuple[int, int], ToolMessage]:
+    """Each call's result, by the reply's place in the transcript and the call's in the reply."""
+    answers: dict[tuple[int, int], ToolMessage] = {}
+    waiting: dict[tuple[int, int], ToolCall] = {}
+    orphans: dict[tuple[int, int], ToolCall] = {}
+    strays: list[tuple[int, ToolMessage]] = []
+    for index, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            place = _place(waiting, message.tool_call_id)
+            if place is None:
+                strays.append((index, message))
+            else:
+                id = waiting.pop(place).id
+                same = message.tool_call_id == id
+                answers[place] = message if same else replace(message, tool_call_id=id)
+        elif not isinstance(message, SystemMessage):
+            orphans |= waiting
+            calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+            waiting = {(index, number): call for number, call in enumerate(calls)}
+    for at, stray in strays:
+        for place, call in orphans.items():
+            if call.id == stray.tool_call_id and place[0] < at:
+                answers[place] = stray
+                del orphans[place]
+                break
+    return answers
+
+
+def _place(waiting: dict[tuple[int, int], ToolCall], id: str) -> tuple[int, int] | None:
+    """Which call a result with `id` answers; one without an id answers the first."""
+    same = (place for place, call in waiting.items() if call.id == id)
+    return next(same, None if id else next(iter(waiting), None))
+
+
+def order_results(messages: list[Message]) -> None:
+    """Put the results at the transcript's end into call order: those of a resumed turn came late."""
+    tail = 0
+    while tail < len(messages) and isinstance(messages[-1 - tail], ToolMessage):
+        tail += 1
+    reply = messages[-1 - tail] if tail < len(messages) else None
+    if tail and isinstance(reply, AssistantMessage):
+        places = {call.id: place for place, call in reversed(list(enumerate(reply.tool_calls)))}
+        results = [m for m in messages[-tail:] if isinstance(m, ToolMessage)]
+        results.sort(key=lambda result: places.get(result.tool_call_id, len(places)))
+        messages[-tail:] = results
+
+
+def was_called(messages: Sequence[Message]) -> bool:
+    """Whether the model has called something since a person spoke last."""
+    for message in reversed(messages):
+        if isinstance(message, UserMessage):
+            return False
+        if isinstance(message, AssistantMessage) and message.tool_calls:
+            return True
+    return False
+
+
+def no_result(call: ToolCall) -> ToolMessage:
+    """Stands for the result of a call that nobody answered."""
+    text = (
+        f"The call of {call.name!r} has no result: the conversation went on without it. Whether it "
+        "ran is not known."
+    )
+    return ToolMessage(text, call.id, call.name, "error", "skipped")

@@ -1,0 +1,82 @@
+"""Pictures, sounds and files of a transcript, where a model or its server takes no more of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from toolkeel.content import Audio, Block, Content, File, Image, Text, text_of
+from toolkeel.messages import AssistantMessage, Message
+
+MEDIA_LIMIT = 18_000_000
+"""Most bytes of media in a request, as base64; servers refuse bodies of 20 to 50 MB with 413."""
+
+_LEFT_OUT = "left out: the conversation holds too many bytes; ask for it again if it is needed"
+_UNSEEN = "not shown: this model takes text only"
+
+
+def media_size(message: Message) -> int:
+    """About how many bytes a message's pictures, sounds and files take in a request."""
+    if isinstance(message.content, str):
+        return 0
+    return sum(map(_size, message.content))
+
+
+def without_media(message: Message) -> Message:
+    """`message` for a model that takes text only: it is told what it cannot see.
+
+    >>> from toolkeel.messages import UserMessage
+    >>> without_media(UserMessage((Text("see"), Image(b"1234")))).content[1].text
+    '[image/png, 4 bytes, not shown: this model takes text only]'
+    """
+    if isinstance(message, AssistantMessage) or not media_size(message):
+        return message
+    return replace(message, content=_told(message.content, {}, _UNSEEN))
+
+
+def within_limit(messages: Sequence[Message], limit: int = MEDIA_LIMIT) -> list[Message]:
+    """A transcript whose media have at most `limit` bytes: the oldest are told instead of shown.
+
+    Screenshots add up until servers refuse the request, though they are few tokens (provider
+    quirk Q54). The newest block is always shown, however large.
+
+    Args:
+        messages: The transcript; messages that stay as they are, are the same objects.
+        limit: In bytes of base64.
+    """
+    kept = 0
+    fitted: list[Message] = []
+    for message in reversed(messages):
+        size = media_size(message)
+        if not size or isinstance(message, AssistantMessage):
+            fitted.append(message)
+            continue
+        shown: dict[int, None] = {}
+        for place in reversed(range(len(message.content))):
+            block = message.content[place]
+            weight = 0 if isinstance(block, str) else _size(block)
+            if weight and (not kept or kept + weight <= limit):
+                shown[place] = None
+                kept += weight
+            elif weight:
+                kept = max(kept, limit)  # nothing older is shown: what is seen has no gaps
+        content = _told(message.content, shown, _LEFT_OUT)
+        fitted.append(message if content is message.content else replace(message, content=content))
+    return fitted[::-1]
+
+
+def _size(block: Block) -> int:
+    if not isinstance(block, Image | Audio | File):
+        return 0
+    return -(-len(block.data) // 3) * 4 + len(getattr(block, "url", ""))
+
+
+def _told(content: Content, shown: dict[int, None], why: str) -> Content:
+    """`content` with a note for each block of media that is not `shown`."""
+    if isinstance(content, str):
+        return content
+    blocks = tuple(
+        Text(f"{text_of((block,))[:-1]}, {why}]") if _size(block) and place not in shown else block
+        for place, block in enumerate(content)
+    )
+    return content if blocks == content else blocks

@@ -1,0 +1,247 @@
+"""Asking the model of the agent in charge: what it is sent, limits, steps, guardrails beside it.
+
+All that is fixed while one agent has the run. Deltas are told as they come; while guardrails look at
+what a person said they are kept back, and nobody is told of a reply that these refuse.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import Any
+
+from toolkeel.agent.guardrail import judge_said
+from toolkeel.agent.reply_assembly import Assembly, settle
+from toolkeel.agent.transcript import was_called
+from toolkeel.agent.turn.cost import RequestCost
+from toolkeel.agent.turn.in_charge import InCharge
+from toolkeel.agent.turn.steps import around
+from toolkeel.call.body.interrupt import Interrupt
+from toolkeel.call.offered import Offer
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
+from toolkeel.errors import ModelError, describe
+from toolkeel.events import Replied, Retrying, Streamed, TurnStarted
+from toolkeel.messages import AssistantMessage, Message, Usage
+from toolkeel.model import Delta, ModelRequest, Retry, Settings
+
+
+class AtLimit(BaseException):
+    """A request may not be sent: a bound is reached. No step can catch it by mistake."""
+
+
+class Asking:
+    """Asks the model of one agent.
+
+    Args:
+        charge: Who has the run.
+        tools: What may be called.
+        run: The run; its transcript grows.
+
+    Attributes:
+        offer: What the model is told it may call.
+        forced: Whether the settings force a call as long as none was made.
+        unjudged: What people have said that the input guardrails have not seen.
+    """
+
+    def __init__(self, charge: InCharge, tools: Toolset, run: RunContext[Any]) -> None:
+        plan = charge.plan
+        self._charge = charge
+        self._model = plan.model
+        self._run = run
+        self._settings, self._later = _asked(plan.settings, charge)
+        if was_called(run.transcript):
+            self._settings = self._later
+        self.forced = self._settings is not self._later
+        beside = () if plan.output is None else plan.output.tools
+        self.offer = Offer(tools, run, plan.search, beside, plan.handoffs)
+        self.offer.tools.cover(run)
+        self.unjudged: list[Message] = []
+        self._request: ModelRequest | None = None
+        others = [m.name for step in plan.model_steps for m in getattr(step, "models", ())]
+        self._cost = RequestCost(run, plan.model.name, *others)
+        self._send = around(plan.model_steps, run, self.send)
+        self._turn = self._sent = 0
+        self._held: list[Delta] | None = None
+
+    @property
+    def over(self) -> str:
+        """The bound at which the run ended; empty if at none."""
+        pool = self._run.limits
+        return self._cost.over or (pool.over if pool is not None else "")
+
+    def called(self) -> None:
+        """A call was made: one that the settings force is no longer."""
+        self._settings, self._request, self.forced = self._later, None, False
+
+    async def ask(self, turn: int, interrupt: Interrupt) -> AssistantMessage | None:
+        """The model's next reply; None if the run was stopped meanwhile, or may not be asked.
+
+        Raises:
+            ModelError: it failed, or its reply broke off before it said or called anything.
+            Exception: a guardrail refused what a person said.
+        """
+        run, shown = self._run, self._charge.shown
+        fixed = self.offer.fixed
+        offered = fixed if fixed is not None else await self.offer.now()
+        messages = run.transcript if not shown.cuts else shown.now(run.transcript, run.told)
+        request = self._request
+        if request is None or request.tools is not offered or request.messages is not messages:
+            self._request = request = ModelRequest(messages, offered, self._settings, self._model)
+        # The reply's calls are judged by what it has seen.
+        run.seen = 0 if run.taint is None else len(run.taint.sources)
+        self._turn, self._sent = turn, 0
+        interrupt.arm()
+        try:
+            reply = await (self._judged if self.unjudged else self._send)(request)
+        except asyncio.CancelledError:
+            if not interrupt.ours():
+                raise
+            return None
+        except AtLimit:
+            return None
+        finally:
+            interrupt.disarm()
+        if run.listeners:
+            if not self._sent:
+                run.tell(TurnStarted(*run.next(), turn))
+            run.tell(Replied(*run.next(), reply))
+        if not reply.tool_calls and reply.finish_reason in ("error", "incomplete"):
+            _check(reply)
+        return reply
+
+    async def send(self, request: ModelRequest) -> AssistantMessage:
+        """Send one request, within all steps around it.
+
+        Raises:
+            AtLimit: it may not be sent.
+            ModelError: the model failed.
+        """
+        run, model = self._run, request.model or self._model
+        pool = run.limits
+        if pool is not None and pool.plain and not pool.over and pool.requests < pool.most:
+            pool.requests += 1  # here, since a function more in every turn is counted
+        elif not self._cost.reserve(request, model.name):
+            raise AtLimit
+        self._sent += 1
+        if run.recorder is not None:
+            await run.recorder.asks(self._turn, model.name, request)
+        if run.listeners:
+            run.tell(TurnStarted(*run.next(), self._turn))
+        stream = model.stream(request)
+        assembly: Assembly | None = None
+        reply: AssistantMessage | None = None
+        try:
+            async for delta in stream:
+                if isinstance(delta, AssistantMessage):
+                    reply = settle(delta)
+                    break
+                if assembly is None:
+                    assembly = Assembly()
+                assembly.add(delta)
+                if run.listeners:
+                    self._tell(delta)
+            whole = reply = reply or (assembly or Assembly()).reply()
+        except Exception as error:
+            reply = self._broken(error, assembly, model.name)
+            raise
+        finally:
+            await self._close(stream, reply, model.name)
+        run.usage = run.usage + whole.usage
+        return whole
+
+    async def _close(self, stream: object, reply: AssistantMessage | None, model: str) -> None:
+        """Settle what a request has cost, and let go of its connection."""
+        pool = self._run.limits
+        if pool is not None and pool.weighs:
+            self._cost.settle(reply, model)
+        if (aclose := getattr(stream, "aclose", None)) is not None:
+            await aclose()  # now, not when it is collected: it may hold a connection
+
+    def _broken(
+        self, error: Exception, assembly: Assembly | None, model: str
+    ) -> AssistantMessage | None:
+        """Note that a request failed: what it gave before, what it cost, and who was told."""
+        run, reply = self._run, None
+        usage = error.usage if isinstance(error, ModelError) else Usage()
+        if isinstance(error, ModelError) and (assembly is not None or usage != Usage()):
+            reply = dataclasses.replace((assembly or Assembly()).reply(), usage=usage)
+            error.text = error.text or reply.text
+            error.told = assembly is not None and bool(run.listeners) and self._held is None
+            run.usage = run.usage + usage
+        if run.recorder is not None:
+            run.recorder.failed(self._sent, describe(error), model, usage)
+        return reply
+
+    def _tell(self, delta: Delta) -> None:
+        run = self._run
+        if self._held is not None:
+            self._held.append(delta)
+        elif isinstance(delta, Retry):
+            seq, at, run_id = run.next()
+            retry = (delta.attempt, delta.wait, delta.error, delta.status)
+            run.tell(Retrying(seq, at, run_id, *retry))
+        else:
+            run.tell(Streamed(*run.next(), delta))
+
+    # — guardrails beside it —
+
+    async def _judged(self, request: ModelRequest) -> AssistantMessage:
+        """Ask while guardrails look at what was said; nothing comes out before they allow it."""
+        guardrails, said = self._charge.guardrails, tuple(self.unjudged)
+        if not guardrails or any(each.first for each in guardrails) or _runs_elsewhere(request):
+            await judge_said(guardrails, said, self._run)
+            self.unjudged.clear()
+            return await self._send(request)
+        self._held = []
+        judging = asyncio.ensure_future(judge_said(guardrails, said, self._run))
+        sending = asyncio.ensure_future(self._send(request))
+        try:
+            await asyncio.wait((judging, sending), return_when=asyncio.FIRST_COMPLETED)
+            await judging
+            self.unjudged.clear()
+            held, self._held = self._held, None
+            for delta in held:
+                self._tell(delta)
+            return await sending
+        finally:
+            self._held = None
+            await self._give_up(judging, sending)
+
+    async def _give_up(self, *tasks: asyncio.Future[Any]) -> None:
+        """End what still runs, and wait for it; a reply that nobody is told of is noted."""
+        judging, sending = tasks
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        recorder = self._run.recorder
+        if recorder is None or judging.cancelled() or judging.exception() is None:
+            return
+        if sending.cancelled() or sending.exception() is None:
+            usage = Usage() if sending.cancelled() else sending.result().usage
+            recorder.failed(self._sent, "a guardrail refused it", self._model.name, usage)
+
+
+def _runs_elsewhere(request: ModelRequest) -> bool:
+    """Whether the model may do something by itself: no body waits here for a verdict then."""
+    return any(getattr(item, "hosted", None) for item in request.tools) or bool(
+        request.settings.provider_options.get("tools")
+    )
+
+
+def _asked(first: Settings, charge: InCharge) -> tuple[Settings, Settings]:
+    """The settings of the first requests, and those after a call that they force was made."""
+    later, output = first, charge.plan.output
+    if first.tool_choice not in (None, "auto", "none") and not first.keep_tool_choice:
+        later = dataclasses.replace(first, tool_choice=None)
+    if output is None:
+        return first, later
+    asked = output.asked(first)
+    return asked, asked if later is first else output.asked(later)
+
+
+def _check(reply: AssistantMessage) -> None:
+    if reply.finish_reason == "error" or not reply.content:
+        error = ModelError(f"the model's reply broke off: {reply.text or 'nothing arrived'}")
+        error.text, error.usage = reply.text, reply.usage
+        raise error

@@ -1,0 +1,120 @@
+"""What a model request may cost: reserved in the run's limits before it is sent, settled after."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
+from typing import Any
+
+from toolkeel.context import CancelToken, RunContext
+from toolkeel.limits import PriceOf
+from toolkeel.messages import AssistantMessage, Message, Usage
+from toolkeel.model import ModelRequest
+
+_ONE = Usage(1)
+_FREE = (_ONE, 0.0)
+
+
+class RequestCost:
+    """Reserves and settles the requests of one run.
+
+    What a request needs is what the last one took, what has come since, and the longest reply it
+    may get: `Settings.max_tokens`, or, if that does not say, the longest there was.
+
+    Args:
+        run: Whose requests.
+        models: Names of the models that may be asked.
+
+    Attributes:
+        over: The bound at which the run ended; empty if at none.
+
+    Raises:
+        SetupError: cost is bounded, and nobody knows what the model costs.
+    """
+
+    __slots__ = ("_longest", "_messages", "_prices", "_reserved", "_run", "_seen", "_size", "over")
+
+    def __init__(self, run: RunContext[Any], *models: str) -> None:
+        self._run = run
+        self._prices: dict[str, PriceOf | None] = {}
+        for model in models:
+            self._price(model)
+        self._messages: Sequence[Message] = ()
+        self._seen = self._size = self._longest = 0
+        self._reserved = _FREE
+        self.over = ""
+
+    def _price(self, model: str) -> PriceOf | None:
+        limits = self._run.limits
+        if model not in self._prices:
+            weighs = limits is not None and limits.weighs
+            self._prices[model] = limits.price(model) if limits is not None and weighs else None
+        return self._prices[model]
+
+    def reserve(self, request: ModelRequest, model: str) -> bool:
+        """Take what a request may need; whether it may be sent."""
+        limits = self._run.limits
+        if limits is None:
+            return True
+        self._reserved = self._expected(request, model) if limits.weighs else _FREE
+        self.over = limits.reserve(*self._reserved)
+        return not self.over
+
+    def settle(self, reply: AssistantMessage | None, model: str) -> None:
+        """Note what it took; None if there is no reply."""
+        limits, price = self._run.limits, self._price(model)
+        if limits is not None and limits.weighs:
+            usage = reply.usage if reply is not None else Usage()
+            limits.settle(self._reserved, (usage, price(usage) if price else 0.0))
+            if reply is not None:
+                self._size = usage.total_tokens or self._size
+                self._longest = max(self._longest, usage.output_tokens)
+                self._seen += 1  # the reply itself is in its usage
+
+    def _expected(self, request: ModelRequest, model: str) -> tuple[Usage, float]:
+        messages, price = request.messages, self._price(model)
+        if messages is not self._messages:  # not the same ones, grown
+            self._messages, self._seen, self._size = messages, 0, 0
+        self._size += _tokens(messages[index] for index in range(self._seen, len(messages)))
+        self._seen = len(messages)
+        usage = Usage(1, self._size, request.settings.max_tokens or self._longest)
+        return usage, price(usage) if price else 0.0
+
+
+def _tokens(messages: Iterable[Message]) -> int:
+    """About how many tokens messages have, rather too many: one for three bytes."""
+    return sum(len(message.text.encode("utf-8", "replace")) // 3 + 4 for message in messages)
+
+
+def bound_time(run: RunContext[Any], *, own: bool) -> Callable[[], object] | None:
+    """Let a run's time pass, if it is bounded: at its end all that runs is cancelled.
+
+    Args:
+        run: The run.
+        own: Whether it has limits of its own, besides those of the run around it.
+
+    Returns:
+        What ends that.
+    """
+    pool = run.limits
+    if pool is None or pool.limits.seconds is None or (run.parent and not own):
+        return None
+    seconds = pool.limits.seconds
+    run.cancel, outer = CancelToken(), run.cancel
+    inner = run.cancel
+    forget = outer.watch(lambda: inner.cancel(outer.reason))
+    until = perf_counter() + seconds
+    run.deadline = until if run.deadline is None else min(until, run.deadline)
+
+    def expire() -> None:
+        pool.over = pool.over or f"seconds: {seconds:g}"
+        inner.cancel(f"its {seconds:g} seconds are over")
+
+    timer = asyncio.get_running_loop().call_later(seconds, expire)
+
+    def end() -> None:
+        timer.cancel()
+        forget()
+
+    return end

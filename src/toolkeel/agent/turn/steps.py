@@ -1,0 +1,51 @@
+"""Steps around a model request (middleware): the form of steps around a call, one stage further out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeAlias
+
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage
+from toolkeel.model import ModelRequest
+
+Ask: TypeAlias = Callable[[ModelRequest], Awaitable[AssistantMessage]]
+"""Sends a request, or passes it on to the next step; gives the whole reply."""
+
+
+class ModelStep(Protocol):
+    """A step around each model request of an agent: ``Agent(..., model_steps=[...])``.
+
+    It may look, change and pass on (``await proceed(request)``), answer by itself, ask again or
+    another model, or raise a `ModelError`. What it changes is sent, and stays out of the transcript.
+    Each request that is sent counts for the run's limits.
+
+    ::
+
+        async def logged(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
+            print("asking with", len(request.messages), "messages")
+            return await proceed(request)
+    """
+
+    def __call__(
+        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
+    ) -> Awaitable[AssistantMessage]: ...
+
+
+def around(steps: Sequence[ModelStep], run: RunContext[Any], send: Ask) -> Ask:
+    """What asks the model through steps, outermost first."""
+    for step in reversed(steps):
+        send = partial(_through, step, run, send)
+    return send
+
+
+async def _through(
+    step: ModelStep, run: RunContext[Any], proceed: Ask, request: ModelRequest
+) -> AssistantMessage:
+    reply = await step(request, run, proceed)
+    if not isinstance(reply, AssistantMessage):
+        name = getattr(step, "__name__", type(step).__name__)
+        raise SetupError(f"the model step {name} gave {reply!r:.80}; return what proceed gives")
+    return reply

@@ -1,0 +1,369 @@
+"""A calculator for expressions as people and models write them.
+
+Three walls stand between the text and the machine: a tokeniser that knows only numbers,
+arithmetic and our own names; simpleeval, here without attributes, indexes, strings and
+assignments; and operators that refuse a result before it is computed if it would be too long.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import math
+import operator
+import re
+from collections.abc import Callable
+
+from toolkeel.define.decorator import tool
+from toolkeel.define.tool import AnyTool
+from toolkeel.effects import Effects
+from toolkeel.errors import MissingExtraError, ToolError
+
+try:
+    import simpleeval  # type: ignore[import-untyped]
+except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
+    raise MissingExtraError("toolkeel.builtin.calculator", "builtin") from error
+
+MAX_LENGTH = 1000
+"""Longest expression, in characters."""
+MAX_DIGITS = 1000
+"""Longest whole number, in decimal digits."""
+MAX_DEPTH = 60
+"""Deepest nesting of parentheses, signs and calls."""
+
+_MAX_BITS = int(MAX_DIGITS / math.log10(2))
+
+Number = int | float
+
+
+def _checked(value: object) -> Number:
+    """Let only real numbers of bearable length through."""
+    if isinstance(value, complex):
+        raise ToolError("The result is not a real number.")
+    if not isinstance(value, int | float):
+        raise ToolError("The expression is not a number. Write one arithmetic expression.")
+    if isinstance(value, int):
+        if value.bit_length() > _MAX_BITS:
+            raise _too_long()
+    elif math.isnan(value) or math.isinf(value):
+        raise ToolError("The result is too large for a floating-point number.")
+    return value
+
+
+def _too_long() -> ToolError:
+    return ToolError(
+        f"A whole number here would have more than {MAX_DIGITS} digits. "
+        "Use smaller numbers, or a decimal such as 2.0 for an approximate result."
+    )
+
+
+def _power(base: Number, exponent: Number) -> Number:
+    if isinstance(base, int) and isinstance(exponent, int) and exponent > 0:
+        # |base| < 2 ** bit_length, so this bounds the result without computing it.
+        longest = (base.bit_length() - 1) * exponent if abs(base) > 1 else 0
+        if longest > _MAX_BITS:
+            raise _too_long()
+    return _checked(base**exponent)
+
+
+def _times(left: Number, right: Number) -> Number:
+    return _checked(left * right)
+
+
+def _no_caret(left: Number, right: Number) -> Number:
+    raise ToolError(
+        f"^ is not a power here (in Python it is bitwise xor). "
+        f"Use ** for powers: {_shown(left):.40}**{_shown(right):.40}. For xor, use xor(a, b)."
+    )
+
+
+def _factorial(number: Number) -> int:
+    whole = _whole(number, "factorial")
+    if whole > 449:  # 450! has 1001 digits
+        raise _too_long()
+    return math.factorial(whole)
+
+
+def _combinations(total: Number, chosen: Number) -> Number:
+    return _checked(math.comb(_whole(total, "comb", 10_000), _whole(chosen, "comb", 10_000)))
+
+
+def _permutations(total: Number, chosen: Number) -> Number:
+    n, k = _whole(total, "perm", 10_000), _whole(chosen, "perm", 10_000)
+    if k > 1 and k <= n and k * math.log2(n) > 4 * _MAX_BITS:
+        raise _too_long()
+    return _checked(math.perm(n, k))
+
+
+def _whole(number: Number, what: str, limit: int | None = None) -> int:
+    if number != int(number) or number < 0:
+        raise ToolError(f"{what} needs whole numbers that are not negative.")
+    if limit is not None and number > limit:
+        raise ToolError(f"{what} takes numbers up to {limit}.")
+    return int(number)
+
+
+def _round(number: Number, digits: int = 0) -> Number:
+    if abs(digits) > 400:
+        raise ToolError("round takes at most 400 digits.")
+    return round(number, digits) if digits else round(number)
+
+
+def _absolute(number: Number) -> Number:
+    return abs(number)
+
+
+def _mean(*numbers: Number) -> Number:
+    return sum(numbers) / len(numbers)
+
+
+def _sum(*numbers: Number) -> Number:
+    return sum(numbers)
+
+
+def _lowest(*numbers: Number) -> Number:
+    return min(numbers)
+
+
+def _highest(*numbers: Number) -> Number:
+    return max(numbers)
+
+
+FUNCTIONS: dict[str, Callable[..., Number]] = {
+    "abs": _absolute,
+    "acos": math.acos,
+    "asin": math.asin,
+    "atan": math.atan,
+    "atan2": math.atan2,
+    "cbrt": math.cbrt,
+    "ceil": math.ceil,
+    "comb": _combinations,
+    "cos": math.cos,
+    "cosh": math.cosh,
+    "degrees": math.degrees,
+    "exp": math.exp,
+    "factorial": _factorial,
+    "floor": math.floor,
+    "gcd": math.gcd,
+    "hypot": math.hypot,
+    "lcm": math.lcm,
+    "ln": math.log,
+    "log": math.log,
+    "log10": math.log10,
+    "log2": math.log2,
+    "max": _highest,
+    "mean": _mean,
+    "min": _lowest,
+    "perm": _permutations,
+    "pow": _power,
+    "radians": math.radians,
+    "round": _round,
+    "sin": math.sin,
+    "sinh": math.sinh,
+    "sqrt": math.sqrt,
+    "sum": _sum,
+    "tan": math.tan,
+    "tanh": math.tanh,
+    "trunc": int,
+    "xor": operator.xor,
+}
+"""Every function an expression may use."""
+
+CONSTANTS: dict[str, float] = {"pi": math.pi, "π": math.pi, "e": math.e, "tau": math.tau}
+"""Every name an expression may use."""
+
+_OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: _times,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+    ast.BitXor: _no_caret,
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_NODES = (ast.Name, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Call, ast.Constant)
+
+_SIGNS = str.maketrans(
+    {
+        **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},  # full width
+        **dict.fromkeys("×·⋅✕", "*"),
+        **dict.fromkeys("÷∕", "/"),
+        **dict.fromkeys("−–—", "-"),
+        "²": "**2",
+        "³": "**3",
+        "√": " sqrt",
+        "≤": "<=",
+        "≥": ">=",
+        "≠": "!=",
+        "、": ",",
+        **dict.fromkeys("\u00a0\u2009\u202f\u3000", " "),
+    }
+)
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[A-Za-zπ_][A-Za-z0-9_]*)"
+    r"|(?P<sign>\*\*|//|[<>=!]=|[-+*/%^()<>,!]))"
+)
+_THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:,\d{3})+(?![\d,])")
+_BINARY = frozenset(("**", "//", "*", "/", "+", "-", ")", ",", "<", ">", "<=", ">=", "==", "!="))
+
+
+def _make_evaluator() -> simpleeval.SimpleEval:
+    evaluator = simpleeval.SimpleEval(
+        operators=_OPERATORS, functions=FUNCTIONS, names=CONSTANTS, allowed_attrs={}
+    )
+    known = dict(evaluator.nodes or {})
+    evaluator.nodes = {node: known[node] for node in _NODES}
+    return evaluator
+
+
+_EVALUATOR = _make_evaluator()
+
+
+@tool(effects=Effects(read_only=True, open_world=False))
+def calculator(expression: str) -> str:
+    """Calculate an arithmetic or math expression exactly.
+
+    Knows + - * / // % ** and parentheses, percentages ("15% of 80"), factorials ("5!"),
+    comparisons, pi, e, and functions such as sqrt, log, sin, round, min, max, sum, mean.
+
+    Args:
+        expression: The expression to calculate, such as "2 + 2 * (3 - 1)" or "15% of 80".
+    """
+    source = _rewrite(_tokens(expression))
+    try:
+        # As an expression: of a file's source, a syntax error would make Python open that file.
+        tree = ast.parse(source, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ToolError(_broken(expression)) from None
+    if _depth(tree) > MAX_DEPTH:
+        raise ToolError(f"Nested deeper than {MAX_DEPTH} levels.")
+    return _shown(_evaluate(source, tree))
+
+
+def tools() -> tuple[AnyTool, ...]:
+    """The tools of this file."""
+    return (calculator,)
+
+
+def _evaluate(source: str, tree: ast.expr) -> Number:
+    try:
+        return _checked(_EVALUATOR.eval(source, tree))
+    except ZeroDivisionError:
+        raise ToolError("Division by zero.") from None
+    except OverflowError:
+        raise ToolError("A number here is too large to calculate with.") from None
+    except ValueError:
+        raise ToolError("A function was given a number outside its domain.") from None
+    except (TypeError, simpleeval.InvalidExpression):
+        raise ToolError(_broken(source)) from None
+
+
+def _tokens(expression: str) -> list[str]:
+    """Cut the text into numbers, names and signs; refuse everything else by name."""
+    if len(expression) > MAX_LENGTH:
+        raise ToolError(f"The expression is longer than {MAX_LENGTH} characters. Split it.")
+    text = expression.translate(_SIGNS).strip().rstrip("=? ")
+    if not re.search(r"[A-Za-z]\s*\(", text):  # in max(1,000) the comma separates arguments
+        text = _THOUSANDS.sub(lambda found: found[0].replace(",", ""), text)
+    tokens: list[str] = []
+    position = 0
+    while position < len(text):
+        found = _TOKEN.match(text, position)
+        if found is None:
+            raise ToolError(
+                f"Unexpected {text[position:].lstrip()[0]!r} in the expression. Only numbers, "
+                "+ - * / // % ** ( ), comparisons and functions such as sqrt are known."
+            )
+        if found["name"]:
+            _check_name(found["name"])
+        tokens.append(found[found.lastgroup or 0])
+        position = found.end()
+    if not tokens:
+        raise ToolError('The expression is empty. Give one, such as "2 + 2".')
+    return tokens
+
+
+def _check_name(name: str) -> None:
+    known = [*FUNCTIONS, *CONSTANTS, "of", "x"]
+    if name in known:
+        return
+    near = difflib.get_close_matches(name.lower(), known, 1)
+    hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(FUNCTIONS)}, pi, e, tau."
+    raise ToolError(f"Unknown name {name[:40]!r}. {hint}")
+
+
+def _rewrite(tokens: list[str]) -> str:
+    """Spell percentages, factorials and the letter x as times in plain arithmetic."""
+    out: list[str] = []
+    for index, token in enumerate(tokens):
+        after = tokens[index + 1] if index + 1 < len(tokens) else ""
+        if token == "%" and after == "of":
+            out.append("/100*")
+        elif token == "%" and (not after or after in _BINARY):
+            start = _operand_start(out)
+            out[start:] = ["(", *out[start:], "/100", ")"]
+        elif token == "!":
+            start = _operand_start(out)
+            out[start:] = ["factorial(", *out[start:], ")"]
+        elif token == "of":
+            if index == 0 or tokens[index - 1] != "%":
+                raise ToolError('"of" only follows a percentage, as in "15% of 80".')
+        else:
+            out.append("*" if token == "x" else _plain(token))
+    return " ".join(out)
+
+
+def _plain(token: str) -> str:
+    """A whole number without the leading zeros that Python refuses."""
+    return token.lstrip("0") or "0" if token.isdigit() else token
+
+
+def _operand_start(out: list[str]) -> int:
+    """Where the operand begins that ends here: a number, a name, or a bracket with its function."""
+    index, depth = len(out) - 1, 0
+    while index > 0:
+        depth += out[index].count(")") - out[index].count("(")
+        if depth <= 0:
+            break
+        index -= 1
+    if index > 0 and out[index] == "(" and out[index - 1] in FUNCTIONS:
+        index -= 1
+    return max(index, 0)
+
+
+def _depth(tree: ast.AST) -> int:
+    """Levels of the tree, counted without recursion."""
+    depth, level = 0, [tree]
+    while level and depth <= MAX_DEPTH:
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        depth += 1
+    return depth
+
+
+def _broken(expression: str) -> str:
+    short = expression if len(expression) <= 60 else f"{expression[:57]}..."
+    return (
+        f"Cannot read {short!r} as an expression. Check that every bracket is closed and that "
+        "there is an operator between numbers, such as 2 * (3 + 4)."
+    )
+
+
+def _shown(value: Number) -> str:
+    """Whole numbers exactly, others to 15 significant digits, which hides binary noise."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return format(value, ".15g")

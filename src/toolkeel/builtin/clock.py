@@ -1,0 +1,112 @@
+"""The date and the time, here or elsewhere."""
+
+from __future__ import annotations
+
+import difflib
+from datetime import datetime, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from toolkeel.define.decorator import tool
+from toolkeel.define.tool import AnyTool
+from toolkeel.effects import Effects
+from toolkeel.errors import ToolError
+
+_CITY_ZONES = {
+    "北京": "Asia/Shanghai",
+    "上海": "Asia/Shanghai",
+    "广州": "Asia/Shanghai",
+    "深圳": "Asia/Shanghai",
+    "中国": "Asia/Shanghai",
+    "香港": "Asia/Hong_Kong",
+    "台北": "Asia/Taipei",
+    "东京": "Asia/Tokyo",
+    "首尔": "Asia/Seoul",
+    "新加坡": "Asia/Singapore",
+    "悉尼": "Australia/Sydney",
+    "莫斯科": "Europe/Moscow",
+    "柏林": "Europe/Berlin",
+    "巴黎": "Europe/Paris",
+    "伦敦": "Europe/London",
+    "纽约": "America/New_York",
+    "洛杉矶": "America/Los_Angeles",
+    "旧金山": "America/Los_Angeles",
+    "beijing": "Asia/Shanghai",
+    "guangzhou": "Asia/Shanghai",
+    "shenzhen": "Asia/Shanghai",
+    "china": "Asia/Shanghai",
+    "japan": "Asia/Tokyo",
+    "india": "Asia/Kolkata",
+    "mumbai": "Asia/Kolkata",
+    "delhi": "Asia/Kolkata",
+    "osaka": "Asia/Tokyo",
+    "france": "Europe/Paris",
+    "germany": "Europe/Berlin",
+    "munich": "Europe/Berlin",
+    "spain": "Europe/Madrid",
+    "barcelona": "Europe/Madrid",
+    "italy": "Europe/Rome",
+    "milan": "Europe/Rome",
+    "uk": "Europe/London",
+    "england": "Europe/London",
+    "geneva": "Europe/Zurich",
+    "boston": "America/New_York",
+    "washington": "America/New_York",
+    "miami": "America/New_York",
+    "san francisco": "America/Los_Angeles",
+    "seattle": "America/Los_Angeles",
+}
+"""Places people name that the IANA database has no zone for; only used in hints."""
+
+
+@tool(effects=Effects(read_only=True, open_world=False))
+def clock(timezone: str = "local") -> dict[str, str]:
+    """Tell the current date, day of the week and time.
+
+    Args:
+        timezone: IANA time zone such as "Asia/Shanghai" or "UTC"; "local" is this machine's.
+    """
+    zone = _zone(timezone)
+    now = datetime.now(zone) if zone else datetime.now().astimezone()
+    return {
+        "date": now.strftime("%Y-%m-%d"),
+        "weekday": now.strftime("%A"),
+        "time": now.strftime("%H:%M:%S"),
+        "timezone": timezone.strip() if zone else now.tzname() or "local",
+        "iso": now.isoformat(timespec="seconds"),
+    }
+
+
+def tools() -> tuple[AnyTool, ...]:
+    """The tools of this file."""
+    return (clock,)
+
+
+def _zone(name: str) -> tzinfo | None:
+    """The zone called `name`; None is the machine's own."""
+    if name.strip().lower() in ("local", ""):
+        return None
+    try:
+        return ZoneInfo(name.strip())
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ToolError(_unknown(name.strip())) from None
+
+
+def _unknown(name: str) -> str:
+    near = _nearest(name)
+    hint = f"Did you mean {' or '.join(near)}?" if near else 'Use a name such as "Asia/Tokyo".'
+    return f"There is no time zone {name[:60]!r}. {hint}"
+
+
+def _nearest(name: str) -> list[str]:
+    """Up to three zones that `name` may stand for: a place, the zone's city, or a near spelling."""
+    key = " ".join(name.lower().replace("_", " ").split())
+    if key in _CITY_ZONES:
+        return [_CITY_ZONES[key]]
+    cities: dict[str, str] = {}
+    for zone in sorted(available_timezones()):
+        cities.setdefault(zone.rsplit("/", 1)[-1].replace("_", " ").lower(), zone)
+        cities.setdefault(zone.lower(), zone)
+    if key in cities:
+        return [cities[key]]
+    matches = difflib.get_close_matches(key, [*cities, *_CITY_ZONES], 3, 0.75)
+    return list(dict.fromkeys(cities.get(match) or _CITY_ZONES[match] for match in matches))

@@ -1,0 +1,283 @@
+"""A browser as a computer: the system's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+from fnmatch import fnmatchcase
+from types import TracebackType
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from toolkeel.errors import MissingExtraError, SetupError, ToolError
+
+try:
+    from playwright.async_api import BrowserContext, Page, Route, async_playwright
+    from playwright.async_api import Error as PlaywrightError
+except ImportError as error:
+    raise MissingExtraError("Browser", "browser") from error
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
+"""Names of the programs that are looked for, in order."""
+_FLAGS = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+_LOAD = 10_000
+_BUTTONS = {"left": "left", "right": "right", "wheel": "middle"}
+_KEYS = {
+    "alt": "Alt",
+    "backspace": "Backspace",
+    "bs": "Backspace",
+    "capslock": "CapsLock",
+    "cmd": "Meta",
+    "command": "Meta",
+    "ctrl": "Control",
+    "control": "Control",
+    "del": "Delete",
+    "delete": "Delete",
+    "down": "ArrowDown",
+    "arrowdown": "ArrowDown",
+    "end": "End",
+    "enter": "Enter",
+    "return": "Enter",
+    "esc": "Escape",
+    "escape": "Escape",
+    "home": "Home",
+    "insert": "Insert",
+    "left": "ArrowLeft",
+    "arrowleft": "ArrowLeft",
+    "meta": "Meta",
+    "option": "Alt",
+    "page_down": "PageDown",
+    "pagedown": "PageDown",
+    "page_up": "PageUp",
+    "pageup": "PageUp",
+    "right": "ArrowRight",
+    "arrowright": "ArrowRight",
+    "shift": "Shift",
+    "space": " ",
+    "super": "Meta",
+    "tab": "Tab",
+    "up": "ArrowUp",
+    "arrowup": "ArrowUp",
+    "win": "Meta",
+}
+
+
+class Browser:
+    """One browser window with the full interface of a computer; use it with ``async with``.
+
+    It has a profile of its own that is forgotten at the end, and takes no downloads.
+
+    Args:
+        url: What it shows first.
+        width: Of the page, in pixels.
+        height: Of the page, in pixels.
+        allow: Hosts it may talk to, such as ``*.example.org``; None: all.
+        program: Chromium's path; None: looked for.
+        headless: Whether nobody sees it.
+
+    Raises:
+        SetupError: there is no Chromium on this machine.
+    """
+
+    environment: Literal["browser"] = "browser"
+
+    def __init__(
+        self,
+        url: str = "",
+        *,
+        width: int = 1024,
+        height: int = 768,
+        allow: Sequence[str] | None = None,
+        program: str | None = None,
+        headless: bool = True,
+    ) -> None:
+        self.dimensions = (width, height)
+        self._url = url
+        self._allow = None if allow is None else tuple(host.lower() for host in allow)
+        self._program = program or next(filter(None, map(shutil.which, PROGRAMS)), None)
+        if self._program is None:
+            raise SetupError(
+                "Browser: there is no Chromium on this machine; install one (on Debian: apt-get "
+                "install chromium), or name it with program="
+            )
+        self._headless = headless
+        self._stack = AsyncExitStack()
+        self._context: BrowserContext | None = None
+
+    async def __aenter__(self) -> Browser:
+        driver = await self._stack.enter_async_context(async_playwright())
+        try:
+            # Chromium's own sandbox does not work for root.
+            flags = [*_FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+            browser = await driver.chromium.launch(
+                executable_path=self._program, headless=self._headless, args=flags
+            )
+            self._stack.push_async_callback(browser.close)
+            width, height = self.dimensions
+            self._context = await browser.new_context(
+                viewport={"width": width, "height": height}, accept_downloads=False
+            )
+            await self._context.route("**/*", self._route)
+            await self._context.new_page()
+            if self._url:
+                await self.goto(self._url)
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._context = None
+        await self._stack.aclose()
+
+    @property
+    def page(self) -> Page:
+        """The page in front: the newest tab.
+
+        Raises:
+            SetupError: the browser is not open.
+        """
+        if self._context is None or not self._context.pages:
+            raise SetupError("the browser is not open: async with Browser(...) as browser")
+        return self._context.pages[-1]
+
+    async def goto(self, url: str) -> None:
+        """Open an address.
+
+        Raises:
+            ToolError: it is none of the web, not allowed, or cannot be opened.
+        """
+        parts = urlsplit(url if "://" in url else f"https://{url}")
+        if parts.scheme not in ("http", "https"):
+            raise ToolError(f"{url!r} is not opened: only http and https addresses are.")
+        if not self._allowed(parts.hostname):
+            raise ToolError(f"{url!r} is not opened: the browser may not talk to that host.")
+        try:
+            await self.page.goto(parts.geturl(), timeout=_LOAD, wait_until="domcontentloaded")
+        except PlaywrightError as error:
+            why = error.message.splitlines()[0]
+            raise ToolError(f"{url!r} cannot be opened: {why}") from error
+
+    async def screenshot(self) -> bytes:
+        """The page as it is seen, as PNG."""
+        await self._settle()
+        return await self.page.screenshot(type="png", timeout=_LOAD)
+
+    async def click(
+        self, x: int, y: int, button: str = "left", keys: list[str] | None = None
+    ) -> None:
+        """Press a button of the mouse; ``back`` and ``forward`` turn the pages."""
+        if button in ("back", "forward"):
+            page = self.page
+            await (page.go_back if button == "back" else page.go_forward)(timeout=_LOAD)
+            return
+        async with _Held(self.page, keys):
+            pressed: Any = _BUTTONS.get(button, "left")
+            await self.page.mouse.click(x, y, button=pressed)
+
+    async def double_click(self, x: int, y: int, keys: list[str] | None = None) -> None:
+        """Press the left button twice."""
+        async with _Held(self.page, keys):
+            await self.page.mouse.dblclick(x, y)
+
+    async def scroll(
+        self, x: int, y: int, scroll_x: int, scroll_y: int, keys: list[str] | None = None
+    ) -> None:
+        """Turn the wheel at a place."""
+        async with _Held(self.page, keys):
+            await self.page.mouse.move(x, y)
+            await self.page.mouse.wheel(scroll_x, scroll_y)
+
+    async def type(self, text: str) -> None:
+        """Type a text."""
+        await self.page.keyboard.type(text)
+
+    async def wait(self) -> None:
+        """Let the page do its work."""
+        await asyncio.sleep(1)
+
+    async def move(self, x: int, y: int, keys: list[str] | None = None) -> None:
+        """Move the pointer."""
+        async with _Held(self.page, keys):
+            await self.page.mouse.move(x, y)
+
+    async def keypress(self, keys: list[str]) -> None:
+        """Press keys together."""
+        try:
+            await self.page.keyboard.press("+".join(map(key_name, keys)))
+        except PlaywrightError as error:
+            raise ToolError(f"{keys} cannot be pressed: {error.message.splitlines()[0]}") from None
+
+    async def drag(self, path: list[tuple[int, int]], keys: list[str] | None = None) -> None:
+        """Hold the left button along a path."""
+        if not path:
+            return
+        mouse = self.page.mouse
+        async with _Held(self.page, keys):
+            await mouse.move(*path[0])
+            await mouse.down()
+            for x, y in path[1:]:
+                await mouse.move(x, y, steps=5)
+            await mouse.up()
+
+    async def _settle(self) -> None:
+        with suppress(PlaywrightError):
+            await self.page.wait_for_load_state("domcontentloaded", timeout=3000)
+
+    async def _route(self, route: Route) -> None:
+        host = urlsplit(route.request.url).hostname
+        with suppress(PlaywrightError):  # the page has gone on meanwhile
+            await (route.continue_() if self._allowed(host) else route.abort("accessdenied"))
+
+    def _allowed(self, host: str | None) -> bool:
+        if self._allow is None:
+            return True
+        return any(fnmatchcase((host or "").lower(), pattern) for pattern in self._allow)
+
+
+class _Held:
+    """Keys that are held meanwhile."""
+
+    def __init__(self, page: Page, keys: list[str] | None) -> None:
+        self._page = page
+        self._keys = [key_name(key) for key in keys or ()]
+
+    async def __aenter__(self) -> None:
+        for key in self._keys:
+            await self._page.keyboard.down(key)
+
+    async def __aexit__(self, *_: object) -> None:
+        for key in reversed(self._keys):
+            await self._page.keyboard.up(key)
+
+
+def key_name(key: str) -> str:
+    """A key by the name the browser knows it by, whatever a model calls it.
+
+    >>> key_name("CTRL"), key_name("Return"), key_name("a"), key_name("f5"), key_name("KP_Enter")
+    ('Control', 'Enter', 'a', 'F5', 'Enter')
+    """
+    plain = key.strip().lower().removeprefix("kp_")
+    for side in ("_l", "_r"):
+        if plain.removesuffix(side) in _KEYS:
+            plain = plain.removesuffix(side)
+    if plain in _KEYS:
+        return _KEYS[plain]
+    if plain[:1] == "f" and plain[1:].isdigit():
+        return plain.upper()
+    return plain if len(key.strip()) == 1 and key.isupper() and key.isascii() else key

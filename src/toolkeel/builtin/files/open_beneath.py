@@ -1,0 +1,368 @@
+"""Open what lies beneath a folder, and nothing else.
+
+The folder is held as an open handle, so renaming its parents changes nothing. On Linux the
+kernel walks the path (`openat2` with ``RESOLVE_BENEATH``: links may point anywhere below the
+folder, none may leave it, and there is no moment between check and use). Elsewhere, and where
+`openat2` is switched off, each component is opened from the one before without following
+links. What is opened must then be a regular file or a folder; a pipe or a device is never
+waited for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import difflib
+import errno
+import os
+import re
+import stat
+import sys
+import weakref
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from toolkeel.call.steps.rules import spelling
+from toolkeel.effects import Resource
+from toolkeel.errors import SetupError, ToolError
+
+_OPENAT2 = 437  # the same number on every architecture, since it came after 5.1
+_RESOLVE_NO_MAGICLINKS = 0x02
+_RESOLVE_BENEATH = 0x08
+_READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
+_READ |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_DRIVE = re.compile(r"^[A-Za-z]:([\\/]|$)|^\\\\")
+
+TEMPORARY = re.compile(r"\.toolkeel-\d+-[0-9a-f]{12}\.tmp")
+"""Names of what is written beside a file that is being replaced: never listed."""
+MAX_ENTRIES = 20_000
+"""Most names read from one folder."""
+
+
+class Entry(NamedTuple):
+    """One name in a folder; links are not followed to tell what they are."""
+
+    name: str
+    kind: Literal["file", "folder", "link", "other"]
+
+
+class _OpenHow(ctypes.Structure):
+    """``struct open_how`` of openat2(2)."""
+
+    _fields_ = (
+        ("flags", ctypes.c_uint64),
+        ("mode", ctypes.c_uint64),
+        ("resolve", ctypes.c_uint64),
+    )
+
+
+def clean(path: str, roots: Iterable[str] = ()) -> str:
+    """A relative path with plain components, or a refusal that says what is wrong with it.
+
+    Args:
+        path: As a model wrote it.
+        roots: What the root is called by an absolute path.
+
+    Raises:
+        ToolError: for an absolute path that leads elsewhere, a drive, `~`, `..` or a NUL.
+
+    >>> clean("./src//main.py")
+    'src/main.py'
+    >>> clean("/project/src", ["/project"])
+    'src'
+    """
+    text = path.strip().removeprefix("@")
+    if "\0" in text:
+        raise ToolError("The path contains a NUL character.")
+    for root in roots:
+        if text == root or text.startswith(f"{root.rstrip('/')}/"):
+            text = text.removeprefix(root).lstrip("/")
+            break
+    if text.startswith("/") or _DRIVE.match(text):
+        raise ToolError(f"{path!r} is absolute. Give a path relative to the root, such as '.'.")
+    if text.startswith("~"):
+        raise ToolError(f"{path!r}: there is no home folder here. Give a path below the root.")
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if ".." in parts or ".." in text.split("\\"):
+        raise ToolError(f"{path!r} leaves the root. Give a path below it, without '..'.")
+    return "/".join(parts) or "."
+
+
+class Root:
+    """A folder that is held open.
+
+    Args:
+        path: The folder.
+
+    Raises:
+        SetupError: if it is not a folder that can be opened.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).resolve()
+        self._names = dict.fromkeys((str(self.path), os.path.abspath(path)))
+        self._handle = -1
+        if not self.path.is_dir():
+            raise SetupError(f"The root {str(path)!r} is not a folder.")
+        if os.open in os.supports_dir_fd:
+            self._handle = os.open(self.path, _READ | getattr(os, "O_DIRECTORY", 0))
+            weakref.finalize(self, os.close, self._handle)
+
+    def clean(self, path: str) -> str:
+        """A path relative to the root, with plain components; one that is absolute may begin with
+        the root's own.
+
+        Raises:
+            ToolError: it can be none below the root.
+        """
+        return clean(path, self._names)
+
+    def real(self, path: str) -> str:
+        """What a path leads to, absolute and without links, whether it is there or not.
+
+        Raises:
+            ToolError: it can be none below the root.
+        """
+        return os.path.realpath(self.path / self.clean(path))
+
+    def open_file(self, path: str) -> int:
+        """Open a regular file for reading; the caller closes the descriptor.
+
+        Raises:
+            ToolError: saying why not.
+        """
+        descriptor = self._open(path)
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISREG(mode):
+            return descriptor
+        os.close(descriptor)
+        what = "a folder; list it instead" if stat.S_ISDIR(mode) else "a special file"
+        raise ToolError(f"{path!r} cannot be read: it is {what}.")
+
+    def entries(self, path: str) -> list[Entry]:
+        """What a folder holds, unsorted, at most `MAX_ENTRIES` of it.
+
+        Raises:
+            ToolError: saying why not.
+        """
+        descriptor = self._open(path)
+        try:
+            if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                raise ToolError(f"{path!r} is a file, not a folder; read it instead.")
+            listed = descriptor if os.scandir in os.supports_fd else self.path / self.clean(path)
+            with os.scandir(listed) as found:
+                shown = (each for each in found if not TEMPORARY.fullmatch(each.name))
+                return [_entry(item) for item in islice(shown, MAX_ENTRIES)]
+        finally:
+            os.close(descriptor)
+
+    def spelt(self, path: str) -> str:
+        """A path as the folder spells it, if it is there in letters that look the same.
+
+        Names made by macOS hold composed accents in parts, narrow spaces and curly apostrophes,
+        which models do not tell from the plain ones.
+
+        Raises:
+            ToolError: if the path can be none below the root.
+        """
+        relative = self.clean(path)
+        with suppress(ToolError):
+            os.close(self._open(relative))
+            return relative
+        found = list[str]()
+        for part in relative.split("/"):
+            try:
+                names = [entry.name for entry in self.entries("/".join(found) or ".")]
+            except ToolError:
+                return relative
+            alike = [name for name in names if spelling(name) == spelling(part)]
+            if part not in names and len(alike) != 1:
+                return relative
+            found.append(part if part in names else alike[0])
+        return "/".join(found)
+
+    def open_folder(self, path: str, *, make: bool = False) -> int:
+        """Open a folder as a handle; the caller closes it.
+
+        Args:
+            path: Relative to the root.
+            make: Whether it is made, with those above it, if it is not there.
+
+        Raises:
+            ToolError: saying why not, or that this system has no handles of folders.
+        """
+        if self._handle < 0:
+            raise ToolError("Files cannot be written safely on this system.")
+        parts = self.clean(path).split("/")
+        for end in range(1, len(parts) + 1) if make else ():
+            parent = self._open("/".join(parts[: end - 1]) or ".")
+            try:
+                os.mkdir(parts[end - 1], dir_fd=parent)
+            except FileExistsError:
+                pass
+            except OSError as error:
+                raise ToolError(f"{path!r} cannot be made: {error.strerror}.") from None
+            finally:
+                os.close(parent)
+        descriptor = self._open(path)
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise ToolError(f"{path!r} is a file, not a folder.")
+        return descriptor
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a folder is there, rather than a file."""
+        descriptor = self._open(path)
+        try:
+            return stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        finally:
+            os.close(descriptor)
+
+    def _open(self, path: str) -> int:
+        relative = self.clean(path)
+        try:
+            if self._handle < 0:
+                return _open_compared(self.path, relative)
+            return (_openat2 if _HAS_OPENAT2 else _open_stepwise)(self._handle, relative)
+        except FileNotFoundError as error:
+            raise ToolError(f"{path!r} {_reason(error)}.{self._suggest(relative)}") from None
+        except (OSError, UnicodeEncodeError) as error:
+            raise ToolError(f"{path!r} {_reason(error)}.") from None
+
+    def _suggest(self, missing: str) -> str:
+        """The nearest names in the folder where `missing` was looked for, as a sentence."""
+        folder, _, name = missing.rpartition("/")
+        if not folder and name == ".":
+            return ""
+        try:
+            names = {entry.name.casefold(): entry.name for entry in self.entries(folder or ".")}
+        except ToolError:
+            return ""
+        near = difflib.get_close_matches(name.casefold(), sorted(names)[:1000], 3)
+        prefix = f"{folder}/" if folder else ""
+        found = " or ".join(repr(prefix + names[key]) for key in near)
+        return f" Did you mean {found}?" if near else ""
+
+
+class FileResource(Resource):
+    """The resource ``file:{path}`` below a root: where a path leads, however it is written.
+
+    A path that can be none below the root, which the tool will refuse, stands for the root.
+
+    Args:
+        root: The folder the paths begin at.
+        parameter: Which argument holds the path.
+    """
+
+    _root: Root
+    _parameter: str
+
+    def __new__(cls, root: Root, parameter: str) -> FileResource:
+        made = super().__new__(cls, f"file:{{{parameter}}}")
+        made._root, made._parameter = root, parameter
+        return made
+
+    def key(self, arguments: Mapping[str, object]) -> str:
+        """The file, as an absolute path without links."""
+        path = str(arguments.get(self._parameter, "."))
+        try:
+            return f"file:{self._root.real(path)}"
+        except (ToolError, ValueError):
+            return f"file:{self._root.path}"
+
+
+def _entry(item: os.DirEntry[str]) -> Entry:
+    if item.is_symlink():
+        return Entry(item.name, "link")
+    if item.is_dir(follow_symlinks=False):
+        return Entry(item.name, "folder")
+    return Entry(item.name, "file" if item.is_file(follow_symlinks=False) else "other")
+
+
+def _openat2(handle: int, path: str) -> int:
+    """One system call; raises `OSError` with ``EXDEV`` if the path leaves the folder."""
+    assert _LIBC is not None
+    how = _OpenHow(_READ, 0, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
+    arguments = (
+        ctypes.c_long(_OPENAT2),
+        ctypes.c_long(handle),
+        ctypes.c_char_p(os.fsencode(path)),
+        ctypes.byref(how),
+        ctypes.c_size_t(ctypes.sizeof(how)),
+    )
+    code = errno.EAGAIN
+    for _ in range(100):  # EAGAIN: something was renamed during the walk
+        result = int(_LIBC.syscall(*arguments))
+        if result >= 0:
+            return result
+        code = ctypes.get_errno()
+        if code not in (errno.EAGAIN, errno.EINTR):
+            break
+    raise OSError(code, os.strerror(code), path)
+
+
+def _open_stepwise(handle: int, path: str) -> int:
+    """Open component by component, following no link at all."""
+    current = os.dup(handle)
+    try:
+        for part in path.split("/"):
+            following = os.open(part, _READ | _NOFOLLOW, dir_fd=current)
+            os.close(current)
+            current = following
+    except BaseException:
+        os.close(current)
+        raise
+    return current
+
+
+def _open_compared(root: Path, path: str) -> int:
+    """For systems without directory handles: resolve, compare, open, and compare again."""
+    target = (root / path).resolve(strict=True)
+    if target != root and root not in target.parents:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
+    descriptor = os.open(target, _READ | getattr(os, "O_BINARY", 0))
+    if not os.path.samestat(os.fstat(descriptor), os.lstat(target)):
+        os.close(descriptor)
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
+    return descriptor
+
+
+_REASONS = {
+    errno.ENOENT: "does not exist",
+    errno.ENOTDIR: "does not exist: a part of it is a file, not a folder",
+    errno.EXDEV: "leaves the root through a link",
+    errno.ELOOP: "goes through a link, which is not followed",
+    errno.EACCES: "may not be read: permission denied",
+    errno.EPERM: "may not be read: not permitted",
+    errno.ENXIO: "is a special file that cannot be read",
+    errno.ENAMETOOLONG: "is too long a name",
+    errno.EINVAL: "is not a valid name",
+}
+
+
+def _reason(error: OSError | UnicodeEncodeError) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        return "is not a valid name: it holds half of a surrogate pair"
+    code = error.errno or 0
+    return _REASONS.get(code) or f"cannot be opened: {os.strerror(code)}"
+
+
+def _probe() -> bool:
+    """Whether the kernel has openat2 and lets us use it (a sandbox may not)."""
+    if _LIBC is None:
+        return False
+    handle = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.close(_openat2(handle, "."))
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
+_HAS_OPENAT2 = _probe()

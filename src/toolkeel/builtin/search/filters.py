@@ -1,0 +1,137 @@
+"""Which files are searched: comparisons of their attributes, joined by and / or.
+
+The language is that of OpenAI's file search: ``{"type": "eq", "key": "lang", "value": "zh"}``,
+with ``ne``, ``gt``, ``gte``, ``lt``, ``lte``, ``in`` and ``nin`` likewise, and
+``{"type": "and", "filters": [...]}`` with ``or`` likewise, nested as deep as `MAX_DEPTH`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from toolkeel.errors import SetupError
+
+Attributes: TypeAlias = Mapping[str, Any]
+Test: TypeAlias = Callable[[Attributes], bool]
+
+MAX_DEPTH = 20
+FILE_ID = "file_id"
+"""The key under which a file's own id is compared."""
+
+_ORDERS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType(
+    {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
+)
+KINDS = ("eq", "ne", "in", "nin", *_ORDERS, "and", "or")
+
+
+def compile_filter(given: object) -> Test:
+    """A test of a file's attributes.
+
+    A file without the attribute passes ``ne`` and ``nin`` alone. Numbers compare with numbers and
+    text with text; where the kinds differ, nothing but ``ne`` and ``nin`` is true.
+
+    Args:
+        given: A filter as above; ``{"metadata": {...}, "file_ids": [...]}`` or an object with
+            these attributes, which means that all must be equal and the file one of these; or
+            None, for all files.
+
+    Raises:
+        SetupError: saying where in the filter what is wrong.
+
+    >>> recent = compile_filter({"type": "gte", "key": "year", "value": 2024})
+    >>> recent({"year": 2025}), recent({"year": 2020}), recent({})
+    (True, False, False)
+    """
+    if given is None:
+        return lambda attributes: True
+    return _compile(as_filter(given), "filters", 0)
+
+
+def as_filter(given: object) -> Mapping[str, Any]:
+    """A filter in OpenAI's form, whatever form it came in.
+
+    Raises:
+        SetupError: if it is none.
+    """
+    if not isinstance(given, Mapping):
+        given = {name: getattr(given, name, None) for name in ("metadata", "file_ids")}
+    if "type" in given or not {"metadata", "file_ids"} & set(given):
+        return given
+    metadata, ids = given.get("metadata") or {}, given.get("file_ids")
+    tests = [{"type": "eq", "key": key, "value": value} for key, value in metadata.items()]
+    if ids is not None:
+        tests.append({"type": "in", "key": FILE_ID, "value": list(ids)})
+    return {"type": "and", "filters": tests}
+
+
+def _compile(given: object, where: str, depth: int) -> Test:
+    if not isinstance(given, Mapping):
+        raise SetupError(f"{where}: a filter is a dict, not {type(given).__name__}")
+    kind = given.get("type")
+    if kind not in KINDS:
+        raise SetupError(f"{where}.type: {kind!r} is none of {', '.join(KINDS)}")
+    allowed = {"type", "filters"} if kind in ("and", "or") else {"type", "key", "value"}
+    if unknown := set(given) - allowed:
+        raise SetupError(f"{where}: no key {min(map(str, unknown))!r} in {kind!r}")
+    if kind in ("and", "or"):
+        return _compound(kind, given.get("filters"), where, depth)
+    return _comparison(kind, given, where)
+
+
+def _compound(kind: str, inner: object, where: str, depth: int) -> Test:
+    if not isinstance(inner, Sequence) or isinstance(inner, str):
+        raise SetupError(f"{where}.filters: a list of filters is missing")
+    if depth == MAX_DEPTH:
+        raise SetupError(f"{where}: filters are nested deeper than {MAX_DEPTH}")
+    tests = [_compile(one, f"{where}.filters[{n}]", depth + 1) for n, one in enumerate(inner)]
+    if kind == "and":
+        return lambda attributes: all(test(attributes) for test in tests)
+    return lambda attributes: any(test(attributes) for test in tests)
+
+
+def _comparison(kind: str, given: Mapping[str, Any], where: str) -> Test:
+    key, value = given.get("key"), given.get("value")
+    if not isinstance(key, str) or not key:
+        raise SetupError(f"{where}.key: the name of an attribute is missing")
+    values = _values(kind, value, where)
+    if kind in _ORDERS:
+        compare = _ORDERS[kind]
+        return lambda attributes: _ordered(attributes.get(key), value, compare)
+    positive = kind in ("eq", "in")
+    return lambda attributes: positive is any(_same(attributes.get(key), one) for one in values)
+
+
+def _values(kind: str, value: object, where: str) -> Sequence[object]:
+    """What is compared with.
+
+    Raises:
+        SetupError: if it cannot be.
+    """
+    values: Sequence[object] = [value]
+    if kind in ("in", "nin"):
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise SetupError(f"{where}.value: {kind!r} takes a list")
+        values = list(value)
+    for one in values:
+        if not isinstance(one, str | int | float | bool):
+            raise SetupError(f"{where}.value: text, a number or a truth value, not {one!r}")
+        if kind in _ORDERS and isinstance(one, bool):
+            raise SetupError(f"{where}.value: {kind!r} compares numbers or text, not {one!r}")
+    return values
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+def _same(held: object, value: object) -> bool:
+    return _kind(held) == _kind(value) and held == value
+
+
+def _ordered(held: Any, value: Any, compare: Callable[[Any, Any], bool]) -> bool:
+    return _kind(held) == _kind(value) and compare(held, value)

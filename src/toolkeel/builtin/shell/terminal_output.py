@@ -1,0 +1,70 @@
+r"""What a terminal would show of a command's output: no escape sequences, progress lines once.
+
+Colours, titles and cursor moves are taken out. Of a line that a program has written over with
+carriage returns, its last state stays. Bytes come in pieces, cut anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPE = re.compile(
+    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-NQ-WYZ`-~])"
+)
+_BEGUN = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?\Z")
+_CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\b"))
+_BACK = re.compile(rb"[^\x08]\x08")
+MAX_HELD = 1 << 16
+"""Longest line that is held back until it ends, in bytes; a longer one is let through in pieces."""
+
+
+class TerminalOutput:
+    r"""Output as it comes, without what only a terminal understands.
+
+    >>> plain = TerminalOutput()
+    >>> plain.feed(b"\x1b[1mone\x1b[0m\n10%\r90%\rdo") + plain.feed(b"ne\n") + plain.end()
+    b'one\ndone\n'
+    """
+
+    def __init__(self) -> None:
+        self._held = b""
+        self._raw = b""
+
+    @property
+    def line(self) -> bytes:
+        """The line that has not ended yet."""
+        return _last_state(self._held)
+
+    def feed(self, piece: bytes) -> bytes:
+        """Take a piece; the whole lines there are now."""
+        data = self._raw + piece
+        self._raw = b""
+        if b"\x1b" in data:
+            data = _ESCAPE.sub(b"", data)
+            if (begun := _BEGUN.search(data)) and len(begun[0]) <= MAX_HELD:
+                data, self._raw = data[: begun.start()], begun[0]
+        data = self._held + data.translate(None, _CONTROLS)
+        lines, end, self._held = data.rpartition(b"\n")
+        plain = lines + end
+        if b"\r" in plain or b"\b" in plain:
+            plain = b"\n".join(map(_last_state, plain.split(b"\n")))
+        if len(self._held) > MAX_HELD:
+            self._held = self._held[self._held.rstrip(b"\r").rfind(b"\r") + 1 :]
+        if len(self._held) > MAX_HELD and b"\r" not in self._held:
+            plain, self._held = plain + self._held, b""
+        return plain
+
+    def end(self) -> bytes:
+        """What is left when no more comes."""
+        held, self._held, self._raw = self._held, b"", b""
+        return _last_state(held)
+
+
+def _last_state(line: bytes) -> bytes:
+    """A line as it stands when all that overwrites its beginning has come."""
+    if b"\r" in line:
+        line = line.rstrip(b"\r").rpartition(b"\r")[2]
+    while b"\b" in line:
+        shorter = _BACK.sub(b"", line)
+        line = shorter if shorter != line else line.replace(b"\b", b"")
+    return line

@@ -1,0 +1,391 @@
+"""The coercion table: what is also accepted where a schema advertises a type.
+
+======================  ==========================  =============================
+advertised              also accepted               never
+======================  ==========================  =============================
+integer                 ``"5"``, ``5.0``            ``true``, ``5.5``, ``""``
+number                  ``"1.5"``                   ``true``, NaN
+boolean                 ``"true"``, ``"false"``     ``0``, ``1``, ``"yes"``
+array, object           JSON text of that kind      ``"x"`` to ``["x"]``
+optional, not nullable  ``null``: as if not sent    ``null`` to 0, "", false
+======================  ==========================  =============================
+
+Nothing is changed that the schema takes as it is, and nothing where two readings are possible.
+It never refuses: what it leaves alone, validation judges.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolkeel._records.record import maker, record
+from toolkeel.call.arguments.parse import parse_json
+from toolkeel.define.explain.phrases import short
+from toolkeel.define.schema.arguments import UnknownKeys
+from toolkeel.define.subschemas import (
+    Schema,
+    accepts,
+    is_option,
+    json_type,
+    matches_type,
+    resolve,
+    same,
+)
+from toolkeel.errors import FieldError, MalformedArguments
+
+Path = tuple[str | int, ...]
+MOST_CHANGES = 1000
+"""Values of one call that are mended; what holds more is refused."""
+MOST_WRONG = 100
+
+
+@record
+class Coercion:
+    """One change made to the arguments.
+
+    Args:
+        path: Keys and indexes to the value.
+        before: The value sent, as short JSON.
+        after: The value used, as short JSON; empty if it was dropped.
+        rule: "integer_from_string", "integer_from_number", "number_from_string",
+            "boolean_from_string", "array_from_string", "object_from_string",
+            "null_dropped" or "unknown_key_dropped".
+    """
+
+    path: Path
+    before: str
+    after: str
+    rule: str
+
+    def __str__(self) -> str:
+        where = FieldError(self.path, "").where
+        done = f"was taken as {self.after}" if self.after else "was dropped"
+        return f"{where}: {self.before} {done} ({self.rule})"
+
+
+@record
+class Coerced:
+    """Arguments after coercion; `value` is the very object given if nothing changed."""
+
+    value: dict[str, object]
+    changes: tuple[Coercion, ...] = ()
+
+
+_coerced = maker(Coerced)
+
+
+def coerce(
+    value: dict[str, object], schema: Schema, *, unknown_keys: UnknownKeys = "forbid"
+) -> Coerced:
+    """Apply the table wherever the advertised schema does not take the value as it is.
+
+    Args:
+        value: Parsed arguments; never changed in place.
+        schema: The advertised JSON Schema, draft 2020-12 or draft-07, local references only.
+        unknown_keys: "ignore" drops keys of the root that the schema does not name; the others leave
+            them to validation.
+
+    >>> coerce({"n": "5"}, {"properties": {"n": {"type": "integer"}}}).value
+    {'n': 5}
+    """
+    run = _Run(schema)
+    try:
+        plain = schema.get("type") == "object" and _BEYOND_OBJECT.isdisjoint(schema)
+        result = run.members(value, schema, ()) if plain else run.at(value, schema, (), ())
+    except RecursionError:  # the caller's stack is nearly used up
+        return Coerced(value)
+    if unknown_keys == "ignore" and isinstance(result, dict):
+        result = run.without_unknown(result)
+    if not run.changes or not isinstance(result, dict):
+        return _coerced(value)
+    return _coerced(result, tuple(run.changes))
+
+
+def is_final(
+    errors: Sequence[Mapping[str, Any]], schema: Schema, unknown_keys: UnknownKeys
+) -> bool:
+    """Whether the table surely mends nothing of what pydantic refused, so that it need not be asked.
+
+    Args:
+        errors: In pydantic's own form.
+        schema, unknown_keys: As of `coerce`.
+    """
+    properties = schema.get("properties")
+    for error in errors:
+        location, kind = error["loc"], error["type"]
+        if kind == "missing" and len(location) == 1:
+            continue
+        if kind == "extra_forbidden" and len(location) == 1 and unknown_keys == "forbid":
+            continue
+        if len(location) != 1 or not isinstance(properties, dict):
+            return False
+        sent = error["input"]
+        if type(sent) is not str or not _is_hopeless(sent, properties.get(location[0])):
+            return False
+    return True
+
+
+class _Run:
+    """One pass over one value."""
+
+    def __init__(self, root: Schema) -> None:
+        self.root = root
+        self.changes: list[Coercion] = []
+        self.wrong = 0  # values that nothing mends: with many of them the call is refused anyway
+
+    def at(self, value: object, schema: object, path: Path, within: tuple[int, ...]) -> object:
+        """The value as this schema wants it.
+
+        Args:
+            within: Identities of the schemas passed for this same value: a reference that
+                leads back to one of them adds nothing.
+        """
+        if not isinstance(schema, (dict, Mapping)) or id(schema) in within:
+            return value
+        if not _COMPOSED.isdisjoint(schema):
+            value = self._composed(value, schema, path, (*within, id(schema)))
+        if not _TYPED.isdisjoint(schema):
+            value = self._typed(value, schema, path)
+        if isinstance(value, dict):
+            return self.members(value, schema, path)
+        return self._array(value, schema, path) if isinstance(value, list) else value
+
+    def _composed(
+        self, value: object, schema: Schema, path: Path, within: tuple[int, ...]
+    ) -> object:
+        """The value as the schemas that a schema is composed of want it."""
+        if "$ref" in schema:
+            value = self.at(value, resolve(schema["$ref"], self.root), path, within)
+        for part in _schemas(schema, "allOf"):
+            value = self.at(value, part, path, within)
+        for keyword in ("anyOf", "oneOf"):
+            if branches := _schemas(schema, keyword):
+                value = self._union(value, branches, path, within)
+        return value
+
+    def _union(
+        self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
+    ) -> object:
+        """Follow the one branch that takes the value; else the one change some branch allows."""
+        branches = [each for each in branches if id(self._target(each)) not in within]
+        taking = [branch for branch in branches if accepts(value, branch, self.root)]
+        if not taking:
+            return self._changed_for(value, branches, path, within)
+        if len(taking) > 1 and isinstance(value, dict):
+            taking = [branch for branch in taking if self._fits(value, branch)]
+        return self.at(value, taking[0], path, within) if len(taking) == 1 else value
+
+    def _changed_for(
+        self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
+    ) -> object:
+        """The value as some branch would change it, if there is only one such reading."""
+        tried: list[tuple[object, list[Coercion]]] = []
+        for branch in branches:
+            attempt = _Run(self.root)
+            changed = attempt.at(value, branch, path, within)
+            known = any(_identical(changed, other) for other, _ in tried)
+            if accepts(changed, branch, self.root) and not known:
+                tried.append((changed, attempt.changes))
+        if len(tried) != 1:
+            self.wrong += 1
+            return value
+        self.changes += tried[0][1]
+        return tried[0][0]
+
+    def _fits(self, value: dict[str, object], branch: object) -> bool:
+        """Whether an object has what a branch requires, and the branch's fixed values."""
+        branch = self._target(branch)
+        if not isinstance(branch, Mapping):
+            return True
+        required, properties = branch.get("required"), branch.get("properties")
+        if isinstance(required, list) and not all(name in value for name in required):
+            return False
+        return not isinstance(properties, Mapping) or all(
+            is_option(value[name], each)
+            for name, each in properties.items()
+            if name in value and isinstance(each, Mapping)
+        )
+
+    def _target(self, branch: object) -> object:
+        """What a branch that is a reference stands for."""
+        for _ in range(8):
+            if not isinstance(branch, Mapping) or "$ref" not in branch:
+                break
+            branch = resolve(branch["$ref"], self.root)
+        return branch
+
+    def _typed(self, value: object, schema: Schema, path: Path) -> object:
+        wanted = schema.get("type")
+        if matches_type(value, wanted) and is_option(value, schema):
+            return value
+        found: list[tuple[object, str]] = []
+        for kind in _kinds(schema):
+            converted = _convert(value, kind)
+            if converted is _NOTHING or not is_option(converted, schema):
+                continue
+            if not any(_identical(converted, other) for other, _ in found):
+                found.append((converted, f"{kind}_from_{json_type(value)}"))
+        if len(found) != 1:
+            self.wrong += 1
+            return value
+        self.changes.append(Coercion(path, short(value), short(found[0][0]), found[0][1]))
+        return found[0][0]
+
+    def members(self, value: dict[str, object], schema: Schema, path: Path) -> dict[str, object]:
+        properties = schema.get("properties")
+        properties = properties if isinstance(properties, (dict, Mapping)) else {}
+        others = schema.get("additionalProperties")
+        if not properties and not isinstance(others, (dict, Mapping)):
+            return value
+        required = schema.get("required")
+        changed = value
+        for name, item in value.items():
+            if self.wrong > MOST_WRONG or len(self.changes) > MOST_CHANGES:
+                break
+            each = properties.get(name, others)
+            if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), _NOTHING):
+                continue  # most values are of the very type advertised
+            if type(item) is str and _is_hopeless(item, each):
+                self.wrong += 1
+                continue
+            if item is None and name in properties and not accepts(None, each, self.root):
+                if isinstance(required, list) and name in required:
+                    continue
+                changed = dict(value) if changed is value else changed
+                del changed[name]
+                self.changes.append(Coercion((*path, name), "null", "", "null_dropped"))
+                continue
+            after = self.at(item, each, (*path, name), ())
+            if after is not item:
+                changed = dict(value) if changed is value else changed
+                changed[name] = after
+        return changed
+
+    def _array(self, value: list[object], schema: Schema, path: Path) -> list[object]:
+        first = _schemas(schema, "prefixItems") or _schemas(schema, "items")
+        rest = schema.get("additionalItems" if _schemas(schema, "items") else "items")
+        if not first and not isinstance(rest, Mapping):
+            return value
+        changed = value
+        for index, item in enumerate(value):
+            each = first[index] if index < len(first) else rest
+            if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), _NOTHING):
+                continue  # of the very type advertised; a choice is looked at by validation
+            if self.wrong > MOST_WRONG or len(self.changes) > MOST_CHANGES:
+                break
+            after = self.at(item, each, (*path, index), ())
+            if after is not item:
+                changed = list(value) if changed is value else changed
+                changed[index] = after
+        return changed
+
+    def without_unknown(self, value: dict[str, object]) -> dict[str, object]:
+        """Drop the keys that no property of the root names, unless the root takes any key."""
+        known = _known(self.root)
+        unknown = [name for name in value if known is not None and name not in known]
+        for name in unknown:
+            self.changes.append(Coercion((name,), short(value[name]), "", "unknown_key_dropped"))
+        return {k: v for k, v in value.items() if k not in unknown} if unknown else value
+
+
+# — one value —
+
+_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+_BEYOND_OBJECT = frozenset({*_COMPOSED, "enum", "const"})
+_TYPED = frozenset({"type", "enum", "const"})
+_SCALARS: Mapping[type, object] = {str: "string", int: "integer", bool: "boolean"}
+_NOTHING = object()
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,307})", re.A)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,307})(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?", re.A)
+_EXACT = 2**53  # up to here every integer has a float of its own
+
+
+def _kinds(schema: Schema) -> list[str]:
+    """The types a schema names; for a bare `enum` or `const`, those of its values."""
+    wanted = schema.get("type")
+    if isinstance(wanted, str):
+        return [wanted]
+    if isinstance(wanted, list):
+        return [str(each) for each in wanted]
+    options = schema.get("enum", [schema.get("const")])
+    kinds = (json_type(each) for each in options) if isinstance(options, list) else ()
+    return [kind for kind in dict.fromkeys(kinds) if kind in ("integer", "number", "boolean")]
+
+
+def _convert(value: object, kind: str) -> object:
+    """The value as a `kind`, or nothing."""
+    if isinstance(value, float):
+        whole = kind == "integer" and value.is_integer() and abs(value) <= _EXACT
+        return int(value) if whole else _NOTHING
+    if not isinstance(value, str):
+        return _NOTHING
+    if kind == "integer":
+        return int(value) if _INTEGER.fullmatch(value) else _NOTHING
+    if kind == "number":
+        return _number(value)
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(value, _NOTHING)
+    if kind in ("array", "object") and value.lstrip()[:1] in ("[", "{"):
+        return _container(value, kind)
+    return _NOTHING
+
+
+def _number(text: str) -> object:
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if not _NUMBER.fullmatch(text):
+        return _NOTHING
+    number = float(text)
+    return number if abs(number) != float("inf") else _NOTHING
+
+
+def _container(text: str, kind: str) -> object:
+    try:
+        value = parse_json(text)
+    except (MalformedArguments, ValueError):
+        return _NOTHING
+    return value if json_type(value) == kind else _NOTHING
+
+
+def _identical(one: object, other: object) -> bool:
+    return same(one, other) and json_type(one) == json_type(other)
+
+
+def _is_hopeless(text: str, schema: object) -> bool:
+    """Whether a text is surely no other way of writing what a plain schema wants."""
+    if not isinstance(schema, dict) or not _BEYOND_OBJECT.isdisjoint(schema):
+        return False
+    kind = schema.get("type")
+    if kind == "boolean":
+        return text not in ("true", "false")
+    return kind in ("integer", "number") and not (text[:1] == "-" or text[:1].isdecimal())
+
+
+def _schemas(schema: Schema, keyword: str) -> list[object]:
+    held = schema.get(keyword)
+    return held if isinstance(held, list) else []
+
+
+def _known(root: Schema) -> frozenset[str] | None:
+    """Names of the root's properties; None if by its own word it takes any."""
+    names: set[str] = set()
+    closed = False
+    waiting: list[object] = [root]
+    seen: set[int] = set()
+    while waiting:
+        schema = waiting.pop()
+        if not isinstance(schema, Mapping) or id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        if "patternProperties" in schema or schema.get("additionalProperties") not in (None, False):
+            return None
+        properties = schema.get("properties")
+        if isinstance(properties, Mapping):
+            closed = True
+            names.update(properties)
+        waiting.append(resolve(schema.get("$ref"), root))
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            waiting += _schemas(schema, keyword)
+    return frozenset(names) if closed else None

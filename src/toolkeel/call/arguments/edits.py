@@ -1,0 +1,96 @@
+"""Edited calls: what a person or a guard changed is told to the model and kept in the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from toolkeel.call.arguments.validate import revalidate, told_json
+from toolkeel.content import Text
+from toolkeel.context import Edit, ToolContext
+from toolkeel.define.explain.phrases import cut, short
+from toolkeel.define.tool import Prepared
+from toolkeel.events import Coerced
+from toolkeel.messages import ToolMessage
+
+MOST = 400  # characters the model is told of one edit
+STEP = "a step"
+
+
+def revise(seen: Prepared, passed: Prepared, context: ToolContext[Any]) -> Prepared:
+    """What a step passes on, validated; that it was changed is kept.
+
+    Args:
+        seen: The call as the step saw it.
+        passed: As it passes it on.
+        context: The call's.
+
+    Raises:
+        InvalidArguments: the arguments no longer fit the tool's parameters.
+    """
+    after = revalidate(passed)
+    if after.tool is seen.tool:
+        note_edit(seen, after, context, STEP)
+    return after
+
+
+def note_edit(before: Prepared, after: Prepared, context: ToolContext[Any], by: str) -> None:
+    """Remember that a call was changed, and tell who listens.
+
+    Args:
+        before: As it was.
+        after: As it goes on; its arguments are valid.
+        context: The call's.
+        by: Who changed it: ``a person``, ``the guard small``.
+    """
+    now, edits = told_json(after), context.edits
+    # What a guard changed comes by here a second time, as what a step passes on.
+    changes = tuple(_changes(edits[-1].arguments if edits else told_json(before), now))
+    if not changes:
+        return
+    context.edits = (*edits, Edit(by, now, changes, by != STEP))
+    run = context.run
+    if run.listeners:
+        run.tell(Coerced(*run.next(), after.call.id, tuple(f"{by} changed {c}" for c in changes)))
+
+
+def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
+    for key in dict.fromkeys([*before, *after]):
+        if key not in after:
+            yield f"{key}: {short(before[key])} was taken out"
+        elif key not in before:
+            yield f"{key}: {short(after[key])} was put in"
+        elif (was := short(before[key])) != (now := short(after[key])):
+            yield f"{key} from {was} to {now}"
+        elif before[key] != after[key]:
+            yield f"{key}, now {now}"
+
+
+def telling(message: ToolMessage, edits: tuple[Edit, ...]) -> ToolMessage:
+    """A call's result with a note of how the call was edited, for the model and in its details."""
+    note = "\n".join(map(_note, [each for each in edits if each.told]))
+    content = message.content
+    if note and isinstance(content, str):
+        content = f"{content}\n\n{note}".lstrip("\n")
+    elif note:
+        content = (*content, Text(note))
+    done = tuple(
+        {"by": each.by, "changes": each.changes, "arguments": each.arguments} for each in edits
+    )
+    return replace(message, content=content, details={**message.details, "edited": done})
+
+
+def _note(edit: Edit) -> str:
+    by = edit.by[:1].upper() + edit.by[1:]
+    return cut(f"[{by} changed this call: {'; '.join(edit.changes)}", MOST) + "]"
+
+
+def what_ran(prepared: Prepared, context: ToolContext[Any]) -> Mapping[str, object] | None:
+    """The effective arguments, for the event of a call's end; None if they cannot be written."""
+    if context.edits:
+        return context.edits[-1].arguments
+    try:
+        return told_json(prepared)
+    except Exception:  # a value that only its own type can write
+        return None

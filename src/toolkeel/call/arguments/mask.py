@@ -1,0 +1,156 @@
+"""Keeping secrets out of what a run tells: its events, its tickets, the results of its failures.
+
+What a schema calls secret is masked by its place. After that, its exact text is masked wherever it
+turns up in the same run: in what a body raises, in progress, in another tool's result. A run whose
+tools have no secrets has no `Masking` and pays nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from toolkeel._records.record import NOTHING
+from toolkeel._records.redact import MASK, Redactor, keep_out_of_logs
+from toolkeel.call.arguments.parse import parse_arguments
+from toolkeel.call.arguments.validate import as_json
+from toolkeel.call.steps.compose import Handler
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.secret import Mask
+from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.errors import MalformedArguments
+from toolkeel.events import Event, Replied, Streamed, ToolStarted, TurnStarted
+from toolkeel.messages import AssistantMessage, ToolCall
+from toolkeel.model import CallDelta
+
+log = logging.getLogger("toolkeel")
+
+E = TypeVar("E", bound=Event)
+T = TypeVar("T")
+EVERYTHING = Mask({"writeOnly": True})
+"""For calls of tools nobody knows: their names may be misspelt."""
+
+
+class Masking:
+    """Masks what one run tells; stands in `RunContext.mask`."""
+
+    def __init__(self) -> None:
+        self._masks: dict[str, Mask | None] = {}
+        self._known = Redactor()
+        self._names: dict[int, str] = {}
+
+    def cover(self, tools: Iterable[AnyTool], aliases: Mapping[str, str]) -> None:
+        """Know these tools, also by the names they have on the wire."""
+        for tool in tools:
+            for name in (tool.name, aliases.get(tool.name, tool.name)):
+                self._masks[name] = tool.arguments.mask or self._masks.get(name)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Mask these wherever they turn up from now on."""
+        self._known.add(secrets)
+
+    def deep(self, value: T) -> T:
+        """`value` without the secrets that are known so far."""
+        masked: T = self._known.deep(value) if self._known else value
+        return masked
+
+    def event(self, event: Event) -> Event:
+        """The event as listeners may see it."""
+        match event:
+            case TurnStarted():
+                self._names.clear()
+            case Streamed(delta=CallDelta() as delta):
+                event = dataclasses.replace(event, delta=self._delta(delta))
+            case Replied(message=message):
+                event = dataclasses.replace(event, message=self._reply(message))
+            case ToolStarted(call=call):
+                event = dataclasses.replace(event, call=self._call(call))
+            case _:
+                pass
+        return self.deep(event)
+
+    def _mask(self, name: str) -> Mask | None:
+        return self._masks.get(name, EVERYTHING)
+
+    def _delta(self, delta: CallDelta) -> CallDelta:
+        """A piece of a call; pieces of arguments with secrets in them are left out."""
+        name = self._names[delta.index] = delta.name or self._names.get(delta.index, "")
+        if self._mask(name) is None:
+            return delta
+        return CallDelta(delta.index, delta.id, delta.name)
+
+    def _reply(self, reply: AssistantMessage) -> AssistantMessage:
+        calls = tuple(map(self._call, reply.tool_calls))
+        if all(new is old for new, old in zip(calls, reply.tool_calls, strict=True)):
+            return reply
+        # What else the provider sent may hold the arguments once more.
+        return dataclasses.replace(reply, tool_calls=calls, provider_options=NOTHING)
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        mask = self._mask(call.name)
+        if mask is None:
+            return call
+        value = _parsed(call)
+        if value is None:
+            return ToolCall(call.id, call.name, MASK if call.arguments else "", call.complete)
+        self.learn(mask.values(value))
+        masked = mask.apply(value)
+        if isinstance(call.arguments, str):
+            masked = json.dumps(masked, ensure_ascii=False)
+        return ToolCall(call.id, call.name, masked, call.complete)
+
+
+def cover(
+    run: RunContext[Any],
+    tools: Iterable[AnyTool],
+    aliases: Mapping[str, str],
+    calls: Iterable[ToolCall],
+) -> None:
+    """Let a run mask the secrets of these tools.
+
+    Args:
+        run: From now on.
+        tools: All that can be called.
+        aliases: Their names on the wire.
+        calls: Whose secrets shall stay out of logs, too.
+    """
+    masking = run.mask
+    if not isinstance(masking, Masking):
+        run.mask = masking = Masking()
+    known = list(tools)
+    masking.cover(known, aliases)
+    masks = {tool.name: tool.arguments.mask for tool in known}
+    for call in calls:
+        mask = masks.get(call.name)
+        if mask is not None:
+            _learn(run, mask.values(_parsed(call)))
+
+
+def learning(mask: Mask, last: Handler) -> Handler:
+    """`last`, after the run has learnt the secrets that really go in."""
+
+    async def learned(prepared: Prepared, context: ToolContext[Any]) -> object:
+        _learn(context.run, mask.values(as_json(prepared)))
+        return await last(prepared, context)
+
+    return learned
+
+
+def _learn(run: RunContext[Any], secrets: list[str]) -> None:
+    keep_out_of_logs(secrets)
+    if isinstance(run.mask, Masking):
+        run.mask.learn(secrets)
+
+
+def _parsed(call: ToolCall) -> dict[str, Any] | None:
+    """The arguments as data; None if they are none that can be read."""
+    arguments = call.arguments
+    if not isinstance(arguments, str):
+        return dict(arguments) if isinstance(arguments, Mapping) else None
+    try:
+        return dict(parse_arguments(arguments).value)
+    except MalformedArguments:
+        return None

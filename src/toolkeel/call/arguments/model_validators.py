@@ -1,0 +1,47 @@
+"""Validators that look at all of a model, what the program fills included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolkeel.call.arguments.validate import revalidate
+from toolkeel.context import ToolContext
+from toolkeel.define.inject import inject
+from toolkeel.define.tool import Prepared, Proceed
+from toolkeel.errors import InvalidArguments, Refused
+
+
+class Whole:
+    """A `Step`, outermost of a tool whose `parameters` has such validators and injected fields.
+
+    Others check the arguments alone, before there is anything to inject. It is a guard: whatever
+    changes the arguments later, it looks again.
+    """
+
+    async def __call__(
+        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+    ) -> object:
+        return await proceed(await self.recheck(prepared, context))
+
+    async def recheck(self, prepared: Prepared, context: ToolContext[Any]) -> Prepared:
+        """The call with what the validators make of its arguments.
+
+        Raises:
+            InvalidArguments: they say no.
+            Refused: what they make of them does not fit the fields.
+            InjectionError: there is nothing to inject, or it does not fit.
+        """
+        tool = prepared.tool
+        assert tool.arguments.whole is not None
+        arguments = dict(prepared.arguments)
+        seen = tool.arguments.whole(arguments, inject(tool.injected, arguments, context))
+        if seen == arguments:
+            return prepared
+        try:
+            return revalidate(prepared.change(**seen))
+        except InvalidArguments as error:
+            raise Refused(
+                f"The call of {tool.name!r} was refused: a check of its arguments changed them, "
+                "but so that they are not valid. This is a fault of the tool, not of the call.",
+                {"error": error.text},
+            ) from error

@@ -1,0 +1,366 @@
+"""Argument text becomes one JSON object, or the model is told where it is not one.
+
+Strict first: what RFC 8259 leaves open is refused here, because readers of JSON disagree about
+it and a tool must not run on a guess (a repeated key, NaN, a number that overflows, half a
+surrogate pair). Only what is no JSON at all is repaired, in three declared ways, and the
+repairs are named in the result.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import NoReturn
+
+from pydantic_core import from_json, to_json
+
+from toolkeel._records.record import maker, record
+from toolkeel.call.arguments.strict_reparse import needs_strict_check, overflows
+from toolkeel.errors import MalformedArguments
+
+__all__ = [
+    "DEFAULT",
+    "ParseLimits",
+    "Parsed",
+    "needs_strict_check",
+    "normalise",
+    "overflows",
+    "parse_arguments",
+    "parse_json",
+    "too_large",
+]
+
+
+@record
+class ParseLimits:
+    """Bounds of the argument text.
+
+    Args:
+        size: Characters of text.
+        depth: Arrays and objects within each other, the outermost counted.
+        digits: Digits of one integer. Python itself refuses 4300 by default.
+    """
+
+    size: int = 10_000_000
+    depth: int = 100
+    digits: int = 4300
+
+
+DEFAULT = ParseLimits()
+
+
+@record
+class Parsed:
+    """Arguments as the model sent them.
+
+    Args:
+        value: The object.
+        repairs: Names of what had to be mended, in order: "control_characters" (raw line
+            breaks and the like within strings), "code_fence", "double_encoded".
+    """
+
+    value: dict[str, object]
+    repairs: tuple[str, ...] = ()
+
+
+_parsed = maker(Parsed)
+
+
+def parse_arguments(raw: str, limits: ParseLimits = DEFAULT) -> Parsed:
+    """Parse strictly; repair what is no JSON if it can be done without guessing.
+
+    Empty text, blank text and `null` mean no arguments.
+
+    Raises:
+        MalformedArguments: with position and a short excerpt, bounded, for the model.
+
+    >>> parse_arguments('{"city": "北京"}')
+    Parsed(value={'city': '北京'}, repairs=())
+    >>> parse_arguments('```json\\n{"n": 1}\\n```')
+    Parsed(value={'n': 1}, repairs=('code_fence',))
+    """
+    if len(raw) > limits.size:
+        raise too_large(len(raw), limits)
+    if not raw or raw.isspace():
+        return Parsed({})
+    if limits is DEFAULT and (quick := _quick(raw)) is not None:
+        return _parsed(quick)
+    try:
+        value = _strict(raw, limits)
+    except json.JSONDecodeError as error:
+        return _repair(raw, limits) or _not_json(raw, error)
+    if value is None:
+        return Parsed({})
+    if type(value) is dict:
+        return Parsed(value)
+    return _repair(raw, limits) or _not_an_object(value)
+
+
+def too_large(size: int, limits: ParseLimits = DEFAULT) -> MalformedArguments:
+    """What is told of a text of so many characters, which nobody looks into."""
+    return MalformedArguments(
+        f"The arguments are too large: {size:,} characters, at most {limits.size:,}. "
+        "Send less, or split the call."
+    )
+
+
+def _quick(raw: str) -> dict[str, object] | None:
+    """The object, where pydantic-core surely reads the same in a fifth of the time; else None."""
+    size = len(raw)
+    if size > DEFAULT.digits:
+        return None
+    if size > DEFAULT.depth and raw.count("[") + raw.count("{") > DEFAULT.depth:
+        return None
+    try:
+        value = from_json(raw)
+    except (ValueError, TypeError):  # of half a surrogate pair it says the latter
+        return None
+    return value if type(value) is dict and not needs_strict_check(raw, value) else None
+
+
+def parse_json(text: str, limits: ParseLimits = DEFAULT) -> object:
+    """Any JSON value, as strictly as arguments are parsed.
+
+    Raises:
+        json.JSONDecodeError: it is no JSON.
+        MalformedArguments: it is JSON of a kind that is never taken.
+    """
+    return _strict(text, limits)
+
+
+def normalise(raw: object) -> str:
+    """Arguments as text, whatever the provider's client made of them.
+
+    Args:
+        raw: Text, a mapping, or None for no arguments.
+
+    Raises:
+        MalformedArguments: for anything else, and for a mapping that is not JSON.
+
+    >>> normalise({"city": "北京"})
+    '{"city":"北京"}'
+    """
+    if isinstance(raw, str):
+        return raw
+    if raw is None:
+        return ""
+    if not isinstance(raw, Mapping):
+        raise MalformedArguments(f"The arguments must be a JSON object, not {_kind(raw)}.")
+    try:
+        return to_json(dict(raw)).decode()
+    except ValueError as error:  # a cycle, half a surrogate pair, an object that is not data
+        reason = str(error).split("\n", 1)[0][:120]
+        raise MalformedArguments(f"The arguments cannot be written as JSON: {reason}") from error
+
+
+# — strict —
+
+
+class _Refused(Exception):
+    """Found by a hook of the scanner, which knows the offending text but not where it is."""
+
+    def __init__(self, reason: str, text: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.text = text
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in value if keys.count(key) > 1)
+        raise _Refused(f"the key {_quoted(twice)} is repeated")
+    return value
+
+
+def _constant(text: str) -> NoReturn:
+    raise _Refused(f"{text} is not JSON", text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise _Refused("a number is too large", text)
+    return value
+
+
+def _decoder(strict: bool, digits: int | None = None) -> json.JSONDecoder:
+    def whole(text: str) -> int:
+        if digits is not None and len(text) > digits:
+            raise _Refused(f"an integer has more than {digits} digits", text[:20])
+        return int(text)
+
+    return json.JSONDecoder(
+        object_pairs_hook=_object,
+        parse_float=_float,
+        parse_constant=_constant,
+        parse_int=int if digits is None else whole,
+        strict=strict,
+    )
+
+
+_STRICT = _decoder(True)
+_LENIENT = _decoder(False)
+
+
+def _strict(raw: str, limits: ParseLimits, control_characters: bool = False) -> object:
+    """Parse, refusing what readers of JSON disagree about.
+
+    Raises:
+        json.JSONDecodeError: this is not JSON, and may be repaired.
+        MalformedArguments: it is, but of a kind that is never taken.
+    """
+    if len(raw) > limits.digits:
+        # An integer this long fits in here, and int() would need quadratic time for it.
+        decoder = _decoder(not control_characters, limits.digits)
+    else:
+        decoder = _LENIENT if control_characters else _STRICT
+    if raw.count("[") + raw.count("{") > limits.depth:
+        _check_depth(raw, limits.depth)
+    try:
+        value: object = decoder.decode(raw)
+    except _Refused as refused:
+        raise _malformed(raw, refused.reason, _find(raw, refused.text)) from None
+    except RecursionError:
+        raise _malformed(raw, "it is nested too deeply") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # the host has set a lower limit for digits
+        raise _malformed(raw, "an integer has too many digits") from None
+    _check_surrogates(raw, value)
+    return value
+
+
+# A string, closed or cut off; the rest of the text has no quotes.
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.S)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+# All that may stand before the first half pair.
+_WHOLE_PAIRS = re.compile(
+    r"(?:(?!\\u)\\.|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u(?![dD][89a-fA-F])|[^\\])*+", re.S
+)
+
+
+def _check_depth(raw: str, limit: int) -> None:
+    depth = 0
+    for position, character in _outside_strings(raw, "[]{}"):
+        depth += 1 if character in "[{" else -1
+        if depth > limit:
+            raise _malformed(raw, f"it is nested more than {limit} levels deep", position)
+
+
+def _outside_strings(raw: str, wanted: str) -> Iterator[tuple[int, str]]:
+    for match in re.finditer(rf"{_STRING.pattern}|[{re.escape(wanted)}]", raw, re.S):
+        if match[0][0] != '"':
+            yield match.start(), match[0]
+
+
+def _check_surrogates(raw: str, value: object) -> None:
+    """Half a surrogate pair is no character: whatever writes it as UTF-8 later would raise."""
+    reason = "a string holds half a surrogate pair"
+    try:
+        raw.encode()
+    except UnicodeEncodeError as error:
+        raise _malformed(raw, reason, error.start) from None
+    if not _SURROGATE.search(raw):
+        return
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        whole = _WHOLE_PAIRS.match(raw)
+        raise _malformed(raw, reason, whole.end() if whole else None) from None
+
+
+def _find(raw: str, text: str) -> int | None:
+    """Where `text` stands outside strings; None if it is nowhere."""
+    if not text:
+        return None
+    pattern = rf"{_STRING.pattern}|{re.escape(text)}"
+    hits = (m.start() for m in re.finditer(pattern, raw, re.S) if m[0][0] != '"')
+    return next(hits, None)
+
+
+# — repairs —
+
+_FENCE = re.compile(r"\s*```[\w-]*[ \t]*\r?\n?(\{.*\})\s*```\s*", re.S)
+
+
+def _repair(raw: str, limits: ParseLimits) -> Parsed | None:
+    """The declared repairs, each at most once; None if they do not make it an object."""
+    repairs: list[str] = []
+    fence = _FENCE.fullmatch(raw)
+    if fence:
+        repairs.append("code_fence")
+        raw = fence[1]
+    value = _mend(raw, limits, repairs)
+    if isinstance(value, str):
+        repairs.append("double_encoded")
+        value = _mend(value, limits, repairs)
+    return Parsed(value, tuple(repairs)) if type(value) is dict and repairs else None
+
+
+def _mend(raw: str, limits: ParseLimits, repairs: list[str]) -> object:
+    """Parse with raw control characters allowed if need be; None if that is not it either."""
+    try:
+        return _strict(raw, limits)
+    except json.JSONDecodeError:
+        pass
+    try:
+        value = _strict(raw, limits, control_characters=True)
+    except json.JSONDecodeError:
+        return None
+    repairs.append("control_characters")
+    return value
+
+
+# — what the model is told —
+
+_EXCERPT = 30
+
+
+def _not_json(raw: str, error: json.JSONDecodeError) -> NoReturn:
+    reason = error.msg[:1].lower() + error.msg[1:]
+    if error.msg == "Extra data":
+        reason = "there is text after the object"
+    raise _malformed(raw, reason, error.pos) from None
+
+
+def _not_an_object(value: object) -> NoReturn:
+    raise MalformedArguments(
+        f"The arguments must be one JSON object, not {_kind(value)}. Send an object."
+    )
+
+
+def _malformed(raw: str, reason: str, position: int | None = None) -> MalformedArguments:
+    where = ""
+    details: dict[str, object] = {"reason": reason}
+    if position is not None:
+        line = raw.count("\n", 0, position) + 1
+        column = position - raw.rfind("\n", 0, position)
+        where = f" at line {line}, column {column}, near {_excerpt(raw, position)}"
+        details |= {"line": line, "column": column, "position": position}
+    text = f"The arguments are not valid JSON: {reason}{where}. Send one valid JSON object."
+    return MalformedArguments(text, details)
+
+
+def _excerpt(raw: str, position: int) -> str:
+    start, end = max(0, position - _EXCERPT), position + _EXCERPT
+    cut = raw[start:end].encode("utf-8", "replace").decode()
+    cut = "".join(c if c.isprintable() else " " for c in cut).strip()
+    return f"`{'…' if start else ''}{cut}{'…' if end < len(raw) else ''}`"
+
+
+def _quoted(text: str) -> str:
+    text = text.encode("utf-8", "replace").decode()
+    return json.dumps(text if len(text) <= 60 else text[:59] + "…", ensure_ascii=False)
+
+
+_KINDS: Mapping[type, str] = {
+    str: "a string", bool: "a boolean", int: "a number", float: "a number",
+    list: "a list", dict: "an object", type(None): "null",
+}  # fmt: skip
+
+
+def _kind(value: object) -> str:
+    return _KINDS.get(type(value), f"a {type(value).__name__}")

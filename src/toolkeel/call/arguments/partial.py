@@ -1,0 +1,395 @@
+"""Arguments while they still arrive: a preview for people, of a type that cannot be run.
+
+The parser goes on where it stopped: no piece of text is looked at twice, whatever the sizes of the
+pieces and however often somebody looks. Feeding costs nothing until then. It is lenient where
+strictness can wait: what is malformed ends the preview, and the strict parse of the whole text
+says what is wrong.
+
+A string that is still open grows in place, since nobody else holds it; that makes long ones cheap.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+from toolkeel.call.arguments.parse import DEFAULT, ParseLimits
+
+Leaf: TypeAlias = str | int | float | bool | None
+Item: TypeAlias = "Leaf | PartialValue"
+
+_BLANKS: Final = " \t\n\r"
+_SPECIAL = re.compile(r'["\\]')
+_AFTER_TOKEN = re.compile(r"[^-+.0-9A-Za-z]")
+_WHOLE_KEY = re.compile(r'"([^"\\]*)"[ \t\n\r]*:[ \t\n\r]*')
+"""A key that has come whole, as most do, and what follows it."""
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_CODE = re.compile(r"\\u([0-9a-fA-F]{4})")
+_CUT = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
+_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_WORDS: dict[str, Leaf] = {"true": True, "false": False, "null": None}
+_NOWHERE: Final = 1 << 62
+_OPEN: Final = object()
+"""Stands in its container for the string that still grows."""
+
+
+class PartialValue:
+    """An object or a list of which more may come; it shows that, too, when it has come.
+
+    It is no mapping and no sequence: it cannot be unpacked into a call, sent, or run.
+
+    >>> arguments = PartialArguments()
+    >>> arguments.feed('{"city": "Par')
+    >>> arguments.value()["city"], arguments.value() == {"city": "Par"}
+    ('Par', True)
+    """
+
+    __slots__ = ("_data", "_parser")
+
+    def __init__(self, data: dict[str, object] | list[object], parser: PartialArguments) -> None:
+        self._data = data
+        self._parser = parser
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list; else it is an object."""
+        return isinstance(self._data, list)
+
+    def __getitem__(self, key: str | int) -> Item:
+        if isinstance(self._data, list):
+            return self._shown(self._data[int(key)])
+        return self._shown(self._data[str(key)])
+
+    def get(self, key: str, default: Item = None) -> Item:
+        """What an object has under a key."""
+        data = self._data
+        return self._shown(data[key]) if isinstance(data, dict) and key in data else default
+
+    def items(self) -> Iterator[tuple[str | int, Item]]:
+        """Keys, or indexes, with what is there."""
+        for key, item in _pairs(self._data):
+            yield key, self._shown(item)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(self._data, dict) and key in self._data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __iter__(self) -> Iterator[Item]:
+        """The keys of an object, the items of a list."""
+        if isinstance(self._data, dict):
+            return iter(list(self._data))
+        return (item for _, item in self.items())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, PartialValue):
+            if self.is_list != other.is_list:
+                return False
+            theirs: dict[str | int, object] = dict(other.items())
+        elif isinstance(other, dict | list) and type(other) is type(self._data):
+            theirs = dict(_pairs(other))
+        else:
+            return False
+        if len(theirs) != len(self):
+            return False
+        return all(key in theirs and _same(item, theirs[key]) for key, item in self.items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        if self.is_list:
+            return f"[{', '.join(repr(item) for _, item in self.items())}]"
+        return f"{{{', '.join(f'{key!r}: {item!r}' for key, item in self.items())}}}"
+
+    def _shown(self, item: object) -> Item:
+        if item is _OPEN:
+            return self._parser.open_text
+        if isinstance(item, dict | list):
+            return PartialValue(item, self._parser)
+        return item  # type: ignore[return-value]
+
+
+def _pairs(data: dict[str, object] | list[object]) -> list[tuple[str | int, object]]:
+    if isinstance(data, list):
+        return list(enumerate(data))
+    return list(data.items())
+
+
+def _same(item: Item, other: object) -> bool:
+    if isinstance(item, PartialValue):
+        return item == other
+    return type(item) is type(other) and item == other
+
+
+class PartialArguments:
+    """The arguments of one call, fed piece by piece.
+
+    Args:
+        limits: Where a preview ends.
+
+    >>> arguments = PartialArguments()
+    >>> for piece in ('{"pa', 'th": "a.txt", "li', 'nes": [1, 2'):
+    ...     arguments.feed(piece)
+    >>> arguments.value(), arguments.complete
+    ({'path': 'a.txt', 'lines': [1]}, False)
+    """
+
+    __slots__ = (
+        "_error", "_fresh", "_key", "_limits", "_root", "_seen", "_stack", "_state", "_tail", "_text",
+        "_token",
+    )  # fmt: skip
+
+    def __init__(self, limits: ParseLimits = DEFAULT) -> None:
+        self._limits = limits
+        self._fresh: list[str] = []
+        self._root: dict[str, object] = {}
+        self._stack: list[dict[str, object] | list[object]] = []
+        self._state: _State = PartialArguments._before
+        self._key = ""
+        self._text = ""  # of the string that is open
+        self._tail = ""  # an escape that is cut in two: at most 11 characters
+        self._token: list[str] = []  # a number or a word that may go on
+        self._seen = 0
+        self._error = ""
+
+    def feed(self, text: str) -> None:
+        """Take the next piece; it is looked at when somebody asks."""
+        self._fresh.append(text)
+
+    def value(self) -> PartialValue:
+        """What has come so far: whole values, and of the last string what is there of it."""
+        self._parse()
+        return PartialValue(self._root, self)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the object has been closed."""
+        self._parse()
+        return self._state is PartialArguments._after and not self._error
+
+    @property
+    def error(self) -> str:
+        """Why the preview has ended before the text did; empty if it has not."""
+        self._parse()
+        return self._error
+
+    @property
+    def open_text(self) -> str:
+        """The string that still grows; empty if none does."""
+        return self._text
+
+    # — the machine: each state takes what it can of the text and says where it stopped —
+
+    def _parse(self) -> None:
+        if not self._fresh:
+            return
+        text = "".join(self._fresh)
+        self._fresh.clear()
+        self._seen += len(text)
+        if self._error:
+            return
+        if self._seen > self._limits.size:
+            self._error = "too large"
+            return
+        if self._tail:
+            text, self._tail = self._tail + text, ""
+        at, end = 0, len(text)
+        while at < end:
+            if text[at] in _BLANKS and self._state not in _IN_TEXT:
+                at += 1
+            else:
+                at = self._state(self, text, at)
+
+    def _before(self, text: str, at: int) -> int:
+        if text[at] != "{":
+            return self._fail("not an object")
+        self._push(self._root)
+        return at + 1
+
+    def _after(self, text: str, at: int) -> int:
+        return self._fail("text after the object")
+
+    def _key_or_end(self, text: str, at: int) -> int:
+        return self._pop(at) if text[at] == "}" else self._next_key(text, at)
+
+    def _next_key(self, text: str, at: int) -> int:
+        whole = _WHOLE_KEY.match(text, at)
+        if whole:
+            self._key = whole[1]
+            self._state = PartialArguments._value
+            return whole.end()
+        if text[at] != '"':
+            return self._fail("no key")
+        self._state = PartialArguments._in_key
+        return at + 1
+
+    def _colon(self, text: str, at: int) -> int:
+        if text[at] != ":":
+            return self._fail("no colon")
+        self._state = PartialArguments._value
+        return at + 1
+
+    def _value_or_end(self, text: str, at: int) -> int:
+        return self._pop(at) if text[at] == "]" else self._value(text, at)
+
+    def _value(self, text: str, at: int) -> int:
+        first = text[at]
+        if first == '"':
+            self._put(_OPEN)
+            self._state = PartialArguments._in_string
+            return self._in_string(text, at + 1)
+        if first == "{":
+            return self._open({}, at)
+        if first == "[":
+            return self._open([], at)
+        return self._in_token(text, at)
+
+    def _comma_or_end(self, text: str, at: int) -> int:
+        is_object = type(self._stack[-1]) is dict
+        if text[at] == ",":
+            self._state = PartialArguments._next_key if is_object else PartialArguments._value
+            return at + 1
+        if text[at] == ("}" if is_object else "]"):
+            return self._pop(at)
+        return self._fail("neither a comma nor an end")
+
+    def _in_token(self, text: str, at: int) -> int:
+        """A number or a word: whole only when something else follows."""
+        after = _AFTER_TOKEN.search(text, at)
+        if not after:
+            self._token.append(text[at:])
+            self._state = PartialArguments._in_token
+            return len(text)
+        end = after.start()
+        token = text[at:end]
+        if self._token:
+            token = "".join(self._token) + token
+            self._token.clear()
+        found = _leaf(token)
+        if found is _OPEN:
+            return self._fail("no value")
+        self._put(found)
+        self._state = PartialArguments._comma_or_end
+        return end
+
+    def _in_key(self, text: str, at: int) -> int:
+        at, closed = self._grow(text, at)
+        if closed:
+            self._key, self._text = self._text, ""
+            self._state = PartialArguments._colon
+        return at
+
+    def _in_string(self, text: str, at: int) -> int:
+        at, closed = self._grow(text, at)
+        if closed:
+            whole, self._text = self._text, ""
+            self._put(whole)
+            self._state = PartialArguments._comma_or_end
+        return at
+
+    def _grow(self, text: str, at: int) -> tuple[int, bool]:
+        """Add to the open string; where it stopped, and whether the string has ended."""
+        grown, self._text = self._text, ""  # so that nobody else holds it, and it grows in place
+        closed, length = False, len(text)
+        while at < length and not closed:
+            special = _SPECIAL.search(text, at)
+            if not special:
+                grown += text[at:]
+                at = length
+                break
+            end = special.start()
+            grown += text[at:end]
+            closed = text[end] == '"'
+            piece, at = ("", end + 1) if closed else self._escape(text, end)
+            grown += piece
+        self._text = grown
+        return at, closed
+
+    def _escape(self, text: str, at: int) -> tuple[str, int]:
+        """The character of an escape and where it ends; one that is cut in two waits for the rest.
+
+        Half of a pair becomes U+FFFD: a preview must be fit to be shown.
+        """
+        plain = _ESCAPES.get(text[at + 1 : at + 2])
+        if plain:
+            return plain, at + 2
+        found = _CODE.match(text, at)
+        if not found:
+            return (
+                self._wait(text, at) if _CUT.fullmatch(text, at) else ("", self._fail("no escape"))
+            )
+        code = int(found[1], 16)
+        if not 0xD800 <= code < 0xE000:
+            return chr(code), found.end()
+        end = found.end()
+        other = _CODE.match(text, end)
+        low = int(other[1], 16) if other else 0
+        if other and code < 0xDC00 and 0xDC00 <= low < 0xE000:
+            return chr(0x10000 + ((code - 0xD800) << 10) + low - 0xDC00), other.end()
+        if code < 0xDC00 and (end == len(text) or _CUT.fullmatch(text, end)):
+            return self._wait(text, at)
+        return "\ufffd", end
+
+    def _wait(self, text: str, at: int) -> tuple[str, int]:
+        self._tail = text[at:]
+        return "", len(text)
+
+    # — the tree —
+
+    def _open(self, made: dict[str, object] | list[object], at: int) -> int:
+        if len(self._stack) >= self._limits.depth:
+            return self._fail("too deep")
+        self._put(made)
+        self._push(made)
+        return at + 1
+
+    def _push(self, container: dict[str, object] | list[object]) -> None:
+        self._stack.append(container)
+        is_object = isinstance(container, dict)
+        first = PartialArguments._key_or_end if is_object else PartialArguments._value_or_end
+        self._state = first
+
+    def _pop(self, at: int) -> int:
+        self._stack.pop()
+        self._state = PartialArguments._comma_or_end if self._stack else PartialArguments._after
+        return at + 1
+
+    def _put(self, value: object) -> None:
+        """Put a value where it belongs: the place of the string that grew, if one did."""
+        top = self._stack[-1]
+        if isinstance(top, dict):
+            top[self._key] = value
+        elif self._state is PartialArguments._in_string:
+            top[-1] = value
+        else:
+            top.append(value)
+
+    def _fail(self, why: str) -> int:
+        """End the preview: no text goes on to where this says."""
+        self._error = why
+        return _NOWHERE
+
+
+_State: TypeAlias = Callable[[PartialArguments, str, int], int]
+_IN_TEXT: Final[tuple[_State, ...]] = (
+    PartialArguments._in_string,
+    PartialArguments._in_key,
+    PartialArguments._in_token,
+)
+"""Where a blank belongs to what is read, or ends it."""
+
+
+def _leaf(token: str) -> object:
+    """The value of a number or a word; `_OPEN` if it is none."""
+    if token in _WORDS:
+        return _WORDS[token]
+    found = _NUMBER.fullmatch(token)
+    if not found or len(token) > DEFAULT.digits:
+        return _OPEN
+    try:
+        value = float(token) if found[1] or found[2] else int(token)
+    except ValueError:  # more digits than Python converts
+        return _OPEN
+    return _OPEN if value in (float("inf"), float("-inf")) else value

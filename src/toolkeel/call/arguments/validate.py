@@ -1,0 +1,267 @@
+"""Raw arguments become keyword arguments: fast if they are right, patiently if not.
+
+The fast path is one call into Rust, straight from the text. Whatever it does not accept, and the
+few things it accepts though JSON forbids or doubts them, goes the slow way: strict parse, mending
+by the coercion table, validation again, and an error that names every field.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from toolkeel._records.record import maker
+from toolkeel._records.redact import MASK
+from toolkeel.call.arguments.coerce import MOST_CHANGES, Coercion, coerce, is_final
+from toolkeel.call.arguments.parse import (
+    DEFAULT,
+    needs_strict_check,
+    normalise,
+    parse_arguments,
+    too_large,
+)
+from toolkeel.call.arguments.partial import PartialArguments, PartialValue
+from toolkeel.call.steps.compose import Begin, Handler
+from toolkeel.context import ToolContext
+from toolkeel.define.explain.validation_errors import invalid_arguments
+from toolkeel.define.schema.canonical import canonical
+from toolkeel.define.secret import Mask
+from toolkeel.define.subschemas import accepts
+from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.errors import CallError, InvalidArguments, MalformedArguments, TruncatedCall
+from toolkeel.messages import ToolCall
+
+_prepared = maker(Prepared)
+SIZE = DEFAULT.size
+LARGE = 20_000
+"""Characters from which on wrong arguments are not looked at on the event loop."""
+
+
+class LooksLong(Exception):
+    """Arguments are wrong and large: what is wrong with them is found out elsewhere."""
+
+
+def prepare(call: ToolCall, tool: AnyTool, at_once: bool = False) -> Prepared:
+    """Validate a call's arguments.
+
+    Args:
+        call: The call.
+        tool: What it means.
+        at_once: Not to look at large arguments that are wrong.
+
+    Raises:
+        LooksLong: they are, and it shall be done at once.
+        TruncatedCall: the turn was cut off before the call ended.
+        MalformedArguments: they are not one JSON object.
+        InvalidArguments: they do not fit the tool's parameters.
+    """
+    if not call.complete:
+        raise TruncatedCall(
+            f"The call of {tool.name!r} was cut off before it was complete, so it did not run. "
+            "Send a smaller payload, or split it into several calls."
+        )
+    text = call.arguments if type(call.arguments) is str else _text(call, tool)
+    if len(text) > SIZE:
+        raise too_large(len(text))
+    arguments = tool.arguments
+    try:
+        values = arguments.validate(text)
+    except ValueError as error:
+        if at_once and len(text) > LARGE:
+            raise LooksLong from None
+        return _mend(call, tool, text, error)
+    # Most calls hold no objects within objects: what costs a frame is asked of the others alone.
+    flat = not arguments.loose and text.count(":") == len(values)
+    if (not flat or "NaN" in text or "Infinity" in text) and needs_strict_check(
+        text, values, None, arguments.nested, arguments.loose
+    ):
+        return _mend(call, tool, text)
+    if arguments.fill is not None:
+        arguments.fill(values)
+    return _prepared(call, tool, values)
+
+
+def _text(call: ToolCall, tool: AnyTool) -> str:
+    """Arguments that did not come as text.
+
+    Raises:
+        TruncatedCall: they are a preview of arguments that still arrive.
+        MalformedArguments: they are no JSON object.
+    """
+    arguments: object = call.arguments
+    if isinstance(arguments, PartialValue | PartialArguments):
+        raise TruncatedCall(
+            f"The call of {tool.name!r} did not run: its arguments are only a part of what was sent."
+        )
+    return normalise(arguments)
+
+
+def _mend(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = None) -> Prepared:
+    """The patient way; `error` is what the fast one said, if it said no."""
+    mask = tool.arguments.mask
+    if mask is None:
+        values, repairs, changes = _mended(tool, text, error)
+    else:
+        try:
+            values, repairs, changes = _mended(tool, text, error)
+        except (MalformedArguments, InvalidArguments) as told:
+            raise _masked(told, mask, tool.name) from None
+        changes = tuple(
+            replace(change, before=MASK, after=MASK) if mask.hides(change.path) else change
+            for change in changes
+        )
+    if tool.arguments.fill is not None:
+        tool.arguments.fill(values)
+    return Prepared(call, tool, values, (*repairs, *map(str, changes)))
+
+
+def _mended(
+    tool: AnyTool, text: str, error: ValueError | None
+) -> tuple[dict[str, object], tuple[str, ...], tuple[Coercion, ...]]:
+    """Valid arguments, and how they became so: repairs of the text, changes of values.
+
+    Raises:
+        MalformedArguments, InvalidArguments: they did not.
+    """
+    parsed, arguments = parse_arguments(text), tool.arguments
+    schema, unknown = arguments.schema, tool.unknown_keys
+    if arguments.exact is not None and not parsed.repairs:
+        arguments.exact(text)
+    # Of the same values validation would only say again what it said of the text.
+    explain = arguments.explain if error is not None and not parsed.repairs else None
+    if explain is None or not parsed.value:
+        mended = coerce(parsed.value, schema, unknown_keys=unknown)
+    else:
+        told = explain(error, lambda errors: is_final(errors, schema, unknown))
+        if told is not None:
+            raise told from None
+        mended = coerce(parsed.value, schema, unknown_keys=unknown)
+        if mended.value is parsed.value and (told := explain(error)) is not None:
+            raise told from None
+    if len(mended.changes) > MOST_CHANGES:  # refused, and told by the first that are wrong
+        arguments.check(parsed.value)
+    return arguments.check(mended.value), parsed.repairs, mended.changes
+
+
+def _masked(error: CallError, mask: Mask, name: str) -> CallError:
+    """The same failure without a word of what the model sent where a secret can be."""
+    if isinstance(error, InvalidArguments):
+        fields = [
+            replace(field, got=MASK) if field.got and mask.hides(field.path) else field
+            for field in error.errors
+        ]
+        return invalid_arguments(name, fields)
+    position = error.details.get("position")
+    where = f" at character {position}" if position is not None else ""
+    return MalformedArguments(
+        f"The arguments are not one valid JSON object{where}; they are not shown, since they may "
+        f"hold a secret. Send one valid JSON object.",
+        {} if position is None else {"position": position},
+    )
+
+
+def revalidate(prepared: Prepared) -> Prepared:
+    """Validate arguments that a step has changed.
+
+    Raises:
+        InvalidArguments: they no longer fit the tool's parameters.
+    """
+    return from_shown(prepared, as_json(prepared))
+
+
+def renewing(last: Handler) -> Handler:
+    """`last`, each time with arguments of its own: a try before may have changed them."""
+
+    async def renewed(prepared: Prepared, context: ToolContext[Any]) -> object:
+        return await last(revalidate(prepared), context)
+
+    return renewed
+
+
+def from_shown(prepared: Prepared, shown: dict[str, object]) -> Prepared:
+    """The call with arguments made anew from their canonical form.
+
+    A default that stands there as the function has it is not validated: it need not be anything
+    that a model could send.
+
+    Raises:
+        InvalidArguments: they do not fit the tool's parameters.
+    """
+    arguments = prepared.tool.arguments
+    sent = without_defaults(shown, prepared.tool)
+    values = arguments.check(_without_nulls(sent, prepared.tool.parameters))
+    if arguments.fill is not None:
+        arguments.fill(values)
+    return effective(Prepared(prepared.call, prepared.tool, values, prepared.changes))
+
+
+def without_defaults(shown: dict[str, object], tool: AnyTool) -> dict[str, object]:
+    """Arguments in canonical form, less those that are the function's own defaults.
+
+    Args:
+        shown: As `as_json` gives them.
+        tool: Whose they are.
+    """
+    arguments = tool.arguments
+    if not arguments.defaults:
+        return shown
+    own = canonical(arguments.defaults, arguments.keys)
+    return {
+        key: value
+        for key, value in shown.items()
+        if key not in own or json.dumps(own[key]) != json.dumps(value)
+    }
+
+
+def _without_nulls(shown: dict[str, object], schema: Mapping[str, object]) -> dict[str, object]:
+    """Less the nulls that stand for "not given": defaults of None that were filled in before."""
+    properties, required = schema.get("properties"), schema.get("required")
+    known = properties if isinstance(properties, Mapping) else {}
+    needed = required if isinstance(required, list) else []
+    return {
+        name: value
+        for name, value in shown.items()
+        if value is not None
+        or name in needed
+        or name not in known
+        or accepts(None, known[name], schema)
+    }
+
+
+def effective(prepared: Prepared) -> Prepared:
+    """The call with the function's defaults for what the model left out: what will run.
+
+    Whoever looks at a call is shown this. A body that nobody looks at defaults them itself.
+    """
+    defaults, arguments = prepared.tool.arguments.defaults, prepared.arguments
+    absent = {name: default for name, default in defaults.items() if name not in arguments}
+    if not absent:
+        return prepared
+    return _prepared(prepared.call, prepared.tool, {**arguments, **absent}, prepared.changes)
+
+
+def completing(inner: Begin) -> Begin:
+    """`inner`, given the effective arguments."""
+
+    def begin(prepared: Prepared, context: ToolContext[Any]) -> object:
+        return inner(effective(prepared), context)
+
+    return begin
+
+
+def as_json(prepared: Prepared) -> dict[str, object]:
+    """The effective arguments as JSON the model could have sent: the call's canonical form.
+
+    Defaults are filled in; injected values are not there.
+    """
+    return canonical(effective(prepared).arguments, prepared.tool.arguments.keys)
+
+
+def told_json(prepared: Prepared) -> dict[str, object]:
+    """The same as others may see it: secrets are masked."""
+    shown = as_json(prepared)
+    mask = prepared.tool.arguments.mask
+    masked: dict[str, object] = shown if mask is None else mask.apply(shown)
+    return masked

@@ -1,0 +1,235 @@
+"""The calls of one turn: run side by side, answered in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from toolkeel._records.tickets import Ticket
+from toolkeel.call.body.stop import GIVE_UP, GRACE
+from toolkeel.call.body.told import not_started
+from toolkeel.call.failure import failed, interrupted
+from toolkeel.call.pipeline import Finds, start_call
+from toolkeel.call.steps.lock import end_turn
+from toolkeel.context import RunContext
+from toolkeel.errors import CallError, SetupError, Skipped, Suspend
+from toolkeel.events import ToolFinished, ToolStarted
+from toolkeel.messages import ToolCall, ToolMessage
+
+Fatal = BaseException | None
+
+
+def check_calls(calls: Sequence[ToolCall]) -> None:
+    """See that calls are a list of calls, not what a provider's client gives.
+
+    Args:
+        calls: What was given as the calls of a turn.
+
+    Raises:
+        SetupError: they are not.
+    """
+    several = isinstance(calls, Sequence) and not isinstance(calls, str)
+    strange = [call for call in calls if not isinstance(call, ToolCall)] if several else [calls]
+    if strange:
+        raise SetupError(
+            f"{strange[0]!r:.80}: not a ToolCall in a list of calls; a provider's "
+            "decode_calls(reply) makes such a list of a client's reply"
+        )
+
+
+def check_turn(calls: object, run: object) -> None:
+    """See that neither is at fault for what has failed.
+
+    Raises:
+        SetupError: one is none.
+    """
+    check_calls(calls)  # type: ignore[arg-type]
+    if not isinstance(run, RunContext):
+        raise SetupError(f"{run!r:.80} is no run; give RunContext(deps=...)") from None
+
+
+class Batch:
+    """n calls in, n results out.
+
+    Each call gets a task and they all run at once, up to `width` of them; a call of a
+    `sequential` tool waits for those before it and holds back those after it. Tasks are counted
+    down by their done-callbacks, so the cost of a call does not grow with the batch. A single call
+    needs no task of its own.
+
+    Args:
+        calls: In the model's order.
+        tools: Where to find their tools.
+        run: What they share.
+        width: How many may run at once; None for all.
+
+    Attributes:
+        results: One per call, in order; whole even if `run` raised. A call that waits for a
+            person has none.
+        waits: What waits for a person, by the id of its call, in order.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[ToolCall],
+        tools: Finds,
+        run: RunContext[Any],
+        width: int | None = None,
+    ) -> None:
+        self.calls = calls
+        self._tools = tools
+        self._run = run
+        self._width = width or len(calls)
+        self._results: list[ToolMessage | None] = [None] * len(calls)
+        self._waiting = list(range(len(calls) - 1, -1, -1))
+        self._tasks: dict[asyncio.Task[Fatal], int] = {}
+        self._barrier = False
+        self._done: asyncio.Future[None] | None = None
+        self._fatal: Fatal = None
+        self._waits: dict[int, Suspend] = {}
+        self.waits: dict[str, Suspend] = {}
+
+    @property
+    def results(self) -> list[ToolMessage]:
+        return [
+            interrupted(call, call.name) if result is None else result
+            for index, (call, result) in enumerate(zip(self.calls, self._results, strict=True))
+            if index not in self._waits
+        ]
+
+    def so_far(self) -> list[tuple[ToolCall, ToolMessage | None]]:
+        """The calls that have begun, in order, and their results as far as they have one."""
+        begun = set(range(len(self.calls))) - set(self._waiting) - set(self._waits)
+        return [(self.calls[index], self._results[index]) for index in sorted(begun)]
+
+    @property
+    def tickets(self) -> tuple[Ticket, ...]:
+        """What waits for a person, in order."""
+        return tuple(ticket for wait in self.waits.values() for ticket in wait.tickets)
+
+    async def run(self) -> None:
+        """Run them all; then `results` and `tickets` are there.
+
+        Raises:
+            SetupError: the program is wired up wrongly; after the other calls have ended.
+            BaseException: cancellation from outside, `KeyboardInterrupt`, the exception of a guard
+                that ends the run; likewise. Every call has its end event and its result by then.
+        """
+        run = self._run
+        if len(self.calls) == 1 and not (run.cancel.cancelled or run.skipping):
+            self._waiting.clear()
+            try:
+                self._fatal = await self._answer(0)
+            except BaseException:
+                self._results[0] = skipped(self.calls[0], self._run)
+                raise
+        else:
+            await self._run_together()
+        if self._waits:
+            end_turn(self._run)
+        if self._fatal is not None:
+            self._take_back()
+            raise self._fatal
+
+    def _take_back(self) -> None:
+        """Answer what waits for a person: nobody will go on from a run that ends like this."""
+        for index in self._waits:
+            error = not_started(self.calls[index].name, self._run.cancel.reason)
+            self._results[index] = failed(self.calls[index], None, error, 0.0)
+        self._waits.clear()
+        self.waits = {}
+
+    async def _answer(self, index: int) -> Fatal:
+        done = start_call(self.calls[index], self._tools, self._run)
+        self._results[index], fatal = done if isinstance(done, tuple) else await done
+        if isinstance(fatal, Suspend):
+            self._waits[index] = fatal
+            ordered = sorted(self._waits.items())
+            self.waits = {self.calls[index].id: wait for index, wait in ordered}
+            return None
+        return fatal
+
+    async def _run_together(self) -> None:
+        self._done = asyncio.get_running_loop().create_future()
+        self._start()
+        try:
+            if self._tasks:
+                await self._done
+        except asyncio.CancelledError as error:
+            self._fatal = error
+            await self._stop()
+        while self._waiting:
+            index = self._waiting.pop()
+            self._results[index] = skipped(self.calls[index], self._run)
+
+    def _start(self) -> None:
+        """Start what may start now."""
+        loop, ended, has_barriers = (
+            asyncio.get_running_loop(),
+            self._ended,
+            self._tools.has_barriers,
+        )
+        calls, waiting, tasks, cancel = self.calls, self._waiting, self._tasks, self._run.cancel
+        while waiting and len(tasks) < self._width and not self._barrier:
+            if cancel.cancelled or self._fatal is not None or self._run.skipping:
+                return
+            index = waiting[-1]
+            if has_barriers and self._is_sequential(calls[index]):
+                if tasks:
+                    return
+                self._barrier = True
+            waiting.pop()
+            task = loop.create_task(self._answer(index))
+            tasks[task] = index
+            task.add_done_callback(ended)
+
+    def _is_sequential(self, call: ToolCall) -> bool:
+        try:
+            return self._tools.find(call.name).tool.sequential
+        except Exception:  # its own call will tell
+            return False
+
+    def _ended(self, task: asyncio.Task[Fatal]) -> None:
+        index = self._tasks.pop(task)
+        self._barrier = False
+        if self._results[index] is None:  # it was cancelled before its first step
+            self._results[index] = skipped(self.calls[index], self._run)
+        fatal = None if task.cancelled() else task.exception() or task.result()
+        if fatal is not None and not isinstance(fatal, asyncio.CancelledError):
+            self._fatal = self._fatal or fatal
+            if not isinstance(fatal, Exception):  # the program shall end: nobody is waited for
+                self._give_up()
+        if self._waiting:
+            self._start()
+        if not self._tasks and self._done is not None and not self._done.done():
+            self._done.set_result(None)
+
+    def _give_up(self) -> None:
+        for task in self._tasks:
+            task.cancel(GIVE_UP)
+
+    async def _stop(self) -> None:
+        """Cancel what runs, and wait until it has cleaned up, however often we are cancelled."""
+        loop = asyncio.get_running_loop()
+        self._give_up()
+        end = loop.time() + 2 * GRACE
+        while self._tasks and (left := end - loop.time()) > 0:
+            try:
+                await asyncio.wait(list(self._tasks), timeout=left)
+            except asyncio.CancelledError as again:
+                self._fatal = again
+
+
+def skipped(call: ToolCall, run: RunContext[Any]) -> ToolMessage:
+    """The result of a call that was not even begun, with its events."""
+    if run.listeners:
+        run.tell(ToolStarted(*run.next(), call.id, call))
+    error: CallError = not_started(call.name, run.cancel.reason)
+    if run.skipping and not run.cancel.cancelled:
+        error = Skipped(
+            f"The call of {call.name!r} did not run: the person said something instead."
+        )
+    message = failed(call, None, error, 0.0)
+    if run.listeners:
+        run.tell(ToolFinished(*run.next(), call.id, message))
+    return message

@@ -1,0 +1,61 @@
+"""Interrupting a model request: when the run is cancelled, the task that waits for the reply is."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from toolkeel.context import RunContext
+
+
+class Interrupt:
+    """Cancels the current task when the run is cancelled while armed, and knows that it did.
+
+    One watches a whole run: to watch anew in every turn costs as much as a call.
+    """
+
+    __slots__ = ("_armed", "_before", "_cancel", "_forget", "_loop", "_struck", "_task")
+
+    def __init__(self, run: RunContext[Any]) -> None:
+        self._task = asyncio.current_task()
+        self._before = 0
+        self._loop = asyncio.get_running_loop()
+        self._armed = self._struck = False
+        self._cancel = run.cancel
+        self._forget = run.cancel.watch(self._cancelled)
+
+    def arm(self) -> None:
+        """From now on a cancel of the run, or one that has been, cancels the task."""
+        if self._task is not None:
+            self._before = self._task.cancelling()
+        self._armed = True
+        if self._cancel.cancelled:
+            self._cancelled()
+
+    def _cancelled(self) -> None:
+        with suppress(RuntimeError):  # the loop has closed: there is nothing left to cancel
+            self._loop.call_soon_threadsafe(self._strike)
+
+    def _strike(self) -> None:
+        if self._task is not None and self._armed and not self._struck:
+            self._struck = True
+            self._task.cancel()
+
+    def ours(self) -> bool:
+        """Whether the cancellation just caught is this one alone; takes it back if it came."""
+        if not self._struck or self._task is None:
+            return False
+        self._struck = False
+        return self._task.uncancel() <= self._before
+
+    def disarm(self) -> None:
+        self._armed = False
+        if self._struck and self._task is not None:
+            self._struck = False
+            self._task.uncancel()
+
+    def close(self) -> None:
+        self._forget()
+        self.disarm()
+        self._task = None

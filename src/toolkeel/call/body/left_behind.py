@@ -1,0 +1,69 @@
+"""Bodies that resisted being stopped (asyncio tasks left behind): they go on in tasks of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import types
+from collections.abc import Coroutine, Generator
+from typing import Any, cast
+
+log = logging.getLogger("toolkeel")
+
+_left_behind: set[asyncio.Task[object]] = set()
+"""Bodies that resisted being stopped; kept here so that they are not collected in mid-work."""
+
+
+def _forget(task: asyncio.Task[object]) -> None:
+    _left_behind.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.warning("a body failed after its call was given up", exc_info=error)
+
+
+def leave(
+    body: Coroutine[Any, Any, object],
+    error: BaseException,
+    loop: asyncio.AbstractEventLoop,
+    grace: float,
+) -> None:
+    """Let a body go on without its call.
+
+    Args:
+        body: Which waits.
+        error: What it is sent next.
+        loop: Where it runs.
+        grace: Seconds it has to end when its loop does.
+    """
+    task = loop.create_task(_resist(body, error, grace))
+    _left_behind.add(task)
+    task.add_done_callback(_forget)
+
+
+async def _resist(body: Coroutine[Any, Any, object], error: BaseException, grace: float) -> object:
+    return await _drive_on(body, error, grace)
+
+
+@types.coroutine
+def _drive_on(
+    body: Coroutine[Any, Any, object], error: BaseException, grace: float
+) -> Generator[Any, Any, object]:
+    task = cast("asyncio.Task[object]", asyncio.current_task())
+    warned = False
+    try:
+        waiting = body.throw(error)
+        while True:
+            try:
+                yield waiting
+            except asyncio.CancelledError as thrown:  # the loop is about to end
+                if warned:  # and must not wait for this body for ever
+                    body.close()
+                    raise
+                warned = True
+                task.get_loop().call_later(grace, task.cancel)
+                waiting = body.throw(thrown)
+            except BaseException as thrown:
+                waiting = body.throw(thrown)
+            else:
+                waiting = body.send(None)
+    except StopIteration as ended:
+        return ended.value

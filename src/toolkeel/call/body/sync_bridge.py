@@ -1,0 +1,208 @@
+"""The one bridge from sync code: a loop of our own in a thread of its own.
+
+One loop for all sync calls, rather than a new one each time, keeps what is bound to a loop (HTTP
+clients, locks) alive between calls, and works where a loop runs already, as in a notebook.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextvars
+import logging
+import os
+import queue
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import aclosing
+from typing import Any, Generic, TypeVar
+
+from toolkeel.call.body.stop import GIVE_UP, GRACE
+from toolkeel.errors import SetupError
+
+T = TypeVar("T")
+
+log = logging.getLogger("toolkeel")
+
+PATIENCE = 0.25
+"""Seconds after which what has not begun is begun on another loop."""
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+_home: asyncio.AbstractEventLoop | None = None
+"""The first loop there was: where connections live."""
+
+
+def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine from sync code and wait for it.
+
+    Ctrl-C while waiting cancels the coroutine, lets it clean up, and then raises.
+
+    Args:
+        make: Makes the coroutine; called in the bridge's thread, with the caller's context
+            variables.
+
+    Raises:
+        SetupError: when called on the bridge's own loop, where waiting would never end.
+    """
+    work = _Work(make)
+    try:
+        work.begin(work.done)
+        return work.done.result()
+    except KeyboardInterrupt:
+        work.stop()
+        raise
+
+
+class _Work(Generic[T]):
+    """A coroutine of a sync caller, on the bridge's loop.
+
+    Args:
+        make: Makes it.
+
+    Attributes:
+        begun: Whether it has begun.
+        done: How it ended.
+    """
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self.begun: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self.done: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self._make = make
+        self._context = contextvars.copy_context()
+        self._tasks: list[asyncio.Task[None] | None] = []
+        self._loop = _running_loop()
+        if _is_current(self._loop):
+            raise SetupError(
+                "a sync call was made on toolkeel's own event loop, where it would wait for ever; "
+                "await the async form, or drop inline=True from the tool that makes the call"
+            )
+
+    def begin(self, until: concurrent.futures.Future[Any]) -> None:
+        """Begin it, and wait a little for one of its futures; it has begun when this returns."""
+        self._loop.call_soon_threadsafe(self._start, self._loop)
+        concurrent.futures.wait([until], timeout=PATIENCE)
+        while not self._tasks:  # some body blocks that loop: nobody else's affair
+            self._loop = _another_loop(self._loop)
+            self._loop.call_soon_threadsafe(self._start, self._loop)
+            concurrent.futures.wait([until], timeout=PATIENCE)
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        with _lock:  # the caller may take it back, and begin it elsewhere
+            if self._tasks:
+                return
+            self._tasks.append(None)
+        self.begun.set_result(None)
+        self._tasks.append(self._context.run(loop.create_task, self._run()))
+
+    async def _run(self) -> None:
+        try:
+            self.done.set_result(await self._make())
+        except BaseException as error:  # carried to the caller's thread, whatever it is
+            self.done.set_exception(error)
+
+    def stop(self) -> None:
+        """Cancel it, and let it clean up."""
+        stopping = [task for task in self._tasks if task is not None]
+        self._loop.call_soon_threadsafe(lambda: [task.cancel(GIVE_UP) for task in stopping])
+        concurrent.futures.wait([self.done], timeout=5 * GRACE)
+
+
+class Pieces(Generic[T]):
+    """What comes piece by piece: for ``async for``, and in sync code for ``for``.
+
+    Who leaves either of them early stops what it comes from.
+
+    Args:
+        make: Makes what gives the pieces, each time somebody goes through them.
+    """
+
+    def __init__(self, make: Callable[[], AsyncGenerator[T, None]]) -> None:
+        self._make = make
+
+    def __aiter__(self) -> AsyncGenerator[T, None]:
+        return self._make()
+
+    def __iter__(self) -> Generator[T, None, None]:
+        """In sync code: all runs on the bridge's loop, and what has come waits for who reads."""
+        come: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
+
+        async def pump() -> None:
+            try:
+                async with aclosing(self._make()) as pieces:
+                    async for piece in pieces:
+                        come.put((piece,))
+            finally:
+                come.put(None)
+
+        work = _Work(pump)
+        try:
+            work.begin(work.begun)
+            while (item := come.get()) is not None:
+                yield item[0]
+            work.done.result()
+        finally:
+            if not work.done.done():
+                work.stop()
+
+
+def _another_loop(blocked: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop:
+    """The loop for sync calls, from now on another than this one."""
+    global _loop
+    with _lock:
+        if _loop is blocked:
+            _loop = None
+    return _running_loop()
+
+
+async def on_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine on the bridge's loop, from whichever loop this is.
+
+    What is kept alive between runs (connections, processes) has its home there: it outlives the
+    loop of the program, and can be used from several.
+
+    Args:
+        make: Makes the coroutine.
+    """
+    loop = _home or _running_loop()
+    if _is_current(loop):
+        return await make()
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(make(), loop))
+
+
+def _is_current(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    global _loop, _home
+    with _lock:
+        if _loop is None or _loop.is_closed():
+            _loop = asyncio.new_event_loop()
+            _home = _home or _loop
+            threading.Thread(
+                target=_serve, args=(_loop,), name="toolkeel-loop", daemon=True
+            ).start()
+        return _loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop, whatever a task in it raises: `KeyboardInterrupt` and its like end loops."""
+    while not loop.is_closed():
+        try:
+            loop.run_forever()
+        except (KeyboardInterrupt, SystemExit) as error:
+            log.warning("a task on toolkeel's own event loop raised this", exc_info=error)
+
+
+def _forget_after_fork() -> None:
+    """A child process has the loop's object but not its thread."""
+    global _loop, _home, _lock
+    _loop, _home, _lock = None, None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

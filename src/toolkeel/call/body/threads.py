@@ -1,0 +1,243 @@
+"""Threads of our own for sync bodies.
+
+Three things the standard executor lacks: results that come together wake the loop together,
+a thread whose call was given up is counted and replaced, and no thread keeps the program from
+ending.
+
+One number says whether a new thread is needed: `_spare`, the threads without a job less the jobs
+without a thread. It changes only under the lock, and only where a job comes, a thread becomes
+free, or a thread starts or leaves; so no job waits while there is room for a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import os
+import queue
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+
+from toolkeel.errors import LimitReached
+
+SIZE = 64
+LEAKS = 32
+IDLE_SECONDS = 20.0
+
+Outcome = tuple["asyncio.Future[object]", object, BaseException | None]
+
+log = logging.getLogger("toolkeel")
+
+
+class _Mailbox:
+    """Finished work of one loop; the first letter wakes it, the others wait in the box."""
+
+    __slots__ = ("_letters", "_woken", "loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._letters: deque[Outcome] = deque()
+        self._woken = False
+
+    def put(self, outcome: Outcome) -> None:
+        self._letters.append(outcome)
+        if not self._woken:
+            self._woken = True
+            try:
+                self.loop.call_soon_threadsafe(self._deliver)
+            except RuntimeError:  # the loop has closed: nobody waits for this any more
+                self._letters.clear()
+
+    def _deliver(self) -> None:
+        self._woken = False  # before the box is emptied: a letter that comes now wakes again
+        letters = self._letters
+        while letters:
+            future, value, error = letters.popleft()
+            if future.done():
+                continue
+            if error is None:
+                future.set_result(value)
+            else:
+                future.set_exception(error)
+
+
+class Job:
+    """One body in a thread.
+
+    Attributes:
+        future: Resolved in the loop that submitted it.
+        started: A thread has taken it.
+        finished: It has ended, and its outcome is on the way.
+        abandoned: Nobody waits for it any more.
+    """
+
+    __slots__ = ("_context", "_function", "_mailbox", "abandoned", "finished", "future", "started")
+
+    def __init__(self, function: Callable[[], object], mailbox: _Mailbox) -> None:
+        self._function = function
+        self._context = contextvars.copy_context()
+        self._mailbox = mailbox
+        self.future: asyncio.Future[object] = mailbox.loop.create_future()
+        self.started = self.finished = self.abandoned = False
+
+    def run(self) -> None:
+        try:
+            outcome: Outcome = (self.future, self._context.run(self._function), None)
+        except StopIteration as error:  # a future cannot carry it
+            outcome = (self.future, None, RuntimeError("the body raised StopIteration"))
+            outcome[2].__cause__ = error
+        except BaseException as error:
+            outcome = (self.future, None, error)
+            if self.abandoned:
+                log.warning("a body failed after its call was given up", exc_info=error)
+        if not self.abandoned:
+            self._mailbox.put(outcome)
+        del outcome, self  # an error would hold itself, by its traceback and this frame
+
+
+class ThreadPool:
+    """At most `size` threads at work, and at most `leaks` given up on.
+
+    Args:
+        size: Threads that run at once; further bodies wait.
+        leaks: Threads whose calls were given up that may still run before new work is refused.
+        idle: Seconds without work after which a thread leaves.
+
+    Attributes:
+        leaked: Threads that still run though their calls were given up.
+    """
+
+    def __init__(self, size: int = SIZE, leaks: int = LEAKS, idle: float = IDLE_SECONDS) -> None:
+        self.size = size
+        self.leaks = leaks
+        self.idle = idle
+        self._begin()
+        _pools.add(self)
+
+    def _begin(self) -> None:
+        """Begin without a thread, as a child process does whatever its parent had."""
+        self.leaked = 0
+        self._count = 0
+        self._spare = 0
+        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._boxes = threading.local()
+
+    def submit(self, function: Callable[[], object]) -> Job:
+        """Run `function` in a thread, with a copy of the current context variables.
+
+        Raises:
+            LimitReached: too many earlier bodies were given up and still run, or the system
+                has no thread left.
+        """
+        if self.leaked >= self.leaks:
+            raise LimitReached(
+                f"{self.leaked} earlier calls were given up but still run; no further one is "
+                "started until some of them end."
+            )
+        loop = asyncio.get_running_loop()
+        box: _Mailbox | None = getattr(self._boxes, "box", None)
+        if box is None or box.loop is not loop:
+            box = self._boxes.box = _Mailbox(loop)
+        job = Job(function, box)
+        with self._lock:
+            self._spare -= 1
+            grows = self._reserve()
+        if grows and not self._start_thread():
+            with self._lock:
+                self._spare += 1
+            raise LimitReached("The system has no thread left to run this call in.")
+        self._jobs.put(job)
+        return job
+
+    def abandon(self, job: Job) -> None:
+        """Stop waiting for a job; if its thread is busy with it, count and replace that thread."""
+        with self._lock:
+            if job.abandoned or job.finished:
+                return
+            job.abandoned = True
+            if not job.started:
+                return
+            self.leaked += 1
+            self._count -= 1
+            grows = self._reserve()
+        if grows:
+            self._start_thread()
+
+    def _reserve(self) -> bool:
+        """Whether a thread must be started, which is then counted; the lock is held."""
+        if self._spare >= 0 or self._count >= self.size:
+            return False
+        self._count += 1
+        self._spare += 1
+        return True
+
+    def _start_thread(self) -> bool:
+        """Start a thread that was reserved; False if there is none at all to do the work."""
+        try:
+            threading.Thread(target=self._work, name="toolkeel", daemon=True).start()
+        except RuntimeError:  # the system's limit is reached: those that run must do
+            with self._lock:
+                self._count -= 1
+                self._spare -= 1
+                return self._count > 0
+        return True
+
+    def _work(self) -> None:
+        while (job := self._next()) is not None:
+            with self._lock:
+                if job.abandoned or job.future.done():  # nobody waits for it any more
+                    self._spare += 1
+                    continue
+                job.started = True
+            job.run()
+            with self._lock:
+                if job.abandoned:  # this thread has been replaced
+                    self.leaked -= 1
+                    return
+                job.finished = True
+                self._spare += 1
+            del job  # and with it the body's arguments and result
+
+    def _next(self) -> Job | None:
+        """The next job; None when this thread has been idle for long and leaves.
+
+        Rarely the queue waits for ever instead: its time left goes below zero when another thread
+        takes the item it woke for. Such a thread is as free as before, and leaves later.
+        """
+        while True:
+            try:
+                return self._jobs.get(timeout=self.idle)
+            except queue.Empty:
+                pass
+            with self._lock:
+                if self._spare > 0:  # else a job is on its way to this thread
+                    self._spare -= 1
+                    self._count -= 1
+                    return None
+
+
+_pools: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
+_shared: ThreadPool | None = None
+
+
+def shared_pool() -> ThreadPool:
+    """The pool all toolsets use that have none of their own."""
+    global _shared
+    if _shared is None:
+        _shared = ThreadPool()
+    return _shared
+
+
+def _forget_after_fork() -> None:
+    for pool in list(_pools):
+        pool._begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
+
+__all__ = ["Job", "ThreadPool", "shared_pool"]

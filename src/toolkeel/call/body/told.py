@@ -1,0 +1,77 @@
+"""What is told of a call that was stopped: why, and what became of its body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from toolkeel.context import ToolContext
+from toolkeel.errors import Cancelled, TimedOut
+
+Reason = Literal["", "timeout", "cancelled"]
+Work = Literal["running", "stopped", "not started", "undecided", "ended"]
+_WORK: Mapping[Work, str] = {
+    "running": "Its work may still be running and may still take effect.",
+    "stopped": "Its work was stopped; what it had already done stays done.",
+    "not started": "It was still waiting for a free thread and has not started.",
+    "undecided": "It has not started: it was still being looked at whether it may run.",
+    "ended": "It never paused, so it could not be stopped, and has ended late; what it did stays done.",
+}
+
+
+def told(
+    context: ToolContext[Any], reason: Reason, timeout: float | None, work: Work
+) -> TimedOut | Cancelled:
+    """What the model is told.
+
+    Args:
+        context: The call.
+        reason: Why it was stopped.
+        timeout: Seconds it might take.
+        work: What became of the body.
+    """
+    if context.undecided:
+        work = "undecided"
+    details = {"may_still_be_running": work == "running"}
+    name, why = context.tool_name, context.run.cancel.reason
+    if reason == "timeout":
+        text = f"{name!r} did not finish within {timeout:g} seconds."
+        return TimedOut(f"{text} {_WORK[work]}", details)
+    if work == "not started" or context.undecided:
+        return not_started(name, why)
+    text = f"{name!r} was cancelled{': ' + why if why else ''}."
+    return Cancelled(f"{text} {_WORK[work]}", details)
+
+
+def left_behind(context: ToolContext[Any], timeout: float | None) -> TimedOut | Cancelled:
+    """What is told of a body that was struck, and that its executor has no way to end.
+
+    Args:
+        context: The call.
+        timeout: Its seconds.
+    """
+    cancelled = context.run.cancel.cancelled or timeout is None
+    return told(context, "cancelled" if cancelled else "timeout", timeout, "running")
+
+
+def overdue(name: str, timeout: float) -> TimedOut:
+    """What the model is told of a body that ended after its deadline, without a pause before."""
+    text = f"{name!r} did not finish within {timeout:g} seconds. {_WORK['ended']}"
+    return TimedOut(text, {"may_still_be_running": False})
+
+
+def cancelled_itself(name: str) -> Cancelled:
+    """What the model is told of a body that nobody but itself has cancelled."""
+    return Cancelled(f"{name!r} cancelled itself before it had a result.")
+
+
+def not_started(name: str, reason: str) -> Cancelled:
+    """What the model is told of a call that came after the cancel.
+
+    Args:
+        name: Of the tool.
+        reason: Why the run was cancelled; may be empty.
+    """
+    why = f": {reason}" if reason else ""
+    text = f"{name!r} was not started, because its run was cancelled{why}."
+    return Cancelled(text, {"may_still_be_running": False})

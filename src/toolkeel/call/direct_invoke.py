@@ -1,0 +1,92 @@
+"""`tool.invoke`: one tool run without a toolset, for scripts and tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from toolkeel.call.arguments.validate import prepare
+from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.failure import failed
+from toolkeel.call.steps.compose import awaited
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.base import check_bound
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import CallError, InvalidArguments, RunStopped, ToolError
+from toolkeel.messages import ToolCall
+
+
+class Direct:
+    """How a tool runs by itself. A call gives a message; anything else gives the body's value."""
+
+    async def ainvoke(self, tool: AnyTool, value: object, run: RunContext[Any] | None) -> object:
+        check_bound(tool)
+        run = run or RunContext()
+        call = as_call(value)
+        if call is not None:
+            [message] = await Toolset([tool]).run([call], run)
+            return message
+        call = ToolCall("", tool.name, _arguments(tool, value))
+        handle = awaited(Toolset([tool]).under(run.policy).find(tool.name).begin)
+        context = ToolContext(call, tool.name, run)
+        try:
+            return await handle(prepare(call, tool), context)
+        except RunStopped as stop:
+            raise stop.error from None
+        except (ToolError, InvalidArguments) as error:
+            handler = tool.on_error if isinstance(error, ToolError) else tool.on_invalid
+            if isinstance(handler, bool):
+                raise
+            return failed(call, tool, error, 0.0).text
+        finally:
+            context.end()
+
+    async def abatch(
+        self, tool: AnyTool, values: Iterable[object], run: RunContext[Any] | None
+    ) -> list[object]:
+        run = run or RunContext()
+        work = [self.ainvoke(tool, value, run) for value in values]
+        answers = await asyncio.gather(*work, return_exceptions=True)  # nothing is left running
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return answers
+
+    def invoke(self, tool: AnyTool, value: object, run: RunContext[Any] | None) -> object:
+        return run_sync(lambda: self.ainvoke(tool, value, run))
+
+    def batch(
+        self, tool: AnyTool, values: Iterable[object], run: RunContext[Any] | None
+    ) -> list[object]:
+        return run_sync(lambda: self.abatch(tool, values, run))
+
+
+def as_call(value: object) -> ToolCall | None:
+    """A call as people write it: a `ToolCall`, or a dict with ``name``, ``args`` and ``id``."""
+    if isinstance(value, ToolCall):
+        return value
+    if isinstance(value, Mapping) and {"name", "args", "id"} <= set(value):
+        return ToolCall(str(value["id"] or ""), str(value["name"]), value["args"])
+    return None
+
+
+def _arguments(tool: AnyTool, value: object) -> str | Mapping[str, object]:
+    """A dict of arguments, their JSON text, or the text for the one parameter there is."""
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, str) and (not value.strip() or value.lstrip().startswith("{")):
+        return value
+    properties, required = tool.parameters.get("properties"), tool.parameters.get("required")
+    names = list(properties) if isinstance(properties, Mapping) else []
+    needed = list(required) if isinstance(required, list) else []
+    if len(needed) == 1 or len(names) == 1:
+        return {(needed or names)[0]: value}
+    raise CallError(
+        f"{tool.name!r} takes {len(names)} arguments ({', '.join(names)}): give them as a dict"
+    )
+
+
+DIRECT = Direct()
+"""The one there is: it keeps nothing."""

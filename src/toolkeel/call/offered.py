@@ -1,0 +1,153 @@
+"""Which tools a model is told about in a turn: all, those enabled now, or those it searched for."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import logging
+import re
+from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from toolkeel.call.tool_search import Index
+from toolkeel.call.toolset import Toolset
+from toolkeel.content import Text
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.decorator import tool
+from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.messages import ToolCall, ToolMessage
+
+SEARCH = "search_tools"
+
+log = logging.getLogger("toolkeel")
+
+
+class Offer:
+    """What one run offers of a toolset.
+
+    Args:
+        tools: All that can be called.
+        run: The run; what its transcript says was found stays found.
+        search: Offer `search_tools` and what it has found, rather than everything.
+        beside: Tools that are always offered and that the set's steps and rules are not about.
+        always: Names of tools of the set that are always offered.
+
+    Attributes:
+        tools: All that can be called, the search among them.
+        fixed: What is offered in every turn; None if that can change.
+    """
+
+    def __init__(
+        self,
+        tools: Toolset,
+        run: RunContext[Any],
+        search: bool,
+        beside: Sequence[AnyTool] = (),
+        always: Container[str] = (),
+    ) -> None:
+        self._run = run
+        self._beside = tuple(beside)
+        self._dynamic = any(item.enabled is not True for item in tools)
+        self._all = (*tools, *beside)
+        self.fixed = None if search or self._dynamic else self._all
+        self._found: dict[str, AnyTool] = {}
+        self._search: AnyTool | None = None
+        self._last: tuple[AnyTool, ...] = ()
+        self.tools = tools
+        if search:
+            self._search = self._searcher(tools)
+            self.tools = tools.with_tools([*tools, self._search])
+            self._found |= {item.name: item for item in tools if item.name in always}
+            for name in _found_before(run):
+                if name in tools:
+                    self._found[name] = tools[name]
+        for item in beside:
+            self.tools = self.tools.beside(item)
+
+    async def now(self) -> Sequence[AnyTool]:
+        """The tools to tell the model about. The same object, as long as they are the same."""
+        offered = self._all
+        if self._search is not None:
+            offered = (self._search, *self._found.values(), *self._beside)
+        if self._dynamic:
+            offered = tuple([item for item in offered if await self._enabled(item)])
+        if offered != self._last:
+            self._last = offered
+        return self._last
+
+    async def _enabled(self, item: AnyTool) -> bool:
+        """Whether it can be called now; one whose predicate fails cannot."""
+        if not callable(item.enabled):
+            return item.enabled
+        try:
+            answer = item.enabled(ToolContext(ToolCall("", item.name), item.name, self._run))
+            return bool(await answer if inspect.isawaitable(answer) else answer)
+        except Exception:
+            log.exception("whether %s is enabled cannot be told; it is not offered", item.name)
+            return False
+
+    def _searcher(self, tools: Toolset) -> AnyTool:
+        index = functools.cache(lambda: Index(tools))
+
+        async def search_tools(query: str, limit: int = 5) -> list[dict[str, str]]:
+            """Find tools by what they do. The tools found can be called from then on.
+
+            Args:
+                query: What the tool should do, in a few words.
+                limit: How many tools to find at most.
+            """
+            found = index().find(query, max(1, min(limit, 20)))
+            found = [item for item in found if await self._enabled(item)]
+            for item in found:
+                self._found[item.name] = item
+            return [{"name": item.name, "description": item.description} for item in found]
+
+        made: Tool[..., Any] = tool(SEARCH)(search_tools)
+        return made
+
+
+def _found_before(run: RunContext[Any]) -> list[str]:
+    """What earlier searches have found, by the transcript the run goes on from."""
+    names = []
+    for message in run.transcript:
+        if isinstance(message, ToolMessage) and message.name == SEARCH and not message.failed:
+            with suppress(ValueError, TypeError, KeyError):
+                names += [str(item["name"]) for item in json.loads(message.text)]
+    return names
+
+
+def as_told(result: ToolMessage, names: Mapping[str, str]) -> ToolMessage:
+    """A result whose words on tools call them what the model was told they are called.
+
+    Those are the texts of failures, the notes on where the rest of a result is, and the names
+    that a search for tools found. What a tool itself says stays as it is.
+
+    Args:
+        result: With the tools' own names.
+        names: What the model was told, by own name; those alone that differ.
+
+    >>> gone = ToolMessage("There is no tool 'x.z'. Did you mean 'x.y'?", kind="unknown_tool")
+    >>> as_told(replace(gone, status="error"), {"x.y": "x_y"}).content
+    "There is no tool 'x.z'. Did you mean 'x_y'?"
+    """
+    name = f"({'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})"
+    if result.failed and result.kind != "tool_error":
+        place = re.compile(rf"(?<![\w.-]){name}(?!\w|[.-]\w)")
+    elif result.name == SEARCH:
+        place = re.compile(rf'(?<="name":"){name}(?=")')
+    else:
+        place = re.compile(rf'(?<![\w.-]){name}(?=\(path=")')
+
+    def said(text: str) -> str:
+        return place.sub(lambda found: names[found[0]], text)
+
+    if isinstance(result.content, str):
+        return replace(result, content=said(result.content))
+    blocks = (
+        Text(said(block.text), block.extra) if isinstance(block, Text) else block
+        for block in result.content
+    )
+    return replace(result, content=tuple(blocks))

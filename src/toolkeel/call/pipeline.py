@@ -1,0 +1,257 @@
+"""The spine: one call in, one message out, whatever happens in between."""
+
+from __future__ import annotations
+
+import logging
+from asyncio import CancelledError
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from toolkeel._records.record import NOTHING, maker, record
+from toolkeel.call.arguments.edits import telling, what_ran
+from toolkeel.call.arguments.validate import LooksLong, prepare
+from toolkeel.call.body.invoke import run_in_thread
+from toolkeel.call.body.told import not_started, overdue
+from toolkeel.call.failure import failed
+from toolkeel.call.render import Keeper, render
+from toolkeel.call.steps.compose import Begin, Rest
+from toolkeel.call.steps.limit import note, repeats
+from toolkeel.call.steps.taint import carry
+from toolkeel.call.watchdog import WATCHED
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.errors import RunStopped, SetupError, Suspend
+from toolkeel.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
+from toolkeel.messages import ToolCall, ToolMessage
+
+log = logging.getLogger("toolkeel")
+
+_started, _finished = maker(ToolStarted), maker(ToolFinished)
+# Two steps in place of calling the class, which costs a third more.
+_blank, _fill = object.__new__, ToolContext.__init__
+
+
+@record
+class Entry:
+    """A registered tool.
+
+    Args:
+        tool: What it is.
+        begin: Its steps and its body, composed.
+        meant: The name it was called by, if that was mended to find it.
+    """
+
+    tool: AnyTool
+    begin: Begin
+    meant: str = ""
+
+
+class Finds(Protocol):
+    """Where tools are looked up."""
+
+    @property
+    def find(self) -> Callable[[str], Entry]: ...
+    @property
+    def has_barriers(self) -> bool: ...
+    def watched(self, entry: Entry) -> Begin: ...
+    @property
+    def keeper(self) -> Keeper | None: ...
+
+
+class _Ready(NamedTuple):
+    """Arguments that were looked at elsewhere, and when their call began."""
+
+    prepared: Prepared
+    began: float
+
+
+Ended: TypeAlias = "tuple[ToolMessage, BaseException | None]"
+"""A call's result, and what must be raised for it: see `run_call`."""
+
+
+async def run_call(call: ToolCall, tools: Finds, run: RunContext[Any]) -> Ended:
+    """Run one call, whatever happens.
+
+    Returns:
+        Its result, failed or not; and what must be raised once every call of the turn has its
+        result: a mistake of the program (`SetupError`), a cancellation from outside,
+        `KeyboardInterrupt` and its like, the exception of a guard that ends the run. With a
+        `Suspend` the call has no result yet.
+    """
+    done = start_call(call, tools, run)
+    return done if isinstance(done, tuple) else await done
+
+
+def start_call(
+    call: ToolCall, tools: Finds, run: RunContext[Any], ready: _Ready | None = None
+) -> Ended | Coroutine[Any, Any, Ended]:
+    """`run_call` up to where the call waits: how it ended, or what must be awaited for that."""
+    started = perf_counter() if ready is None else ready.began
+    if not WATCHED.runs:
+        WATCHED.begin()
+    if run.listeners and ready is None:
+        seq, at, run_id = run.next()  # passed on by `*` they would cost a third of an event more
+        run.tell(_started(seq, at, run_id, call.id, call))
+    tool: AnyTool | None = None
+    context: ToolContext[Any] | None = None
+    prepared: Prepared | None = None
+    try:
+        entry = tools.find(call.name)
+        tool = entry.tool
+        if run.failures:
+            repeats(run, call)
+        is_ordered = tool.effects.resources  # its place in the turn is known by its arguments
+        prepared = ready.prepared if ready else prepare(call, tool, not is_ordered)
+        if entry.meant or prepared.changes:
+            prepared = _telling_changes(prepared, entry.meant, run)
+        if run.limits is not None and run.limits.watches:
+            run.limits.take_call(tool.name)
+        context = _blank(ToolContext)
+        _fill(context, call, tool.name, run)
+        context.started = started
+        begin = entry.begin if not run.seen else tools.watched(entry)
+        value = begin(prepared, context)
+        if type(value) is Rest:
+            return _finish(value.work, prepared, context, started, tools.keeper)
+        duration = perf_counter() - started
+        if tool.timeout is not None and duration > tool.timeout:
+            raise overdue(tool.name, tool.timeout)
+        message = render(prepared, value, duration, tools.keeper)
+    except LooksLong:
+        assert tool is not None
+        return _look(call, tool, tools, run, started)
+    except BaseException as error:
+        message = _failed(call, tool, error, run, perf_counter() - started, tools.keeper)
+        return _end(run, prepared or call, context, message, _fatal(error))
+    return _end(run, prepared, context, message, None)
+
+
+def _telling_changes(prepared: Prepared, meant: str, run: RunContext[Any]) -> Prepared:
+    """A call that was mended, after those who listen were told how.
+
+    Args:
+        meant: The name it came under, if that was mended too.
+    """
+    if meant:
+        change = f"{meant!r:.100} was taken as the tool {prepared.tool.name!r}"
+        prepared = replace(prepared, changes=(change, *prepared.changes))
+    if run.listeners:
+        run.tell(Coerced(*run.next(), prepared.call.id, prepared.changes))
+    return prepared
+
+
+async def _look(
+    call: ToolCall, tool: AnyTool, tools: Finds, run: RunContext[Any], began: float
+) -> Ended:
+    """Go on with a call whose arguments are looked at in a thread, under its deadline."""
+    context: ToolContext[Any] = ToolContext(call, tool.name, run)
+    context.started, context.undecided = began, True
+    try:
+        prepared: Any = await run_in_thread(tool, lambda: prepare(call, tool), context, None)
+    except BaseException as error:
+        stopped = isinstance(error, CancelledError)
+        told = not_started(tool.name, run.cancel.reason) if stopped else error
+        message = _failed(call, tool, told, run, perf_counter() - began, tools.keeper)
+        return _end(run, call, context, message, _fatal(error))
+    done = start_call(call, tools, run, _Ready(prepared, began))
+    return done if isinstance(done, tuple) else await done
+
+
+async def _finish(
+    work: Awaitable[object],
+    prepared: Prepared,
+    context: ToolContext[Any],
+    started: float,
+    keeper: Keeper | None,
+) -> Ended:
+    run, fatal = context.run, None
+    try:
+        value = await work
+        message = render(prepared, value, perf_counter() - started, keeper)
+    except BaseException as error:
+        # No other name for the error here: by its traceback it would hold itself.
+        is_undecided = context.undecided and isinstance(error, CancelledError)
+        message = _failed(
+            prepared.call,
+            prepared.tool,
+            not_started(prepared.tool.name, run.cancel.reason) if is_undecided else error,
+            run,
+            perf_counter() - started,
+            keeper,
+        )
+        fatal = _fatal(error)
+    return _end(run, prepared, context, message, fatal)
+
+
+def _end(
+    run: RunContext[Any],
+    what: Prepared | ToolCall,
+    context: ToolContext[Any] | None,
+    message: ToolMessage,
+    fatal: BaseException | None,
+) -> Ended:
+    """Tell and note how a call ended; `what` is the call itself if its arguments never passed."""
+    call = what if isinstance(what, ToolCall) else what.call
+    if context is not None:
+        context.end()
+        if context.edits:
+            message = telling(message, context.edits)
+    if fatal is not None and isinstance(fatal, Suspend):
+        _suspended(run, call, message.name, fatal)
+        return message, fatal
+    if message.kind is not None or run.failures:
+        note(run, call, message)
+    if run.listeners:
+        seq, at, run_id = run.next()
+        ran = None
+        if context is not None and type(what) is Prepared:
+            arguments = what.tool.arguments
+            exact = arguments.defaults is NOTHING and arguments.fill is None
+            if not exact or context.edits or what.changes:
+                ran = what_ran(what, context)
+        run.tell(_finished(seq, at, run_id, call.id, message, ran))
+    if run.recorder is not None:
+        if run.taint is not None:  # what is written now is not changed later
+            [message] = carry(run, [message])
+        run.recorder.call_ended(call, message)
+    return message, fatal
+
+
+def _suspended(run: RunContext[Any], call: ToolCall, name: str, wait: Suspend) -> None:
+    """Tell that a call waits, and give back what it would have counted."""
+    if run.limits is not None and run.limits.watches:
+        run.limits.return_call(name)
+    if run.listeners:
+        run.tell(ToolSuspended(*run.next(), call.id, wait.ticket))
+
+
+def _failed(
+    call: ToolCall,
+    tool: AnyTool | None,
+    error: BaseException,
+    run: RunContext[Any],
+    duration: float,
+    keeper: Keeper | None,
+) -> ToolMessage:
+    """The result of a call that failed, without the secrets the run has seen.
+
+    There is one even if an error cannot be reported, as one with broken attributes may not.
+    """
+    try:
+        if run.mask is None:
+            return failed(call, tool, error, duration, keeper)
+        return run.mask.deep(failed(call, tool, error, duration))  # secrets are kept nowhere
+    except Exception as again:
+        log.warning("a failure of %r cannot be reported", call.name, exc_info=again)
+        text = f"The call of {call.name!r} failed, and what went wrong cannot be told."
+        name = tool.name if tool else call.name
+        return ToolMessage(text, call.id, name, "error", "crashed", duration=duration)
+
+
+def _fatal(error: BaseException) -> BaseException | None:
+    """What ends the run because of it: nothing, for all that the model can mend."""
+    if isinstance(error, RunStopped):
+        return error.error
+    return error if isinstance(error, SetupError) or not isinstance(error, Exception) else None

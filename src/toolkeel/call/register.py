@@ -1,0 +1,136 @@
+"""What stands around a tool's body: its steps, guards, approval, locks and limits, composed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from toolkeel.call.arguments.edits import revise
+from toolkeel.call.arguments.mask import learning
+from toolkeel.call.arguments.model_validators import Whole
+from toolkeel.call.arguments.validate import completing, renewing
+from toolkeel.call.body.invoke import begin_bare, invoke, is_bare, promised
+from toolkeel.call.body.stop import watched
+from toolkeel.call.steps.approve import Approval, unchangeable
+from toolkeel.call.steps.compose import (
+    Begin,
+    Handler,
+    awaited,
+    beginning,
+    check_enabled,
+    compose,
+    rechecks,
+)
+from toolkeel.call.steps.fast_guards import as_guards, guarding
+from toolkeel.call.steps.lock import add_locks
+from toolkeel.call.steps.rules import Rules
+from toolkeel.call.steps.taint import check_target, labels_of, marking
+from toolkeel.context import ToolContext
+from toolkeel.define.options import external
+from toolkeel.define.tool import AnyTool, Place, Prepared, Step
+from toolkeel.errors import SetupError
+from toolkeel.messages import ToolOutput
+
+PLACES = get_args(Place)
+
+
+def begin_of(
+    made: AnyTool,
+    steps: Sequence[Step] = (),
+    rules: Rules | None = None,
+    last: Handler = invoke,
+    *,
+    watch: bool = False,
+) -> Begin:
+    """Everything around a tool's body and the body itself, put together once.
+
+    From the outside in: is it enabled, steps and guards, approval, locks, limits, cache, retries.
+
+    Args:
+        made: The tool.
+        steps: Outside those of the tool, outermost first.
+        rules: Which calls are refused, asked about or let through.
+        last: Runs the body.
+        watch: Whether what the run has touched may make it ask.
+    """
+    if (check := getattr(made.executor, "check_tool", None)) is not None:
+        check(made)
+    outer, inner = _parted((*steps, *made.steps), made)
+    guards = rechecks(outer)
+    if made.enabled is not True:
+        outer.insert(0, check_enabled)
+    outside = made.executor is external
+    asks = watch or outside or rules is not None or made.approval is not False
+    approval = Approval(made.approval, rules, guards) if asks else None
+    if made.effects.resources:
+        add_locks(made, outer, inner, asks)
+    last, plain = _body(made, last, inner, approval)
+    if not (inner or asks) and (not outer or as_guards(outer)):
+        begin = begin_bare if plain else beginning(last)
+        return _seen(made, guarding(as_guards(outer), begin)) if outer else begin
+    if approval is not None:
+        within = approval.around(compose(inner, approval.seal(last), unchangeable))
+    else:
+        within = compose(inner, last, unchangeable)
+    return _seen(made, beginning(watched(compose(outer, within, revise))))
+
+
+def _body(
+    made: AnyTool, last: Handler, inner: Sequence[Step], approval: Approval | None
+) -> tuple[Handler, bool]:
+    """What runs the body, with what stands close around it; and whether that is nothing."""
+    bare = is_bare(made)
+    if bare:
+        last = awaited(begin_bare)
+    if approval is not None:
+        last = _answering(approval, last)
+    if made.effects.target:
+        check_target(made)
+    if marks := labels_of(made):
+        last = marking(made, last)
+    if made.arguments.mask is not None:
+        last = learning(made.arguments.mask, last)
+    if any(getattr(step, "place", "") == "retry" for step in inner):
+        last = renewing(last)
+    return last, bare and not marks and made.arguments.mask is None
+
+
+def _answering(approval: Approval, body: Handler) -> Handler:
+    """`body`, or the result that somebody gave in its place."""
+
+    async def answered(prepared: Prepared, context: ToolContext[Any]) -> object:
+        given = approval.answer(context)
+        if given is None:
+            return await body(prepared, context)
+        value = promised(prepared.tool, given.value, given=True)
+        return ToolOutput(value, None, {"answered": "from outside"})
+
+    return answered
+
+
+def _seen(made: AnyTool, begin: Begin) -> Begin:
+    """`begin`, where somebody looks at the call: what the function defaults itself is filled in."""
+    return completing(begin) if made.arguments.defaults else begin
+
+
+def _parted(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step]]:
+    """The steps before approval, and those after it in the order of their places.
+
+    Raises:
+        SetupError: a step cannot work with the tool, or stands at no place there is.
+    """
+    inner: list[tuple[int, Step]] = []
+    outer: list[Step] = []
+    for step in steps:
+        if (check := getattr(step, "check_tool", None)) is not None:
+            check(made)
+        place = getattr(step, "place", None)
+        if place is None:
+            outer.append(step)
+        elif place in PLACES:
+            inner.append((PLACES.index(place), step))
+        else:
+            raise SetupError(f"{made.name}: a step stands at {place!r}; places are {PLACES}")
+    if made.arguments.whole is not None:
+        outer.insert(0, Whole())
+    return outer, [step for _, step in sorted(inner, key=lambda item: item[0])]

@@ -1,0 +1,286 @@
+"""What a body returned becomes the one record of its call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from pydantic_core import from_json, to_json
+
+from toolkeel._records.record import NOTHING, maker
+from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, block_of
+from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.errors import InvalidOutput, Kind
+from toolkeel.messages import Status, ToolMessage, ToolOutput
+
+MAX_PRUNED = 20_000_000
+"""Longest JSON that is shown in part as JSON, in characters."""
+BLOCKS = (Text, Image, Audio, File, Data)
+_message = maker(ToolMessage)
+
+
+KEEPS = "keeps_results"
+"""Under which key of its metadata a tool that opens kept results has what keeps them."""
+Keeper: TypeAlias = tuple[str, Callable[[bytes], str]]
+"""A tool that reads what was kept whole, and what keeps it and gives its name."""
+
+
+def render(
+    prepared: Prepared, value: object, duration: float, keeper: Keeper | None = None
+) -> ToolMessage:
+    """Make the result message of a successful call.
+
+    Args:
+        prepared: The call.
+        value: What the body, or a step around it, returned.
+        duration: Seconds since the call's start event.
+        keeper: Keeps what is too long to be shown, for a tool that the model can call.
+
+    Raises:
+        InvalidOutput: if `value` has no form a model can read.
+    """
+    tool, call = prepared.tool, prepared.call
+    limit = tool.max_output
+    shown: Content
+    if type(value) is str and tool.returns == "content" and not prepared.changes:  # noqa: SIM102
+        if limit is None or len(value) <= limit:
+            shown = value if value.isascii() else clean(value)
+            return _message(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
+    artifact, details, whole = None, NOTHING, value
+    status: Status = "success"
+    kind: Kind | None = None
+    if isinstance(value, ToolMessage):
+        status, kind = _own(prepared, value)
+        artifact, details, whole = value.artifact, value.details, value.content
+    elif isinstance(value, ToolOutput):
+        artifact, details, whole = value.artifact, value.details, value.content
+    elif tool.returns != "content":
+        whole, artifact = _pair(tool, value)
+    shown = to_content(tool, whole)
+    if limit is not None and (len(shown) if isinstance(shown, str) else _length(shown)) > limit:
+        shown = _bounded(shown, limit, keeper)
+        artifact = whole if artifact is None else artifact
+    if prepared.changes:
+        details = {**details, "coerced": prepared.changes}
+    return ToolMessage(shown, call.id, tool.name, status, kind, artifact, details, duration)
+
+
+def plain_text(prepared: Prepared, value: object) -> str | None:
+    """What a model reads of a text that is shown as it is; None for any other value."""
+    tool = prepared.tool
+    if type(value) is not str or tool.returns != "content":
+        return None
+    if tool.max_output is not None and len(value) > tool.max_output:
+        return None
+    return value if value.isascii() else clean(value)
+
+
+def clean(text: str) -> str:
+    """`text` as it can be sent: no lone surrogates, which UTF-8 cannot carry."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def shorten(text: str, limit: int, keeper: Keeper | None = None) -> str:
+    """What fits of a text that is too long, with the totals and the way to the rest.
+
+    Of JSON the first items of each list and object are shown, as JSON; of other text, head and
+    tail.
+
+    >>> shorten("a" * 100, 20).splitlines()[0]
+    'aaaaaaaaaaaaa'
+    """
+    if pruned := _pruned(text, limit):
+        return f"{pruned}\n\n[{_left_out(len(text) - len(pruned), text, keeper)}]"
+    head = text[: limit * 2 // 3]
+    tail = text[len(text) - (limit - len(head)) :]
+    left = len(text) - len(head) - len(tail)
+    return f"{head}\n\n[{_left_out(left, text, keeper)}]\n\n{tail}"
+
+
+def _left_out(characters: int, text: str, keeper: Keeper | None) -> str:
+    """How much is missing, and how to see it."""
+    said = f"{characters:,} of {len(text):,} characters left out here"
+    name = keeper[1](text.encode("utf-8", "replace")) if keeper is not None else ""
+    if keeper is not None and name:
+        return f'{said}; all of it: {keeper[0]}(path="{name}")'
+    return f"{said}; ask for a smaller part, or narrow the arguments, to see them"
+
+
+def _pruned(text: str, limit: int) -> str:
+    """JSON with fewer items, which is shorter than a limit; nothing if the text is no JSON."""
+    if text[:1] not in ("[", "{") or len(text) > MAX_PRUNED:
+        return ""
+    try:
+        value = from_json(text)
+    except ValueError:
+        return ""
+    for items in (500, 100, 30, 10, 5, 3, 2, 1):
+        if len(shown := to_json(_first(value, items)).decode()) <= limit:
+            return shown
+    return ""
+
+
+def _first(value: object, items: int) -> object:
+    """A value with the first items of each list and object, and the beginning of each text."""
+    if isinstance(value, str) and len(value) > (most := max(80, items * 20)):
+        return f"{value[:most]}... {len(value) - most:,} more characters"
+    if isinstance(value, list):
+        kept = [_first(item, items) for item in value[:items]]
+        return [*kept, f"... {len(value) - items:,} more items"] if len(value) > items else kept
+    if isinstance(value, dict):
+        found = {key: _first(value[key], items) for key in list(value)[:items]}
+        return {**found, "...": f"{len(value) - items:,} more"} if len(value) > items else found
+    return value
+
+
+def _length(blocks: tuple[Block, ...]) -> int:
+    return sum(len(block.text) for block in blocks if isinstance(block, Text | Data))
+
+
+def _bounded(content: Content, limit: int, keeper: Keeper | None) -> Content:
+    """The same with at most `limit` characters of text, the first blocks first."""
+    if isinstance(content, str):
+        return shorten(content, limit, keeper)
+    texts = [block.text for block in content if isinstance(block, Text | Data)]
+    if len(texts) == 1:
+        return tuple(
+            Text(shorten(block.text, limit, keeper), block.extra)
+            if isinstance(block, Text | Data)
+            else block
+            for block in content
+        )
+    blocks, whole_ones = _first_blocks(content, limit)
+    whole = "\n\n".join(texts)
+    missing = _left_out(len(whole) - limit, whole, keeper)
+    return (*blocks, Text(f"[{missing}: {whole_ones} of {len(texts)} texts are shown whole]"))
+
+
+def _first_blocks(content: tuple[Block, ...], limit: int) -> tuple[list[Block], int]:
+    """The blocks with at most so much text, and how many of their texts are whole."""
+    blocks: list[Block] = []
+    left, whole, over = limit, 0, False
+    for block in content:
+        if isinstance(block, Text | Data):
+            over = over or len(block.text) > left
+            if over and not left:
+                continue
+            if over:
+                block = Text(block.text[:left], block.extra)
+            whole, left = whole + (not over), 0 if over else left - len(block.text)
+        blocks.append(block)
+    return blocks, whole
+
+
+def _pair(tool: AnyTool, value: object) -> tuple[object, object]:
+    if isinstance(value, tuple) and len(value) == 2:
+        return value
+    raise InvalidOutput(
+        f"{tool.name!r} must return a pair (content, artifact) but returned a "
+        f"{type(value).__name__}. This is a fault of the tool, not of the call."
+    )
+
+
+def _own(prepared: Prepared, message: ToolMessage) -> tuple[Status, Kind | None]:
+    """Status and kind of a message the body made itself, which must answer this call."""
+    call, tool = prepared.call, prepared.tool
+    if message.tool_call_id not in ("", call.id):
+        raise InvalidOutput(
+            f"{tool.name!r} answered another call. This is a fault of the tool, not of the call.",
+            {"tool_call_id": message.tool_call_id},
+        )
+    return ("error", message.kind or "tool_error") if message.failed else ("success", None)
+
+
+def to_content(tool: AnyTool, value: object) -> Content:
+    """Any value a body may return, as a model reads it.
+
+    Text stays as it is, None is the empty text, blocks stay blocks, bytes become the file they
+    are, and everything else becomes JSON with its characters unescaped.
+
+    Raises:
+        InvalidOutput: if there is no JSON for it.
+    """
+    if isinstance(value, str):
+        return clean(str.__str__(value))  # a plain text, also of an Enum's member
+    if value is None:
+        return ""
+    if isinstance(value, BLOCKS):
+        return (_block(tool, value),)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return (block_of(bytes(value)),)
+    if isinstance(value, list | tuple) and value and any(_is_block(item) for item in value):
+        return tuple(_block(tool, item) for item in value)
+    return _json(tool, value)
+
+
+def _is_block(item: object) -> bool:
+    return isinstance(item, (*BLOCKS, bytes)) or (
+        isinstance(item, Mapping) and item.get("type") == "text" and set(item) == {"type", "text"}
+    )
+
+
+def _block(tool: AnyTool, item: object) -> Block:
+    """One block, checked: what a provider cannot send fails here, in the call that made it."""
+    match item:
+        case Text(str(text), extra):
+            return Text(clean(text), extra)
+        case str(text) | {"type": "text", "text": str(text)}:
+            return Text(clean(text))
+        case Data(value, str(text), extra):
+            return Data(value, clean(text), extra)
+        case Image(bytes()) | Audio(bytes()) | File(bytes()):
+            return item
+        case Text() | Data() | Image() | Audio() | File():
+            raise InvalidOutput(
+                f"{tool.name!r} returned a {type(item).__name__} block without the text or bytes "
+                "it needs. This is a fault of the tool, not of the call."
+            )
+        case bytes():
+            return block_of(item)
+        case _:
+            return Data(item, _json(tool, item))
+
+
+def _json(tool: AnyTool, value: object) -> str:
+    try:
+        try:
+            text = to_json(value, inf_nan_mode="strings", fallback=_as_data)
+        except ValueError:  # perhaps half a surrogate pair somewhere inside
+            text = to_json(_cleaned(value), inf_nan_mode="strings", fallback=_as_data)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidOutput(
+            f"{tool.name!r} returned a value of type {type(value).__name__} without a JSON form. "
+            "This is a fault of the tool, not of the call.",
+            {"error": str(error)},
+        ) from error
+    return text.decode()
+
+
+def _as_data(value: object) -> object:
+    """Collections, paths, and numbers and arrays of numpy's kind, which pydantic does not know."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Sequence) and not isinstance(value, memoryview):
+        return list(value)
+    if callable(plain := getattr(value, "tolist", None)) and not isinstance(value, type):
+        return plain()
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _cleaned(value: object) -> object:
+    if isinstance(value, str):
+        return clean(str.__str__(value))
+    if isinstance(value, Mapping):
+        return {_cleaned(key): _cleaned(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_cleaned(item) for item in value]
+    return value

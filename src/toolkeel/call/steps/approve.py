@@ -1,0 +1,363 @@
+"""Asking before a call runs: by the tool's own word, or by rules for the run.
+
+An approval is bound to what was shown. The step computes the digest of what would run now, and
+compares; whatever does not match was not approved. It serves once, and expires. What runs is made
+from the text that was digested, so nobody who holds the shown values can change it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from time import time
+from typing import Any
+
+from toolkeel._records.tickets import LIFETIME, PATIENCE, Decision, Ticket, digest_of, new_id
+from toolkeel.call.arguments.edits import note_edit
+from toolkeel.call.arguments.validate import as_json, from_shown, prepare
+from toolkeel.call.steps import taint
+from toolkeel.call.steps.compose import Handler, Recheck, settle
+from toolkeel.call.steps.rules import Rules
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.options import external
+from toolkeel.define.tool import AnyTool, Needs, Prepared
+from toolkeel.errors import (
+    Denied,
+    InvalidArguments,
+    MalformedArguments,
+    Refused,
+    Suspend,
+    describe,
+)
+from toolkeel.events import ApprovalDecided, ApprovalRequested
+from toolkeel.messages import ToolCall
+
+
+class Approval:
+    """What asks about the calls of one tool.
+
+    Args:
+        needs: The tool's own word: never, always, or if a predicate over the validated arguments
+            says so, perhaps with the reason as a text. A predicate that fails counts as yes. One
+            with a method `despite_rules` is asked by that where a rule allows the call.
+        rules: Those of the run.
+        guards: Look at arguments a person has edited; what they change is asked about anew.
+    """
+
+    def __init__(self, needs: Needs, rules: Rules | None, guards: Sequence[Recheck]) -> None:
+        self._needs = needs
+        self._rules = rules
+        self._guards = guards
+        self._approved: dict[ToolContext[Any], _Question] = {}
+
+    def around(self, inner: Handler) -> Handler:
+        """`inner`, for calls that may run."""
+
+        async def asking(prepared: Prepared, context: ToolContext[Any]) -> object:
+            context.undecided = True
+            prepared, question = await self._settled(prepared, context)
+            context.undecided = False
+            if question is None:
+                return await inner(prepared, context)
+            self._approved[context] = question
+            run = inner if question.answer is None else self._answered
+            try:
+                return await run(from_shown(prepared, json.loads(question.text)), context)
+            except Suspend as wait:  # something within the call must be decided, not the call again
+                wait.decision = question.standing()
+                raise
+            finally:
+                del self._approved[context]
+
+        return asking
+
+    def seal(self, last: Handler) -> Handler:
+        """`last`, run with what was approved, whatever was done to the values since."""
+
+        async def sealed(prepared: Prepared, context: ToolContext[Any]) -> object:
+            question = self._approved.get(context)
+            if question is not None:
+                prepared = from_shown(prepared, json.loads(question.text))
+            return await last(prepared, context)
+
+        self._answered = last
+        return sealed
+
+    def answer(self, context: ToolContext[Any]) -> Decision | None:
+        """What somebody gave as the result of a call, in place of running it."""
+        question = self._approved.get(context)
+        return None if question is None else question.answer
+
+    async def _settled(
+        self, prepared: Prepared, context: ToolContext[Any]
+    ) -> tuple[Prepared, _Question | None]:
+        """The call as it may run, and what somebody said yes to if they had to.
+
+        Raises:
+            Denied, Suspend: it may not, or not yet.
+        """
+        agreed = origin = ""
+        answer: Decision | None = None
+        while True:
+            reason = await _why(self._needs, self._rules, prepared)
+            touched = taint.question(prepared, context.run) if context.run.seen else ""
+            if touched:
+                reason = touched if reason is None else f"{reason}; {touched}"
+            if reason is None:
+                return prepared, None
+            labels = taint.labels_seen(context.run) if touched else ()
+            question = _Question(prepared, reason, origin, labels)
+            if question.digest == agreed:
+                question.answer = answer
+                return prepared, question
+            ticket, decision = await _decision(question, context.run)
+            if decision.verdict == "deny":
+                text = decision.reason or "no reason was given"
+                why = f" It was asked because {touched}." if touched else ""
+                raise Denied(f"The call of {prepared.tool.name!r} was not approved: {text}{why}")
+            answer = decision if decision.verdict == "answer" else None
+            if decision.verdict != "edit" and (ticket is None or question.is_of(ticket)):
+                if answer is None:
+                    taint.allow(prepared, context.run, decision.reach)
+                question.answer = answer
+                return prepared, question
+            edited = _edited(prepared, ticket, decision)
+            if edited is None:
+                continue  # that was not what it was approved for: it is asked about anew
+            note_edit(prepared, edited, context, "a person")
+            agreed, origin = _Question(edited).digest, origin or question.digest
+            guards = self._guards
+            prepared = await settle(edited, context, guards, guards) if guards else edited
+
+
+class _Question:
+    """What somebody is asked: exactly this call.
+
+    Args:
+        prepared: The call.
+        reason: Why it must be asked about.
+        origin: The digest of the call as the model made it, if it was edited since.
+        labels: What the run has touched, if that is why.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        reason: str = "",
+        origin: str = "",
+        labels: tuple[str, ...] = (),
+    ) -> None:
+        shown = as_json(prepared)
+        self.prepared = prepared
+        self.reason = reason
+        self.origin = origin
+        self.labels = labels
+        self.answer: Decision | None = None
+        self.text = json.dumps(shown, ensure_ascii=False)
+        self.digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
+
+    @property
+    def shown(self) -> Mapping[str, object]:
+        """The arguments as people may see them, a new copy."""
+        shown: dict[str, object] = json.loads(self.text)
+        mask = self.prepared.tool.arguments.mask
+        return shown if mask is None else dict(mask.apply(shown))
+
+    def standing(self) -> Decision:
+        """The decision by which exactly this may run, for the call as the model made it."""
+        if not self.origin:
+            return Decision("", self.digest, "approve")
+        return Decision("", self.origin, "edit", arguments=json.loads(self.text))
+
+    def ticket(self) -> Ticket:
+        """A ticket for it, with values of its own; secrets are masked."""
+        call, tool = self.prepared.call, self.prepared.tool
+        outside, effects = tool.executor is external, effects_of(tool)
+        until = time() + (PATIENCE if outside else LIFETIME)
+        about = (call.id, tool.name, self.shown, self.digest, until, self.reason, effects)
+        return Ticket(new_id(), *about, self.origin, self.labels, outside)
+
+    def is_of(self, ticket: Ticket) -> bool:
+        """Whether the ticket is for exactly this, and shows it: what it shows may be forged."""
+        return self.digest == ticket.digest and self.shown == ticket.arguments
+
+
+async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | None:
+    """Why the call must be asked about; None if it need not be.
+
+    Raises:
+        Denied: a rule refuses it.
+    """
+    tool = prepared.tool.name
+    outside = "its result comes from outside" if prepared.tool.executor is external else None
+    shell = str(prepared.tool.metadata.get("shell", ""))
+    rule = rules.rule(tool, as_json(prepared), shell) if rules else None
+    if rule is not None:
+        if rule.action == "deny":
+            raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")
+        # A tool may have a reason that no rule for the run could know of when it was written.
+        despite = await _asked_for(getattr(needs, "despite_rules", False), prepared)
+        return despite or outside or (None if rule.action == "allow" else f"rule: {rule}")
+    return await _asked_for(needs, prepared) or outside
+
+
+async def _asked_for(needs: Needs, prepared: Prepared) -> str | None:
+    """Why the tool itself asks; None if it does not."""
+    if not callable(needs):
+        return "the tool always asks" if needs else None
+    try:
+        answer = needs(prepared.arguments)
+        wanted = await answer if inspect.isawaitable(answer) else answer
+        if isinstance(wanted, str):
+            return wanted or None
+        return "the tool asks for these arguments" if wanted else None
+    except Exception as error:
+        masked = prepared.tool.arguments.mask is not None
+        told = type(error).__name__ if masked else describe(error)
+        return f"its approval predicate failed: {told}"
+
+
+async def _decision(question: _Question, run: RunContext[Any]) -> tuple[Ticket | None, Decision]:
+    """Take the decision that was given with the run, or ask for one.
+
+    Returns:
+        The saved ticket that was decided on, unless it was asked just now, or the call goes on
+        after what it waited for within; and the decision.
+
+    Raises:
+        Suspend: nobody is there to ask, and the run can wait.
+        Denied: nobody is there to ask, and it cannot.
+    """
+    name, call = question.prepared.tool.name, question.prepared.call
+    known = run.decisions.pop((call.id, question.digest), None)
+    if known is not None and (known[0] is None or _names(known[0], question.prepared.tool)):
+        _tell(run, call.id, known[1])
+        return known
+    ticket = question.ticket()
+    if run.approver is not None:
+        return None, await ask(run, call.id, ticket)
+    if run.listeners:
+        run.tell(ApprovalRequested(*run.next(), call.id, ticket))
+    if run.can_wait:
+        raise Suspend(ticket)
+    why = f" It is asked because {question.reason}." if question.labels else ""
+    raise Denied(
+        f"The call of {name!r} needs a person's approval, and nobody is there to give it.{why}"
+    )
+
+
+def _names(ticket: Ticket, tool: AnyTool) -> bool:
+    """Whether the ticket shows the name and the hints of the tool, and where it runs."""
+    effects = json.dumps(effects_of(tool), sort_keys=True)
+    same = ticket.tool == tool.name and ticket.external == (tool.executor is external)
+    return same and json.dumps(dict(ticket.effects), sort_keys=True) == effects
+
+
+def _tell(run: RunContext[Any], call_id: str, decision: Decision) -> None:
+    if run.listeners:
+        given = (decision.ticket, decision.verdict, decision.reason)
+        run.tell(ApprovalDecided(*run.next(), call_id, *given))
+
+
+async def ask(run: RunContext[Any], call_id: str, ticket: Ticket) -> Decision:
+    """Ask the run's approver, and tell of it.
+
+    Args:
+        run: One that has an approver.
+        call_id: The call that is the reason.
+        ticket: What is asked.
+    """
+    if run.listeners:
+        run.tell(ApprovalRequested(*run.next(), call_id, ticket))
+    decision = await _ask(run, ticket)
+    _tell(run, call_id, decision)
+    return decision
+
+
+async def _ask(run: RunContext[Any], ticket: Ticket) -> Decision:
+    """Ask the approver; whatever is unclear means no, and None that the run waits, if it can."""
+    assert run.approver is not None
+    try:
+        answer = run.approver(ticket)
+        if inspect.isawaitable(answer):
+            answer = await answer
+    except Exception as error:
+        return ticket.deny(f"the approver failed: {type(error).__name__}")
+    if (answer is None or (answer is True and ticket.external)) and run.can_wait:
+        raise Suspend(ticket)
+    if answer is False:
+        return ticket.deny()
+    if ticket.expired:
+        return ticket.deny("the answer came too late")
+    if answer is True:
+        return ticket.approve()
+    if not isinstance(answer, Decision) or not _fits(answer, ticket):
+        return ticket.deny("the answer was not for this call")
+    return answer
+
+
+def _fits(decision: Decision, ticket: Ticket) -> bool:
+    same = (decision.ticket, decision.seal) == (ticket.id, ticket.seal)
+    return same and decision.verdict in ticket.verdicts
+
+
+def _edited(prepared: Prepared, ticket: Ticket | None, decision: Decision) -> Prepared | None:
+    """The call with the arguments a person wants instead; None if they were not shown those.
+
+    Raises:
+        Denied: they are not valid.
+    """
+    if decision.verdict == "edit" or ticket is None:
+        return _edit(prepared, decision.arguments)
+    # The transcript holds the call as the model made it, and the ticket what it was edited to.
+    edited = _edit(prepared, ticket.arguments) if ticket.origin else prepared
+    return edited if _Question(edited, "").is_of(ticket) else None
+
+
+def _edit(prepared: Prepared, wanted: Mapping[str, object]) -> Prepared:
+    """The call with other arguments.
+
+    Raises:
+        Denied: they are not valid.
+    """
+    call, tool = prepared.call, prepared.tool
+    if tool.arguments.mask is not None:  # what is still masked stays as it was
+        wanted = tool.arguments.mask.restore(wanted, as_json(prepared))
+    try:
+        edited = prepare(ToolCall(call.id, call.name, wanted), tool)
+    except (InvalidArguments, MalformedArguments) as error:
+        raise Denied(
+            f"The call of {tool.name!r} did not run: a person edited its arguments, but so that "
+            "they are not valid.",
+            {"error": error.text},
+        ) from None
+    return Prepared(call, tool, edited.arguments, prepared.changes)
+
+
+def unchangeable(seen: Prepared, passed: Prepared, context: ToolContext[Any]) -> Prepared:
+    """What becomes of a call that a step changes after the place where it was approved.
+
+    Raises:
+        Refused: always.
+    """
+    raise Refused(
+        f"The call of {seen.tool.name!r} was refused: a step changed its arguments after the "
+        "place where they are approved. This is a fault of the program, not of the call."
+    )
+
+
+def definition_of(tool: AnyTool) -> Mapping[str, object]:
+    """What a person relies on when they approve a call of the tool."""
+    return {
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "effects": effects_of(tool),
+    }
+
+
+def effects_of(tool: AnyTool) -> dict[str, object]:
+    """The tool's hints, by name."""
+    effects = tool.effects
+    return {field.name: getattr(effects, field.name) for field in dataclasses.fields(effects)}

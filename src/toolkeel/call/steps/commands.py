@@ -1,0 +1,138 @@
+"""What a line of shell runs, as far as that is certain: for rules that allow commands.
+
+A pattern of characters cannot say whether a command is harmless: ``git status; rm -rf .`` begins
+like ``git status``. So a rule that allows commands is compared with the parsed words, and only a
+line that is one plain command has any: no operators, expansions, redirections or assignments, and
+no character that means something to a shell, be it quoted.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shlex
+
+_PLAIN = re.compile(r"(?:[\w@%+:,./=-]|'[^'\\\x00-\x1f\x7f]*'|\"[^\"\\$`!\x00-\x1f\x7f]*\"| )+")
+MAX_LENGTH = 4096
+"""Longest line that is looked at, in characters; a longer one is not plain."""
+MAX_PARTS = 200
+"""Most words of a line that a rule which forbids or asks looks through."""
+_QUOTES = re.compile(r"\\\n|[\\'\"]")
+_UNREAD = re.compile(
+    r"(?:^|[;&|(){}\n`!]|\b(?:then|do|else|exec|env|sudo|nohup|time|command|xargs)\s)[ \t]*"
+    r"(?:\w+=[^\s;&|]*[ \t]+)*"
+    r"(?:(?!\[\[?\s|\w+=)[^\s;&|()<>]*[$`*?\[]|(?:eval|source|\.)\s|(?:\w*/)*(?:ba|da|z|k)?sh[ \t]*(?:$|[;&|\n<]))"
+)
+"""A program that is named by an expansion, or text from elsewhere that is run."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_KEYWORDS = frozenset(
+    [
+        "alias",
+        "builtin",
+        "case",
+        "command",
+        "coproc",
+        "declare",
+        "do",
+        "done",
+        "elif",
+        "else",
+        "enable",
+        "env",
+        "esac",
+        "eval",
+        "exec",
+        "export",
+        "fi",
+        "for",
+        "function",
+        "hash",
+        "if",
+        "in",
+        "local",
+        "nice",
+        "nohup",
+        "readonly",
+        "select",
+        "set",
+        "shopt",
+        "source",
+        "sudo",
+        "then",
+        "time",
+        "timeout",
+        "trap",
+        "typeset",
+        "unalias",
+        "unset",
+        "until",
+        "while",
+        "xargs",
+        ".",
+        ":",
+    ]
+)
+
+
+def plain_words(command: str) -> list[str] | None:
+    """The words of a line that is one plain command; None if it may be anything more.
+
+    >>> plain_words("git log --format='%H %s'")
+    ['git', 'log', '--format=%H %s']
+    >>> plain_words("git status; rm -rf .") is None
+    True
+    """
+    text = command.strip(" ")
+    if (
+        len(text) > MAX_LENGTH
+        or not text.isascii()
+        or not _PLAIN.fullmatch(text)
+        or _ASSIGNMENT.match(text)
+    ):
+        return None
+    words = shlex.split(text)
+    return None if not words or words[0] in _KEYWORDS or not words[0] else words
+
+
+def allowed(pattern: str, command: str) -> bool:
+    """Whether a pattern of words, each with ``*`` and ``?``, covers all that a line runs.
+
+    A last ``*`` of its own stands for any further words, and for none.
+
+    >>> allowed("git log *", "git log -3"), allowed("git log", "git log -3")
+    (True, False)
+    """
+    words, wanted = plain_words(command), pattern.split()
+    if words is None or not wanted:
+        return False
+    if wanted[-1] == "*" and len(wanted) > 1:
+        wanted = wanted[:-1]
+        words = words[: len(wanted)]
+    return len(words) == len(wanted) and all(map(fnmatch.fnmatchcase, words, wanted))
+
+
+def mentions(pattern: str, command: str) -> bool:
+    """Whether a pattern that forbids or asks may be about any part of a line.
+
+    It is compared with the line, with each part between operators, and with each of their ends, as
+    they are written and without quotes and the folders of programs. What only a shell can tell,
+    such as a program that is named by a variable, counts as a match; so does what stands beyond
+    `MAX_PARTS`.
+
+    >>> mentions("rm *", "cd x && rm -rf .")
+    True
+    """
+    plain = _QUOTES.sub("", command)
+    if fnmatch.fnmatchcase(command, pattern) or _UNREAD.search(plain):
+        return True
+    loose = pattern if pattern.endswith("*") else f"{pattern}*"
+    for text in {command, plain}:
+        parts = re.split(r"[\s;&|()<>`{}]+|\$\(", text)
+        if len(parts) > MAX_PARTS:
+            return True
+        for start in range(len(parts)):
+            end = " ".join(filter(None, parts[start:]))
+            bare = re.sub(r"^[^\s*?]*/", "", end)
+            if fnmatch.fnmatchcase(end, loose) or fnmatch.fnmatchcase(bare, loose):
+                return True
+    return False

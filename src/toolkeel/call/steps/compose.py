@@ -1,0 +1,160 @@
+"""Steps around a call, composed when a tool is registered, not when it is called.
+
+A step sees arguments it cannot change in place. What it passes on instead is validated again, so
+whatever reaches the body has passed validation as it is.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from toolkeel._records.record import maker
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import Prepared, Proceed, Step
+from toolkeel.errors import Disabled, Refused
+
+_prepared = maker(Prepared)
+
+Handler: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[object]]
+Begin: TypeAlias = Callable[[Prepared, ToolContext[Any]], object]
+"""A handler that need not be awaited: it gives the tool's value, or, if something waits, a `Rest`."""
+Revise: TypeAlias = Callable[[Prepared, Prepared, ToolContext[Any]], Prepared]
+"""Checks what a step has changed: the call as the step saw it, and as it passes it on."""
+Recheck: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[Prepared]]
+"""A step with a method `recheck` of this form looks at what steps inside it have changed. It gives
+the call back as it is, or a changed one."""
+
+
+class Rest:
+    """What remains of a call that waits.
+
+    Most calls never wait, and a coroutine around each of them costs more than a small body.
+
+    Args:
+        work: To be awaited once; gives the tool's value.
+    """
+
+    __slots__ = ("work",)
+
+    def __init__(self, work: Awaitable[object]) -> None:
+        self.work = work
+
+
+def beginning(handler: Handler) -> Begin:
+    """A handler as one that may be begun."""
+
+    def begin(prepared: Prepared, context: ToolContext[Any]) -> object:
+        return Rest(handler(prepared, context))
+
+    return begin
+
+
+def awaited(begin: Begin) -> Handler:
+    """What may be begun as a handler."""
+
+    async def handler(prepared: Prepared, context: ToolContext[Any]) -> object:
+        value = begin(prepared, context)
+        return await value.work if type(value) is Rest else value
+
+    return handler
+
+
+ROUNDS = 5
+"""How often steps may answer each other's changes with changes."""
+
+
+def compose(steps: Sequence[Step], last: Handler, revise: Revise) -> Handler:
+    """One handler of many steps.
+
+    Args:
+        steps: Outermost first.
+        last: Runs the body.
+        revise: Checks arguments again after a step has changed them; then the guards further
+            out look at them again.
+    """
+    handler = last
+    for index in range(len(steps) - 1, -1, -1):
+        handler = _around(steps[: index + 1], handler, revise)
+    return handler
+
+
+def _around(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
+    step, outer, everyone = steps[-1], rechecks(steps[:-1]), rechecks(steps)
+
+    async def handler(prepared: Prepared, context: ToolContext[Any]) -> object:
+        seen = shown(prepared)
+
+        async def proceed(passed: Prepared) -> object:
+            if passed.arguments is not seen.arguments or passed.tool is not seen.tool:
+                passed = revise(seen, passed, context)
+                if outer:
+                    passed = await settle(passed, context, outer, everyone)
+            return await inner(passed, context)
+
+        return await step(seen, context, proceed)
+
+    return handler
+
+
+def rechecks(steps: Sequence[Step]) -> tuple[Recheck, ...]:
+    """How the guards among the steps look again, outermost first."""
+    found = [getattr(step, "recheck", None) for step in steps]
+    return tuple(check for check in found if check is not None)
+
+
+async def settle(
+    prepared: Prepared,
+    context: ToolContext[Any],
+    checks: Sequence[Recheck],
+    everyone: Sequence[Recheck],
+) -> Prepared:
+    """Show changed arguments to the guards further out, until none of them changes more.
+
+    Args:
+        prepared: With valid arguments.
+        context: The running call.
+        checks: Those who have not seen the arguments.
+        everyone: Those who must see what they make of them.
+
+    Raises:
+        Refused: a guard says no, or they never agree.
+    """
+    for _ in range(ROUNDS):
+        changed = False
+        for check in checks:
+            seen = shown(prepared)
+            passed = await check(seen, context)
+            if passed is not seen:
+                changed, prepared = True, passed
+        if not changed:
+            return prepared
+        checks = everyone
+    raise Refused(
+        f"The call of {prepared.tool.name!r} was refused: its checks keep changing the arguments."
+    )
+
+
+def shown(prepared: Prepared) -> Prepared:
+    """The same call with arguments that cannot be changed in place."""
+    if type(prepared.arguments) is MappingProxyType:
+        return prepared
+    arguments = MappingProxyType(prepared.arguments)  # a view: nobody else holds what is viewed
+    return _prepared(prepared.call, prepared.tool, arguments, prepared.changes)
+
+
+async def check_enabled(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+    """The step of a tool that is not always enabled.
+
+    Raises:
+        Disabled: it is not now.
+    """
+    enabled = prepared.tool.enabled
+    if callable(enabled):
+        answer = enabled(context)
+        enabled = await answer if inspect.isawaitable(answer) else bool(answer)
+    if not enabled:
+        raise Disabled(f"The tool {prepared.tool.name!r} is not available now.")
+    return await proceed(prepared)

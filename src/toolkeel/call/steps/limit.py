@@ -1,0 +1,220 @@
+"""Limits on calls: what a model may not do again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable
+from operator import itemgetter
+from time import monotonic
+from typing import Any, TypeVar
+
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.tool import Place, Prepared, Proceed
+from toolkeel.errors import LimitReached, RateLimited, SetupError
+from toolkeel.messages import ToolCall, ToolMessage
+
+V = TypeVar("V")
+W = TypeVar("W")
+REPEATS = 3
+"""How often the same call may fail in the same way."""
+
+
+def repeats(run: RunContext[Any], call: ToolCall) -> None:
+    """Refuse a call that has failed in the same way `REPEATS` times.
+
+    Raises:
+        LimitReached: telling the model to stop.
+    """
+    known = run.failures.get(call.name)
+    error, count = known.of(call) if known is not None else ("", 0)
+    if count >= REPEATS:
+        raise LimitReached(
+            f"This same call of {call.name!r} has failed {count} times with the same error, so it "
+            f"was not run again. Change the arguments or take another way. The error was: {error}"
+        )
+
+
+def note(run: RunContext[Any], call: ToolCall, message: ToolMessage) -> None:
+    """Count a failure, or forget the call's earlier ones if it went well."""
+    if message.kind in ("limit_reached", "cancelled", "skipped"):  # no failure of its own
+        return
+    known = run.failures.get(call.name)
+    if message.status == "error":
+        if run.limits is not None and run.limits.watches:
+            run.limits.note_failure(message.name)
+        if known is None:
+            known = run.failures[call.name] = Failures()
+        known.add(call, message.text)
+    elif known is not None:
+        known.forget(call)
+
+
+class Failures:
+    """How often each call of one tool has failed in the same way.
+
+    Arguments are read when there are two calls to be compared; most failures stay alone.
+    """
+
+    __slots__ = ("_counts", "_unread")
+
+    def __init__(self) -> None:
+        self._counts: dict[str, tuple[str, int]] = {}
+        self._unread: tuple[ToolCall, str] | None = None
+
+    def of(self, call: ToolCall) -> tuple[str, int]:
+        """The call's last error, and how often that came in a row."""
+        if self._unread is not None:
+            (first, error), self._unread = self._unread, None
+            self._counts[_key(first)] = (error, 1)
+        return self._counts.get(_key(call), ("", 0))
+
+    def add(self, call: ToolCall, error: str) -> None:
+        if self._unread is None and not self._counts:
+            self._unread = (call, error)
+            return
+        last, count = self.of(call)
+        self._counts[_key(call)] = (error, count + 1 if last == error else 1)
+
+    def forget(self, call: ToolCall) -> None:
+        if self.of(call)[1]:
+            del self._counts[_key(call)]
+
+
+def _key(call: ToolCall) -> str:
+    """What makes two calls the same, however they are written; whatever a wire has put there."""
+    arguments: object = call.arguments
+    try:
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        return repr(_read(text))
+    except (ValueError, TypeError, RecursionError):
+        return arguments if isinstance(arguments, str) else repr(arguments)
+
+
+def _sorted(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object that can be compared: its keys in order, those that come twice both there."""
+    return {"object": sorted(pairs, key=itemgetter(0))}
+
+
+_read = json.JSONDecoder(object_pairs_hook=_sorted).decode
+
+
+class Budget:
+    """A `Step`: at most so many calls in one run.
+
+    As a tool's step it counts that tool; as a toolset's it counts all together.
+
+    Args:
+        calls: How many may run.
+
+    Raises:
+        SetupError: for a number that is none.
+    """
+
+    place: Place = "limit"
+
+    def __init__(self, calls: int) -> None:
+        if calls < 0:
+            raise SetupError(f"Budget({calls}): give 0 or more")
+        self.calls = calls
+
+    async def __call__(
+        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+    ) -> object:
+        spent = context.run.notes.get(self, 0)
+        assert isinstance(spent, int)
+        if spent >= self.calls:
+            raise LimitReached(
+                f"The call of {prepared.tool.name!r} did not run: this run's {self.calls} calls "
+                "are used up. Answer with what you have."
+            )
+        context.run.notes[self] = spent + 1
+        return await proceed(prepared)
+
+
+class AtOnce:
+    """A `Step`: at most so many calls of one run at the same time; the others wait in order.
+
+    Args:
+        calls: How many may run at once.
+
+    Raises:
+        SetupError: if none could ever run.
+    """
+
+    place: Place = "limit"
+    inside = False
+    """A call holds its place while calls within it run: they must not wait for it."""
+
+    def __init__(self, calls: int) -> None:
+        if calls < 1:
+            raise SetupError(f"AtOnce({calls}): no call could ever run; give 1 or more")
+        self.calls = calls
+
+    async def __call__(
+        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+    ) -> object:
+        gate = context.run.notes.get(self)
+        if not isinstance(gate, asyncio.Semaphore):
+            gate = context.run.notes[self] = asyncio.Semaphore(self.calls)
+        async with gate:
+            return await proceed(prepared)
+
+
+class RateLimit:
+    """A `Step`, or a `ModelStep`: at most so many calls, or requests, in any stretch of time.
+
+    Over all runs; others wait. As one of ``model_steps`` it stands around model requests, and counts
+    those of each model apart: inside of `Fallback`, what would wait too long is asked of the next.
+
+    Args:
+        calls: How many calls, or requests.
+        seconds: In how long a stretch.
+        patience: Seconds one may have to wait; a longer wait is refused at once, as `LimitReached`,
+            or as a `RateLimited` by a model.
+
+    Raises:
+        SetupError: if none could ever run.
+    """
+
+    place: Place = "limit"
+
+    def __init__(self, calls: int, seconds: float, patience: float = 30.0) -> None:
+        if calls < 1 or seconds <= 0:
+            raise SetupError(f"RateLimit({calls}, {seconds:g}): give 1 call or more, in some time")
+        self.calls = calls
+        self.seconds = seconds
+        self.patience = patience
+        self._starts: defaultdict[str, deque[float]] = defaultdict(deque)
+        self._lock = threading.Lock()  # runs in other threads count too
+
+    async def __call__(self, what: W, context: object, proceed: Callable[[W], Awaitable[V]]) -> V:
+        model: str = getattr(getattr(what, "model", None), "name", "")
+        wait = self._reserve(monotonic(), model)
+        if wait > self.patience:
+            name = repr(what.tool.name) if isinstance(what, Prepared) else f"the model {model}"
+            told = (
+                f"{name} can be called {self.calls} times in {self.seconds:g} seconds; "
+                f"the next call is possible in {wait:.0f} seconds."
+            )
+            if isinstance(what, Prepared):
+                raise LimitReached(told)
+            raise RateLimited(told, retry_after=wait)
+        if wait > 0:
+            await asyncio.sleep(wait)
+        return await proceed(what)
+
+    def _reserve(self, now: float, model: str = "") -> float:
+        """Take the next free place, unless it comes too late; how long until it comes."""
+        with self._lock:
+            starts = self._starts[model]
+            while starts and starts[0] <= now - self.seconds:
+                starts.popleft()
+            at = now
+            if len(starts) >= self.calls:
+                at = max(now, starts[-self.calls] + self.seconds)
+            if at - now <= self.patience:
+                starts.append(at)
+        return at - now

@@ -1,0 +1,206 @@
+"""Locks by declared resource: what stands before in a turn has happened, all else overlaps.
+
+A tool says what it touches in its effects, ``resources=("file:{path}",)``. Calls that only read it
+share it; a call that writes has it alone, with all that lies below it (`resources`). Who comes
+first goes first: two edits of one file keep their order, a file is read after the command before
+it, and a stream of readers cannot starve a writer.
+
+Two queues see to that. A call takes its place in the *turn* before anything is asked about it, so
+a question to a person changes no order; other runs do not wait for that question. It takes the
+*lock*, which every run of the event loop respects, when its body may begin.
+
+What a body calls while it holds a resource may use that resource too: it would wait for itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any, cast
+
+from toolkeel.call.steps.claims import Claim, Locks
+from toolkeel.call.steps.compose import Recheck, rechecks
+from toolkeel.call.steps.resources import (
+    Branch,
+    branches_of,
+    check_resources,
+    is_within,
+    overlap,
+    resource_keys,
+)
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.tool import AnyTool, Prepared, Proceed, Step
+from toolkeel.errors import Refused, Skipped, Suspend
+
+
+class _Known(threading.local):
+    """The locks of the loop that runs in a thread."""
+
+    loop: asyncio.AbstractEventLoop | None = None
+    locks: Locks
+
+
+_known = _Known()
+_holding: ContextVar[Claim | None] = ContextVar("toolkeel_holding", default=None)
+_placed: ContextVar[Claim | None] = ContextVar("toolkeel_placed", default=None)
+
+
+def locks() -> Locks:
+    """The locks of the loop that runs in this thread."""
+    loop = asyncio.get_running_loop()
+    if _known.loop is not loop:
+        _known.loop, _known.locks = loop, Locks()
+    return _known.locks
+
+
+class _Turn(Locks):
+    """The queue of one turn.
+
+    Attributes:
+        unhappened: Claims of calls that wait for a person, until the turn ends.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unhappened: list[Claim] = []
+
+    def claim(self, places: Sequence[Branch], write: bool, outer: Claim | None = None) -> Claim:
+        claim = super().claim(places, write)
+        for past in self.unhappened:
+            if claim.meets(past):
+                claim.unhappened = past.unhappened
+        return claim
+
+    def __bool__(self) -> bool:
+        return bool(len(self) or self.unhappened)
+
+
+def _turn(run: RunContext[Any]) -> tuple[object, ...]:
+    """Under which key the run notes the queue a call stands in: its own, or that of the call that
+    makes it."""
+    hold = _holding.get()
+    own = id(hold) if hold and hold.live else 0
+    return in_turn, run.id, id(asyncio.get_running_loop()), own
+
+
+def end_turn(run: RunContext[Any]) -> None:
+    """All calls of a turn have ended or wait for a person: what comes next is another turn."""
+    run.notes.pop(_turn(run), None)
+
+
+async def in_turn(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+    """The step that takes a call's place in its turn, before anything can make it wait."""
+    notes, key = context.run.notes, _turn(context.run)
+    queue = cast("_Turn", notes.setdefault(key, _Turn()))
+    claim = queue.claim(branches_of(resource_keys(prepared)), prepared.tool.effects.writes)
+    _placed.set(claim)
+    try:
+        return await proceed(prepared)
+    except Suspend:
+        claim.unhappened = prepared.tool.name
+        queue.unhappened.append(claim)
+        raise
+    finally:
+        _placed.set(None)
+        queue.release(claim)
+        if not queue and notes.get(key) is queue:
+            del notes[key]
+
+
+def add_locks(tool: AnyTool, outer: list[Step], inner: list[Step], asks: bool) -> None:
+    """Put the steps that order a tool's calls among its others.
+
+    Args:
+        tool: One that says what it touches.
+        outer: The steps before approval.
+        inner: Those after it.
+        asks: Whether approval stands between them.
+
+    Raises:
+        DefinitionError: what it says names no parameter.
+    """
+    check_resources(tool)
+    inner.insert(0, locking(rechecks(outer)))
+    if outer or asks:  # else nothing can make a call wait before its lock
+        outer.insert(0, in_turn)
+
+
+def locking(guards: Sequence[Recheck]) -> Step:
+    """The step that takes the tool's resources, when it is the call's turn.
+
+    Args:
+        guards: Look again after a wait, since what they looked at may have changed meanwhile.
+    """
+
+    async def lock(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+        waited = False
+        if (place := _placed.get()) is not None:
+            waited = await place.wait()
+            if place.unhappened:
+                raise _not_yet(prepared.tool.name, place.unhappened)
+            _placed.set(None)  # what the body calls has a turn of its own
+        outer, write = _holding.get(), prepared.tool.effects.writes
+        places = _not_held(branches_of(resource_keys(prepared)), write, prepared.tool.name)
+        held = locks()
+        claim = held.claim(places, write, outer)
+        try:
+            waited = await claim.wait() or waited
+            _holding.set(claim)
+            if waited:
+                await _recheck(prepared, context, guards)
+            return await proceed(prepared)
+        finally:
+            _holding.set(outer)
+            held.release(claim)
+
+    async def locked(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+        if _placed.get() is not None or _turn(context.run) not in context.run.notes:
+            return await lock(prepared, context, proceed)
+        # Nothing of its own can make it wait, but calls before it wait for a person or a guard.
+        return await in_turn(prepared, context, lambda again: lock(again, context, proceed))
+
+    return locked
+
+
+def _not_yet(tool: str, first: str) -> Skipped:
+    return Skipped(
+        f"The call of {tool!r} was not run: it touches what the call of {first!r} before it "
+        "changes, and that one waits for a person. Call it again when that one has its result."
+    )
+
+
+def _not_held(places: Sequence[Branch], write: bool, tool: str) -> list[Branch]:
+    """Those places that no call around this one holds.
+
+    Raises:
+        Refused: one of them is held by a call that has said it only reads, and this one writes.
+    """
+    wanted, hold = list(places), _holding.get()
+    for claim in hold.chain() if hold is not None else ():
+        for place in wanted if write and not claim.write else ():
+            if any(overlap(place, other) for other in claim.places):
+                raise Refused(
+                    f"The call of {tool!r} was refused: it writes {'/'.join(place)!r}, which the "
+                    "tool that calls it has said it only reads. This is a fault of that tool."
+                )
+        wanted = [p for p in wanted if not any(is_within(p, other) for other in claim.places)]
+    return wanted
+
+
+async def _recheck(
+    prepared: Prepared, context: ToolContext[Any], guards: Sequence[Recheck]
+) -> None:
+    """Show the call to its guards once more.
+
+    Raises:
+        Refused: one of them says no now, or wants other arguments than those approved.
+    """
+    for check in guards:
+        seen = await check(prepared, context)
+        if seen.arguments != prepared.arguments:
+            raise Refused(
+                f"The call of {prepared.tool.name!r} was refused: its checks asked for other "
+                "arguments after it had waited for its resource. Call it again."
+            )

@@ -1,0 +1,109 @@
+"""What a call touches: its tool's declared resources with the arguments put in, as places in trees.
+
+A resource is written as a path, ``file:src/main.py``: what is before the colon is the tree, each
+slash goes one level down. What lies below a thing is part of it, so a call that touches
+``file:src`` touches ``file:src/main.py``, and one that touches ``file`` touches every file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from toolkeel.call.arguments.validate import as_json
+from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.effects import Resource
+from toolkeel.errors import DefinitionError
+
+_NAME = re.compile(r"\{(\w+)\}")
+Branch: TypeAlias = tuple[str, ...]
+"""A resource as the steps that lead to it from the root of everything."""
+
+
+def check_resources(tool: AnyTool) -> None:
+    """See that the names in the tool's resources are parameters.
+
+    Raises:
+        DefinitionError: naming the one that is not.
+    """
+    properties = tool.parameters.get("properties")
+    known = {*(properties if isinstance(properties, Mapping) else ()), *tool.arguments.keys}
+    known.update(parameter.name for parameter in tool.injected)
+    closed = tool.parameters.get("additionalProperties") is False
+    for resource in tool.effects.resources:
+        for name in [] if isinstance(resource, Resource) else _NAME.findall(resource):
+            if closed and name not in known:
+                raise DefinitionError(
+                    f"{tool.name}: its resource {resource!r} names {name!r}, which is no "
+                    f"parameter; it has {', '.join(sorted(known)) or 'none'}"
+                )
+
+
+def resource_keys(prepared: Prepared) -> tuple[str, ...]:
+    """What the call touches: the tool's resources with its arguments put in, sorted.
+
+    What the model left out counts with its advertised default. An argument without a value leaves
+    its name in braces, one key for all such calls.
+    """
+    tool = prepared.tool
+    values = as_json(prepared)
+    for name, key in tool.arguments.keys.items():
+        values.setdefault(name, values.get(key))
+    return tuple(sorted({_fill(resource, values) for resource in tool.effects.resources}))
+
+
+def _fill(resource: str, values: Mapping[str, object]) -> str:
+    if isinstance(resource, Resource):
+        return resource.key(values)
+    # Plain names only: format strings could reach into an argument's attributes.
+    return _NAME.sub(lambda found: _text(values.get(found[1]), found[0]), resource)
+
+
+def _text(value: object, absent: str) -> str:
+    if value is None:
+        return absent
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # however it was written
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def branch_of(key: str) -> Branch:
+    """Where a resource stands in its tree, however its path was written.
+
+    >>> branch_of("file:./src//main.py"), branch_of("file:"), branch_of("db")
+    (('file', 'src', 'main.py'), ('file',), ('db',))
+    """
+    steps: list[str] = []
+    for step in key.replace(":", "/", 1).split("/"):
+        if step == ".." and len(steps) > 1:
+            steps.pop()
+        elif step not in ("", ".", ".."):
+            steps.append(step)
+    return tuple(steps)
+
+
+def branches_of(keys: Iterable[str]) -> tuple[Branch, ...]:
+    """The places of several resources, sorted, without those that lie below another of them."""
+    kept: list[Branch] = []
+    for place in sorted(set(map(branch_of, keys))):
+        if not (kept and is_within(place, kept[-1])):
+            kept.append(place)
+    return tuple(kept)
+
+
+def is_within(place: Branch, other: Branch) -> bool:
+    """Whether a place is another one, or lies below it."""
+    return place[: len(other)] == other
+
+
+def overlap(place: Branch, other: Branch) -> bool:
+    """Whether two places have anything in common: one is the other, or lies below it.
+
+    >>> overlap(branch_of("file:a"), branch_of("file:a/b"))
+    True
+    >>> overlap(branch_of("file:a"), branch_of("file:ab"))
+    False
+    """
+    return is_within(place, other) or is_within(other, place)

@@ -1,0 +1,52 @@
+"""Trying again what may be tried again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import Place, Prepared, Proceed
+from toolkeel.errors import Crashed, SetupError, TimedOut
+
+
+class Retry:
+    """A `Step`: runs a body again that crashed or ran out of time.
+
+    Only tools whose effects say `idempotent` or `read_only` are tried again; what is not declared
+    safe runs once. Waits double from try to try, each shortened by chance by up to a half so that
+    many calls do not come back at once. A cancelled run tries nothing again.
+
+    Args:
+        attempts: Tries in all.
+        wait: Seconds before the second try.
+        longest_wait: Seconds at most between two tries.
+
+    Raises:
+        SetupError: for less than one attempt.
+    """
+
+    place: Place = "retry"
+
+    def __init__(self, attempts: int = 3, wait: float = 0.1, longest_wait: float = 5.0) -> None:
+        if attempts < 1:
+            raise SetupError(f"Retry: {attempts} attempts is no attempt; give 1 or more")
+        self.attempts = attempts
+        self.wait = wait
+        self.longest_wait = longest_wait
+
+    async def __call__(
+        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+    ) -> object:
+        tries = self.attempts if prepared.tool.effects.repeatable else 1
+        wait = self.wait
+        for _ in range(tries - 1):
+            try:
+                return await proceed(prepared)
+            except (Crashed, TimedOut):
+                if context.cancel.cancelled:
+                    raise
+            await asyncio.sleep(wait * random.uniform(0.5, 1.0))
+            wait = min(2 * wait, self.longest_wait)
+        return await proceed(prepared)

@@ -1,0 +1,269 @@
+"""Rules for a run, from outside the tools: which calls are refused, asked about or let through."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import logging
+import posixpath
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from toolkeel._records.record import record
+from toolkeel.call.steps.commands import allowed, mentions
+from toolkeel.define.names import nearest_names
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import SetupError
+
+Action = Literal["deny", "ask", "allow"]
+ORDER: tuple[Action, ...] = ("deny", "ask", "allow")
+
+log = logging.getLogger("toolkeel")
+_LEADING = re.compile(r"^/+")
+_SLASH = re.compile(r"[/\\]")
+_RULE = re.compile(r"\s*([^()\s]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+
+@record
+class Rule:
+    """Which calls a rule is about.
+
+    Args:
+        action: What happens to them.
+        tool: Pattern of the tool's name, with ``*`` and ``?``.
+        arguments: Pattern by argument name; all must match. Text is matched as it is, anything
+            else as its JSON text. An argument that has no value never matches. Text may be a
+            path: ``deny`` and ``ask`` also match where it leads (``./a/../b`` is ``b``), and
+            ``allow`` does not match what leads elsewhere.
+    """
+
+    action: Action
+    tool: str
+    arguments: tuple[tuple[str, str], ...] = ()
+
+    def matches(self, tool: str, arguments: Mapping[str, object], shell: str = "") -> bool:
+        """Whether it is about this call.
+
+        Args:
+            tool: The tool's name.
+            arguments: The call's.
+            shell: Name of the argument that is a line of shell, which is compared as such: see
+                `toolkeel.call.steps.commands`.
+        """
+        if not fnmatch.fnmatchcase(tool, self.tool):
+            return False
+        return all(
+            name in arguments and self._fits(arguments[name], pattern, name == shell)
+            for name, pattern in self.arguments
+        )
+
+    def _fits(self, value: object, pattern: str, is_shell: bool) -> bool:
+        if isinstance(value, list | tuple | dict) and self.action != "allow":
+            inside = value.values() if isinstance(value, dict) else value
+            if is_shell and mentions(pattern, " ".join(map(str, inside))):
+                return True  # a program and its arguments, each for itself
+            if any(self._fits(item, pattern, is_shell) for item in inside):
+                return True  # what is refused or asked about is so wherever it stands
+        if not isinstance(value, str):
+            return any(fnmatch.fnmatchcase(text, pattern) for text in _texts(value))
+        if not is_shell:
+            return self._fits_text(value, pattern)
+        if self.action == "allow":
+            return pattern == "*" or allowed(pattern, value)
+        return mentions(pattern, value)
+
+    def _fits_text(self, text: str, pattern: str) -> bool:
+        said = fnmatch.fnmatchcase(text, pattern)
+        leads = fnmatch.fnmatchcase(_place(text), spelling(pattern))
+        if self.action == "allow":
+            return said and (leads or ".." not in _SLASH.split(text))
+        return said or leads
+
+    def __str__(self) -> str:
+        inner = ", ".join(f"{name}={pattern}" for name, pattern in self.arguments)
+        return f"{self.action} {self.tool}" + (f"({inner})" if inner else "")
+
+
+def spelling(name: str) -> str:
+    """A name in one of the spellings that look the same: accents, spaces and apostrophes.
+
+    >>> spelling("it’s\u00a0cafe\u0301") == "it's café"
+    True
+    """
+    if name.isascii():
+        return name
+    return "".join(map(_plain, unicodedata.normalize("NFC", name)))
+
+
+def _place(path: str) -> str:
+    """Where a path leads, if it is one: without marks, doubled slashes and detours.
+
+    >>> _place(" @./a//b/../c"), _place("//etc")
+    ('a/c', '/etc')
+    """
+    path = spelling(path).strip().removeprefix("@").strip()
+    return posixpath.normpath(_LEADING.sub("/", path))
+
+
+def _plain(char: str) -> str:
+    return " " if unicodedata.category(char) == "Zs" else "'" if char in "‘’" else char
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """How a value that is no text can be written in a rule: 5 and 5.0 are one number."""
+    text = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float) and value.is_integer():
+        return text, str(int(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return text, f"{text}.0"
+    return (text,)
+
+
+def parse_rule(action: Action, text: str) -> Rule:
+    """A rule as people write it: ``tool``, ``tool*`` or ``tool(argument=pattern, ...)``.
+
+    Raises:
+        SetupError: if it is not of that form.
+
+    >>> str(parse_rule("deny", "write(path=/etc/*)"))
+    'deny write(path=/etc/*)'
+    """
+    found = _RULE.fullmatch(text)
+    if not found:
+        raise SetupError(f"{action} {text!r} is no rule; write tool or tool(argument=pattern)")
+    arguments = []
+    for part in filter(None, map(str.strip, (found[2] or "").split(","))):
+        name, equals, pattern = part.partition("=")
+        if not equals:
+            raise SetupError(f"{action} {text!r}: {part!r} is not argument=pattern")
+        arguments.append((name.strip(), pattern.strip()))
+    return Rule(action, found[1], tuple(arguments))
+
+
+class Rules:
+    """Which calls are refused, asked about, or let through: deny before ask before allow.
+
+    Where no rule is about a call, the tool's own `approval` decides.
+
+    Args:
+        deny, ask, allow: Rules of each kind, as `parse_rule` reads them.
+
+    >>> Rules(deny=["rm"], allow=["*"]).action("rm", {})
+    'deny'
+    """
+
+    def __init__(
+        self, deny: Iterable[str] = (), ask: Iterable[str] = (), allow: Iterable[str] = ()
+    ) -> None:
+        given = {"deny": deny, "ask": ask, "allow": allow}
+        for action, texts in given.items():
+            if isinstance(texts, str):
+                raise SetupError(f"Rules({action}={texts!r:.60}): give a list, [{texts!r:.60}]")
+        self._rules = [parse_rule(action, text) for action in ORDER for text in given[action]]
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Rules:
+        """Rules of a file: lists ``deny``, ``ask`` and ``allow`` in its table ``[approval]``.
+
+        Raises:
+            SetupError: if the file cannot be read, or holds anything else there.
+        """
+        try:
+            table = tomllib.loads(Path(path).read_text("utf-8")).get("approval", {})
+        except (OSError, ValueError) as error:
+            raise SetupError(f"{path}: {error}") from None
+        if not isinstance(table, dict) or not all(
+            kind in ORDER
+            and isinstance(rules, list)
+            and all(isinstance(rule, str) for rule in rules)
+            for kind, rules in table.items()
+        ):
+            raise SetupError(f"{path}: [approval] holds lists of text: deny, ask and allow")
+        return cls(**table)
+
+    def __iter__(self) -> Iterator[Rule]:
+        """Each rule, in the order in which they are tried."""
+        return iter(self._rules)
+
+    def __or__(self, other: Rules) -> Rules:
+        """The rules of both, in the same order: deny, ask, allow.
+
+        >>> both = Rules(ask=["write_*"]) | Rules(allow=["*"])
+        >>> both.action("write_file", {}), both.action("read", {})
+        ('ask', 'allow')
+        """
+        if not isinstance(other, Rules):
+            return NotImplemented
+        both = Rules()
+        every = [*self._rules, *other._rules]
+        both._rules = [rule for action in ORDER for rule in every if rule.action == action]
+        return both
+
+    def action(self, tool: str, arguments: Mapping[str, object]) -> Action | None:
+        """What the rules say about a call; None if nothing."""
+        rule = self.rule(tool, arguments)
+        return rule.action if rule else None
+
+    def rule(self, tool: str, arguments: Mapping[str, object], shell: str = "") -> Rule | None:
+        """The rule that decides about a call; see `Rule.matches`."""
+        return next((rule for rule in self._rules if rule.matches(tool, arguments, shell)), None)
+
+
+def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
+    """See that what rules name is there: a tool, and its arguments. Patterns may fit nothing.
+
+    Args:
+        rules: About the calls of these tools, and of those within their bodies.
+        tools: All that can be called.
+
+    Raises:
+        SetupError: naming what is not there, and the nearest that is.
+    """
+    if not isinstance(rules, Rules):
+        raise SetupError(f"rules are {rules!r:.60}; give Rules(deny=[...], ask=[...], allow=[...])")
+    by_name = {tool.name: tool for tool in tools}
+    for rule in rules:
+        if not _WILD.isdisjoint(rule.tool):
+            continue
+        check_tool_name(f"rule {str(rule)!r}", rule.tool, tools)
+        schema = by_name[rule.tool].parameters if rule.tool in by_name else {}
+        known = schema.get("properties")
+        if not isinstance(known, Mapping) or schema.get("additionalProperties") is not False:
+            continue
+        for argument, _ in rule.arguments:
+            if argument not in known:
+                listed = ", ".join(known) or "none"
+                raise SetupError(
+                    f"rule {str(rule)!r}: {rule.tool} has no argument {argument!r}; it has {listed}"
+                )
+
+
+_WILD = frozenset("*?[")
+
+
+def check_tool_name(what: str, name: str, tools: Sequence[AnyTool]) -> None:
+    """See that an option names a tool; where bodies may call others, it may be one of those.
+
+    Args:
+        what: The option, for the message.
+        name: A tool's, it says.
+        tools: All that are known.
+
+    Raises:
+        SetupError: there is none, and nothing within a body can have it.
+    """
+    names = [tool.name for tool in tools]
+    if name in names:
+        return
+    near = nearest_names(name, names, 1)
+    hint = (
+        f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names[:20]) or 'none'}"
+    )
+    text = f"{what}: no tool is called {name!r}{hint}"
+    if not any(tool.injected for tool in tools):
+        raise SetupError(text)
+    log.warning("%s", text)  # a body that is given the context may call tools of its own

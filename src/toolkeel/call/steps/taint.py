@@ -1,0 +1,360 @@
+"""Information flow: after private data or strangers' text, what goes out asks a person first.
+
+A page, a file or a mail can tell the model to send what it has read to somebody, or to do something
+nobody wanted. So tools whose results are private or hold strangers' text leave a label on the run
+(`marking`), and a call is judged by the labels of what the request that made it had seen
+(`question`): calls of one turn do not taint each other. What only reads, or writes what can be taken
+back inside of the roots, runs. What acts outward, destroys, or says nothing of its effects asks,
+unless every target of it was named by the person or stands in a result that is nobody else's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from toolkeel._records.taint import Source, Taint, as_details, of_details
+from toolkeel.call.arguments.validate import as_json
+from toolkeel.call.steps.compose import Handler
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.effects import UNKNOWN
+from toolkeel.errors import DefinitionError, ToolError
+from toolkeel.events import Tainted
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+
+TRUSTED = "trusted"
+"""Key of a tool's metadata: hosts that may be told anything, ``*.example.org`` for all below."""
+PRIVATE = "private"
+"""The tag of a tool that reads private data; those of ``file:`` and ``db:`` resources need none."""
+SHORTEST = 3
+"""Characters of a target below which it never counts as named."""
+MAX_TEXT = 2_000_000
+"""Characters of a transcript that are looked through for what was named: the last ones."""
+_ADDRESS = re.compile(
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[a-z][a-z0-9+.-]*://[^\s\"'<>]+|www\.[^\s\"'<>]+"
+    r"|\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[\d\s.,+-]+")
+
+
+# — what leaves a label —
+
+
+def labels_of(tool: AnyTool) -> tuple[str, ...]:
+    """The labels that a result of a tool leaves on the run."""
+    effects = tool.effects
+    reads = any(str(key).startswith(("file:", "db:")) for key in effects.resources)
+    private = effects.private or reads or PRIVATE in tool.tags
+    return ("private",) * private + ("stranger",) * effects.stranger
+
+
+def marking(tool: AnyTool, last: Handler) -> Handler:
+    """`last`, which runs the body of a tool that leaves labels: also if it fails or is stopped."""
+    labels = labels_of(tool)
+
+    async def marked(prepared: Prepared, context: ToolContext[Any]) -> object:
+        try:
+            return await last(prepared, context)
+        finally:
+            what = next(iter(_texts(_aims(prepared))), "")[:200]
+            for label in labels:
+                touch(context.run, Source(label, tool.name, what), context.call.id)
+
+    return marked
+
+
+def touch(run: RunContext[Any], source: Source, call_id: str = "") -> None:
+    """Note that a run has touched something."""
+    if run.shared_taint().add(source):
+        if run.recorder is not None:
+            run.recorder.tainted(source.label, str(source))
+        if run.listeners:
+            run.tell(Tainted(*run.next(), call_id, source.label, source.tool, source.what))
+
+
+def relearn(run: RunContext[Any], messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
+    """The labels of a transcript that was begun elsewhere: by its results and what they carry."""
+    known: dict[str, tuple[str, ...]] | None = None
+    for message in messages:
+        if not isinstance(message, ToolMessage):
+            continue
+        if known is None:
+            known = {tool.name: labels_of(tool) for tool in tools}
+        found = [Source(label, message.name) for label in known.get(message.name, ())]
+        for source in (*of_details(message.details), *(() if message.failed else found)):
+            run.shared_taint().add(source)
+    if run.taint is not None:
+        run.seen = len(run.taint.sources)
+
+
+def carry(run: RunContext[Any], results: list[ToolMessage]) -> list[ToolMessage]:
+    """The results of a turn, with the labels it has left in the details of the last one."""
+    new = run.taint.sources[run.seen :] if run.taint is not None else []
+    if not new or not results:
+        return results
+    last = results[-1]
+    details = {**last.details, "taint": as_details(new)}
+    return [*results[:-1], dataclasses.replace(last, details=details)]
+
+
+# — what goes out —
+
+
+def can_act(tool: AnyTool) -> bool:
+    """Whether a run's labels matter to a tool at all."""
+    effects = tool.effects
+    if set(effects.safe_after) >= {"private", "stranger", "secret"}:
+        return False
+    return effects.open_world or not (effects.read_only or _is_local(tool))
+
+
+def _is_local(tool: AnyTool) -> bool:
+    """Whether what it changes stays inside and can be taken back."""
+    effects = tool.effects
+    files = [str(key).startswith("file:") for key in effects.resources]
+    return not effects.open_world and (not effects.destructive or (bool(files) and all(files)))
+
+
+def check_target(tool: AnyTool) -> None:
+    """See that the parameters a tool names as its target are there.
+
+    Raises:
+        DefinitionError: one is not.
+    """
+    known = tool.parameters.get("properties", {})
+    missing = [name for name in tool.effects.target if name not in known]  # type: ignore[operator]
+    if missing:
+        raise DefinitionError(
+            f"{tool.name}: its effects name {', '.join(missing)} as target, which is no parameter; "
+            f"parameters are {', '.join(known) or 'none'}"  # type: ignore[arg-type]
+        )
+
+
+def question(prepared: Prepared, run: RunContext[Any]) -> str:
+    """Why a person must be asked about a call, because of what the run has touched; or empty."""
+    taint, tool = run.taint, prepared.tool
+    if taint is None or not can_act(tool):
+        return ""
+    safe = tool.effects.safe_after
+    labels = {label: s for label, s in taint.until(run.seen).items() if label not in safe}
+    if tool.effects.read_only:  # it only reads there: what strangers ask for harms by what is told
+        labels.pop("stranger", None)
+    if not labels:
+        return ""
+    values = _texts(_aims(prepared))
+    if _goes_home(values, tool.metadata.get(TRUSTED)):
+        return ""
+    if values and all((tool.name, value) in taint.targets for value in values):
+        return ""
+    unnamed: list[str] = []
+    if tool.effects != UNKNOWN and "secret" not in labels:
+        unnamed = _unnamed(prepared, values, taint)
+        if not unnamed and values:
+            return ""
+    return _why(labels, unnamed)
+
+
+def _why(labels: Mapping[str, Sequence[Source]], unnamed: Sequence[str]) -> str:
+    words = {
+        "private": "private data",
+        "stranger": "text that nobody here wrote",
+        "secret": "secrets",
+    }
+    parts = []
+    for label, sources in labels.items():
+        shown = ", ".join(str(source) for source in sources[-3:])
+        parts.append(f"{words.get(label, label)} ({shown})")
+    text = f"the run has read {' and '.join(parts)}"
+    if unnamed:
+        text += f"; named by nobody here: {', '.join(repr(value)[:120] for value in unnamed[:3])}"
+    return text
+
+
+def labels_seen(run: RunContext[Any]) -> tuple[str, ...]:
+    """What the run has touched, for a ticket: each label with its source."""
+    found = run.taint.until(run.seen) if run.taint is not None else {}
+    return tuple(f"{label}: {source}" for label, sources in found.items() for source in sources)
+
+
+def allow(prepared: Prepared, run: RunContext[Any], reach: str) -> None:
+    """Let what a person has approved reach further than the one call.
+
+    Args:
+        prepared: The call.
+        run: Its run.
+        reach: ``target``: calls of this tool to the same targets pass for this run; ``source``: what
+            was read so far is trusted for this run.
+    """
+    taint = run.taint
+    if taint is not None and reach == "target":
+        taint.targets.update((prepared.tool.name, value) for value in _texts(_aims(prepared)))
+    if taint is not None and reach == "source":
+        taint.trusted.update(taint.sources[: run.seen])
+
+
+def may_follow(context: ToolContext[Any], first: str, place: str, trusted: Iterable[str]) -> None:
+    """See that a redirect goes nowhere the call itself would have had to ask for.
+
+    Args:
+        context: The call.
+        first: The address it was made with, which was judged.
+        place: Where it is led.
+        trusted: Hosts that may be told anything.
+
+    Raises:
+        ToolError: private data was read, and nobody named that place.
+    """
+    taint = context.run.taint
+    if taint is None or host_of(place) == host_of(first):
+        return
+    found = taint.until(len(taint.sources))
+    if not found.keys() & {"private", "secret"} or _goes_home([place], tuple(trusted)):
+        return
+    if not _is_named(place, list(_said(taint.root))):
+        raise ToolError(
+            f"To {place[:200]!r}, which nobody here has named, and this run has read private data: "
+            "ask for that address itself, so that a person can be asked."
+        )
+
+
+def _goes_home(values: Sequence[str], trusted: object) -> bool:
+    """Whether all values are addresses of hosts that may be told anything."""
+    hosts = [host_of(value) for value in values]
+    patterns = [str(p).casefold() for p in trusted] if isinstance(trusted, tuple | list) else []
+    return bool(hosts and patterns) and all(
+        any(_is_below(host, pattern) for pattern in patterns) for host in hosts
+    )
+
+
+def host_of(address: str) -> str:
+    """The host of an address, as names are compared; empty for none."""
+    try:
+        return (urlsplit(address.strip()).hostname or "").rstrip(".")
+    except ValueError:  # such as a bracket without its other half
+        return ""
+
+
+def _is_below(host: str, pattern: str) -> bool:
+    if not pattern.startswith("*."):
+        return bool(host) and host == pattern
+    return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1
+
+
+# — what was named —
+
+
+def _aims(prepared: Prepared) -> dict[str, object]:
+    """The arguments that say where or whom: all, if none is declared."""
+    shown, target = as_json(prepared), prepared.tool.effects.target
+    return {name: shown[name] for name in target if name in shown} if target else dict(shown)
+
+
+def _texts(value: object) -> list[str]:
+    """Every text and number in a value; none for nothing."""
+    if isinstance(value, str):
+        return [value] if value else []
+    if isinstance(value, Mapping):
+        return [text for item in value.values() for text in _texts(item)]
+    if isinstance(value, Iterable):
+        return [text for item in value for text in _texts(item)]
+    return [] if value is None or isinstance(value, bool) else [str(value)]
+
+
+def _unnamed(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str]:
+    """Targets, and addresses anywhere in the arguments, that nobody here has named."""
+    addresses = [found for text in _texts(as_json(prepared)) for found in _ADDRESS.findall(text)]
+    said = list(_said(taint.root))
+    return [value for value in dict.fromkeys((*values, *addresses)) if not _is_named(value, said)]
+
+
+def _said(run: RunContext[Any]) -> Iterator[tuple[str, str]]:
+    """What the person and the operator wrote, and results that hold nobody else's text.
+
+    A result comes with what the model gave its call: what it only repeats was named by the model.
+    """
+    left = MAX_TEXT
+    tools = {tool.name: tool for tool in getattr(run.agent, "tools", ())}
+    asked: dict[str, str] = {}
+    for message in run.transcript:
+        for call in message.tool_calls if isinstance(message, AssistantMessage) else ():
+            asked[call.id] = _folded(str(call.arguments))
+    for message in reversed(run.transcript):
+        if isinstance(message, ToolMessage):
+            if not _is_own(message, tools.get(message.name)):
+                continue
+            repeated = asked.get(message.tool_call_id, "")
+        elif isinstance(message, UserMessage | SystemMessage):
+            repeated = ""
+        else:
+            continue
+        text = _folded(message.text)[-left:]
+        yield text, repeated
+        left -= len(text)
+        if left <= 0:
+            return
+
+
+def _is_own(message: ToolMessage, tool: AnyTool | None) -> bool:
+    """Whether a result holds nobody else's text, such as that of an address book.
+
+    Files of a workspace may be anybody's, what an act answers comes from outside, and an error may
+    repeat what the model wanted.
+    """
+    if tool is None or message.failed or tool.effects == UNKNOWN or not tool.effects.read_only:
+        return False
+    files = any(str(key).startswith("file:") for key in tool.effects.resources)
+    carried = any(source.label == "stranger" for source in of_details(message.details))
+    return not (tool.effects.stranger or files or carried)
+
+
+def _is_named(value: str, said: Sequence[tuple[str, str]]) -> bool:
+    wanted = _folded(value).strip().rstrip(".")
+    if len(wanted) < SHORTEST or _NUMBER.fullmatch(wanted):
+        return False
+    stands = _leads_there if "://" in wanted or wanted.startswith("www.") else _stands_in
+    return any(stands(wanted, text) and wanted not in repeated for text, repeated in said)
+
+
+def _stands_in(wanted: str, text: str) -> bool:
+    """Whether a text holds something whole: not as a part of a longer word or address."""
+    at = text.find(wanted)
+    while at >= 0:
+        after = text[at + len(wanted) : at + len(wanted) + 2]
+        if not (
+            _joins(text[max(at - 1, 0) : at])
+            or _joins(after[:1])
+            or (after[:1] == "." and _joins(after[1:]))
+        ):
+            return True
+        at = text.find(wanted, at + 1)
+    return False
+
+
+def _joins(char: str) -> bool:
+    """Whether a character next to a word makes it another word; Chinese has no spaces between."""
+    return char in ("@", "_", "-") or (char.isascii() and char.isalnum())
+
+
+def _leads_there(address: str, text: str) -> bool:
+    """Whether a text names an address as a whole, or a place above it that it adds nothing to."""
+    for found in _ADDRESS.findall(text):
+        named = found.rstrip(").,;!?/")
+        if address.rstrip("/") == named:
+            return True
+    return False
+
+
+def _folded(text: str) -> str:
+    return unquote(unicodedata.normalize("NFC", text)).casefold()

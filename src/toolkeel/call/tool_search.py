@@ -1,0 +1,78 @@
+"""Finding tools among many: by the words of their names, descriptions and parameters."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+from toolkeel.define.tool import AnyTool
+
+_EAST = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_EAST}]+|[^\W_{_EAST}]+")
+_EAST_WORD = re.compile(rf"[{_EAST}]")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+NAME_WEIGHT = 3
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, without a plural's s; of Chinese, Japanese and Korean, each character
+    and each pair of them.
+
+    >>> words("getHTTPWeather_now cities' names 天气")
+    ['get', 'http', 'weather', 'now', 'citie', 'name', '天', '气', '天气']
+    """
+    found: list[str] = []
+    for word in _WORD.findall(_HUMP.sub(" ", text).casefold()):
+        if _EAST_WORD.match(word):
+            found += [*word, *(word[i : i + 2] for i in range(len(word) - 1))]
+        elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+            found.append(word[:-1])
+        else:
+            found.append(word)
+    return found
+
+
+class Index:
+    """Tools by their words, ranked by how rare the words they share with a query are (BM25).
+
+    Args:
+        tools: What to find.
+    """
+
+    def __init__(self, tools: Iterable[AnyTool]) -> None:
+        self._tools = list(tools)
+        self._postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._lengths: list[int] = []
+        for number, tool in enumerate(self._tools):
+            counts = _words_of(tool)
+            self._lengths.append(sum(counts.values()))
+            for word, count in counts.items():
+                self._postings[word].append((number, count))
+
+    def find(self, query: str, limit: int = 5) -> list[AnyTool]:
+        """The tools that fit best, best first."""
+        scores: dict[int, float] = defaultdict(float)
+        mean = sum(self._lengths) / len(self._lengths) if self._lengths else 1.0
+        for word in sorted(set(words(query))):
+            postings = self._postings.get(word, ())
+            rarity = math.log(1 + (len(self._tools) + 1) / (len(postings) + 0.5))
+            for number, count in postings:
+                length = 0.25 + 0.75 * self._lengths[number] / mean
+                scores[number] += rarity * count * 2.2 / (count + 1.2 * length)
+        best = sorted(scores, key=lambda number: (-scores[number], number))
+        return [self._tools[number] for number in best[:limit]]
+
+
+def _words_of(tool: AnyTool) -> Mapping[str, int]:
+    counts = Counter(words(tool.description))
+    for word in words(tool.name):
+        counts[word] += NAME_WEIGHT
+    properties = tool.parameters.get("properties")
+    if isinstance(properties, Mapping):
+        for name, schema in properties.items():
+            counts.update(words(str(name)))
+            if isinstance(schema, Mapping):
+                counts.update(words(str(schema.get("description", ""))))
+    return counts

@@ -1,0 +1,372 @@
+"""`Toolset`: uniquely named tools that can be found, chosen from and run."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from toolkeel.call.arguments.mask import cover
+from toolkeel.call.batch import Batch, check_calls, check_turn
+from toolkeel.call.body.invoke import invoke
+from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.body.threads import ThreadPool
+from toolkeel.call.pipeline import Entry, start_call
+from toolkeel.call.register import begin_of
+from toolkeel.call.render import KEEPS, Keeper
+from toolkeel.call.steps.compose import Begin, Handler
+from toolkeel.call.steps.rules import Rules, check_rules
+from toolkeel.call.steps.taint import can_act
+from toolkeel.context import WITHIN_BODY, RunContext
+from toolkeel.define.base import HoldsTool, as_tool, check_bound
+from toolkeel.define.names import check_name, meant_by, nearest_names, wire_names
+from toolkeel.define.no_tool import not_a_list
+from toolkeel.define.options import check_steps
+from toolkeel.define.tool import AnyTool, Step
+from toolkeel.errors import (
+    DuplicateToolError,
+    SetupError,
+    UnknownTool,
+)
+from toolkeel.messages import ToolCall, ToolMessage
+
+Toolish = AnyTool | HoldsTool | Callable[..., Any]
+LISTED = 20
+"""Names listed for a model that asked for an unknown tool."""
+
+
+class Toolset:
+    """Tools in order, each under one name.
+
+    Usable without an agent and without an event loop: `run_sync` takes the calls of any client's
+    reply and gives back their results.
+
+    Args:
+        tools: Tools, objects with a `tool`, or plain functions that become tools.
+        steps: Steps around every call, outermost first; a tool's own steps come inside them.
+        rules: Which calls are refused, asked about or let through.
+        parallel: Whether calls of one turn may overlap.
+        width: How many calls of one turn may run at once; None for all.
+        threads: Threads for sync bodies; None to share those of the process.
+
+    Attributes:
+        has_answers: Whether some tool answers the person itself (`ends_run`).
+        has_barriers: Whether some tool lets no other call of its turn run beside it.
+        keeper: A tool that opens results which were too long to be shown, if one does.
+        has_secrets: Whether some tool has arguments that must not be shown.
+
+    Raises:
+        DuplicateToolError: two tools have the same name.
+        DefinitionError: a function cannot become a tool, or a method waits for its instance.
+        SetupError: `width` or `threads` leaves no room for a single call.
+
+    >>> def add(a: int, b: int) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> tools = Toolset([add])
+    >>> [result] = tools.run_sync([ToolCall("1", "add", '{"a": 2, "b": 3}')])
+    >>> result.content
+    '5'
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Toolish] = (),
+        *,
+        steps: Sequence[Step] = (),
+        rules: Rules | None = None,
+        parallel: bool = True,
+        width: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        for what, room in (("width", width), ("threads", threads)):
+            if room is not None and room < 1:
+                raise SetupError(f"Toolset({what}={room}): it needs room for at least one call")
+        check_steps(steps)
+        self.steps = tuple(steps)
+        self.rules = rules
+        self.parallel = parallel
+        self._width = width if parallel else 1
+        self._invoke: Handler = invoke
+        if threads is not None:
+            self._invoke = functools.partial(invoke, pool=ThreadPool(threads))
+        self._fill(tools)
+        if rules is not None:
+            check_rules(rules, list(self))
+
+    def _fill(self, tools: Iterable[Toolish]) -> None:
+        """Take these tools and no others."""
+        self.has_answers = self.has_barriers = self.has_secrets = False
+        self._entries: dict[str, Entry] = {}
+        self._aliases: dict[str, str] | None = None
+        self._under: tuple[Toolset, Toolset] | None = None
+        self._watched: dict[str, Begin] = {}
+        self.keeper: Keeper | None = None
+        for item in carried(tools):
+            self._add(item)
+
+    def _add(self, item: Toolish) -> None:
+        made = as_tool(item)
+        check_bound(made)
+        if made.name in self._entries:
+            first = self._entries[made.name].tool
+            raise DuplicateToolError(
+                f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; "
+                "give one of them another name, @tool('name'), or use with_prefix"
+            )
+        self.has_secrets = self.has_secrets or made.arguments.mask is not None
+        begin = begin_of(made, self.steps, self.rules, self._invoke)
+        self.has_answers = self.has_answers or made.ends_run
+        self.has_barriers = self.has_barriers or made.sequential
+        keep: Any = made.metadata.get(KEEPS)
+        if callable(keep):
+            self.keeper = cast("Keeper", (made.name, keep))
+        self._entries[made.name] = Entry(made, begin)
+
+    # — as a collection —
+
+    def __iter__(self) -> Iterator[AnyTool]:
+        return (entry.tool for entry in self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __getitem__(self, name: str) -> AnyTool:
+        try:
+            return self.find(name).tool
+        except UnknownTool as error:
+            raise KeyError(error.text) from None
+
+    def __repr__(self) -> str:
+        return f"Toolset({', '.join(self.names)})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._entries)
+
+    @property
+    def wire_names(self) -> Mapping[str, str]:
+        """Each tool's name as every provider takes it; most are the same."""
+        if self._aliases is None:
+            self._aliases = wire_names(self.names)
+        return self._aliases
+
+    def find(self, name: str) -> Entry:
+        """Look a tool up by its name, or by the name it has on the wire.
+
+        Raises:
+            UnknownTool: naming the nearest names and what can be called.
+        """
+        entry = self._entries.get(name)
+        return entry if entry is not None else self._find_alias(name)
+
+    def watched(self, entry: Entry) -> Begin:
+        """A call's beginning in a run that has touched something: it may have to ask."""
+        made = entry.tool
+        if self.rules is not None or made.approval is not False or not can_act(made):
+            return entry.begin
+        if (begin := self._watched.get(made.name)) is None:
+            begin = begin_of(made, self.steps, self.rules, self._invoke, watch=True)
+            self._watched[made.name] = begin
+        return begin
+
+    def _find_alias(self, name: str) -> Entry:
+        name = str(name)  # whatever a wire has put there
+        for own, alias in self.wire_names.items():
+            if alias == name:
+                return self._entries[own]
+        names = [own for own, each in self._entries.items() if each.tool.enabled is not False]
+        meant = meant_by(name, names)
+        if len(meant) == 1:
+            entry = self._entries[meant[0]]
+            return Entry(entry.tool, entry.begin, name)
+        near = meant[:3] or nearest_names(name, names)
+        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        listed = ", ".join(names[:LISTED]) or "none"
+        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+        raise UnknownTool(
+            f"There is no tool called {name[:100]!r}.{hint} Tools that can be called: "
+            f"{listed}{more}.",
+            {"nearest": tuple(near)},
+        )
+
+    # — choosing —
+
+    def with_tools(self, tools: Iterable[Toolish]) -> Toolset:
+        """Other tools under the same steps, rules and limits."""
+        other = copy.copy(self)
+        other._fill(tools)
+        return other
+
+    def around(self, *steps: Step, rules: Rules | None = None) -> Toolset:
+        """The same tools with further steps outside those they have, perhaps under other rules."""
+        check_steps(steps)
+        other = copy.copy(self)
+        other.steps, other.rules = (*steps, *self.steps), rules or self.rules
+        other._fill(list(self))
+        return other
+
+    def under(self, outer: Toolset | None) -> Toolset:
+        """The same tools, with what stands around the calls of another set outside.
+
+        Args:
+            outer: Whose steps and rules hold here as well; not those a call keeps to itself, such
+                as caches and retries.
+        """
+        if outer is None or outer is self:
+            return self
+        if self._under is None or self._under[0] is not outer:
+            steps = [s for s in outer.steps if _reaches_inside(s) and s not in self.steps]
+            rules = _joined(outer.rules, self.rules)
+            same = not steps and rules is self.rules
+            self._under = outer, self if same else self.around(*steps, rules=rules)
+        return self._under[1]
+
+    def beside(self, extra: AnyTool) -> Toolset:
+        """The same set and one tool that its steps and rules are not about."""
+        other = copy.copy(self)
+        other._entries = {**self._entries, extra.name: Entry(extra, begin_of(extra))}
+        other._aliases = other._under = None
+        other._watched = {}
+        other.has_secrets = self.has_secrets or extra.arguments.mask is not None
+        return other
+
+    def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
+        """Those tools for which `wanted` is true."""
+        return self.with_tools(item for item in self if wanted(item))
+
+    def rename(self, names: Mapping[str, str]) -> Toolset:
+        """The same tools, some under other names.
+
+        Raises:
+            SetupError: for a name that is not in the set, or a new one that is none.
+        """
+        if unknown := [name for name in names if name not in self]:
+            raise SetupError(f"cannot rename {', '.join(unknown)}: not in {self!r}")
+        return self.with_tools(
+            dataclasses.replace(item, name=check_name(names.get(item.name, item.name)))
+            for item in self
+        )
+
+    def with_prefix(self, prefix: str) -> Toolset:
+        """The same tools, each name after `prefix`."""
+        return self.rename({name: prefix + name for name in self.names})
+
+    def __add__(self, other: Iterable[Toolish]) -> Toolset:
+        """Both sets as one: this one's steps around all, the other's still around its own tools."""
+        return self.with_tools([*self, *carried(other)])
+
+    def __radd__(self, other: Iterable[Toolish]) -> Toolset:
+        return self.with_tools([*other, *self])
+
+    # — running —
+
+    async def run(
+        self, calls: Sequence[ToolCall], run: RunContext[Any] | None = None
+    ) -> list[ToolMessage]:
+        """Run the calls of one turn.
+
+        Args:
+            calls: In the model's order.
+            run: What they share; a new one by default.
+
+        Returns:
+            One result per call, in the same order, whatever happened. Made by a body, a call that
+            would wait for a person is refused, since a body cannot be stopped and gone on with.
+
+        Raises:
+            SetupError: the program is wired up wrongly, such as a value to inject that is missing,
+                or calls that are none.
+        """
+        run = run or RunContext()
+        try:
+            if run.suspends and run.can_wait:  # an agent's: a body makes these calls
+                token = WITHIN_BODY.set(True)
+                try:
+                    return await self.run(calls, run)
+                finally:
+                    WITHIN_BODY.reset(token)
+            if run.taint is not None:
+                run.seen = len(run.taint.sources)
+            if run.policy is not None and run.policy is not self:
+                self = self.under(run.policy)
+            if len(calls) != 1 or self.has_secrets or run.cancel.cancelled:
+                check_calls(calls)
+                batch = self.batch(calls, run)
+                await batch.run()
+                return batch.results
+            # A call alone is most of all turns, and needs nothing of what a batch keeps.
+            done = start_call(calls[0], self, run)
+            message, fatal = done if isinstance(done, tuple) else await done
+        except (AttributeError, TypeError):
+            check_turn(calls, run)
+            raise
+        if fatal is None:
+            return [message]
+        raise fatal
+
+    def run_sync(
+        self, calls: Sequence[ToolCall], run: RunContext[Any] | None = None
+    ) -> list[ToolMessage]:
+        """`run` for sync code; works with and without a running event loop."""
+        return run_sync(lambda: self.run(calls, run))
+
+    def batch(self, calls: Sequence[ToolCall], run: RunContext[Any]) -> Batch:
+        """The calls of one turn, not yet running: for callers that outlive a cancellation."""
+        if self.has_secrets:
+            self.cover(run, calls)
+        return Batch(calls, self, run, self._width)
+
+    def cover(self, run: RunContext[Any], calls: Sequence[ToolCall] = ()) -> None:
+        """Let a run mask what its tools call secret, if they do."""
+        if self.has_secrets:
+            cover(run, self, self.wire_names, calls)
+
+
+def _reaches_inside(step: Step) -> bool:
+    """Whether a step also stands around the calls within a call."""
+    return getattr(step, "place", None) in (None, "limit") and getattr(step, "inside", True)
+
+
+def _joined(outer: Rules | None, own: Rules | None) -> Rules | None:
+    return own if outer is None or outer is own else outer if own is None else outer | own
+
+
+def carried(tools: Iterable[Toolish]) -> Iterable[Toolish]:
+    """The tools as they can stand in another set: those of a set take along what holds for them.
+
+    Raises:
+        SetupError: the set has rules, which are about a whole set; or it is one tool and no list.
+    """
+    if not isinstance(tools, Toolset):
+        if not isinstance(tools, Iterable):
+            raise SetupError(f"tools are {tools!r:.80}; give a list: [...]")
+        if wrong := not_a_list(tools):
+            raise SetupError(wrong)
+        return tools
+    if tools.rules is not None:
+        raise SetupError(f"{tools!r} has rules of its own: give them to the set it goes into")
+    return [
+        dataclasses.replace(
+            item,
+            steps=(*tools.steps, *item.steps),
+            sequential=item.sequential or not tools.parallel,
+        )
+        for item in tools
+    ]
+
+
+def _owner(item: AnyTool) -> str:
+    function = cast("Any", item.function)
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return f"{module}.{getattr(function, '__qualname__', item.name)}"
+
+
+def as_toolset(tools: Toolset | Iterable[Toolish]) -> Toolset:
+    """`tools` as a set."""
+    return tools if isinstance(tools, Toolset) else Toolset(tools)

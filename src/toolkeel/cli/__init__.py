@@ -1,0 +1,10 @@
+"""The command line, one file a command.
+
+exits      exit codes, and the mistakes that become one of them
+arguments  a call's arguments as people type them: ``key=value``
+state      a suspended run as a file that serves once
+terminal   what a person sees and answers: text, keys, progress, approval, Ctrl-C
+doctor     what ``toolkeel doctor`` looks at, one check a file
+commands   the commands, one file each
+main       the way in (`toolkeel`), and the way out with a documented exit code
+"""

@@ -1,0 +1,76 @@
+"""``toolkeel approvals``: what waits for a person in a saved run, or which runs wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import time
+from typing import Annotated
+
+import typer
+
+from toolkeel._records.tickets import Ticket
+from toolkeel.cli.commands.launch import heading
+from toolkeel.cli.state import Saved, home, load
+from toolkeel.cli.terminal.streams import DIM, RED, YELLOW, answer, note
+from toolkeel.cli.terminal.text import count, duration, pretty, visible_json, visible_line
+from toolkeel.errors import SetupError
+from toolkeel.observe.wording import badges
+
+
+def command(
+    state: Annotated[
+        Path | None,
+        typer.Argument(metavar="[STATE]", help="A saved run; without it, saved runs are listed."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+) -> None:
+    """List the calls that wait for approval, each whole.
+
+    `toolkeel resume` decides about them.
+    """
+    if state is None:
+        _list_runs(as_json)
+        return
+    saved = load(state)
+    if as_json:
+        answer(pretty([_data(ticket, saved) for ticket in saved.state.pending]))
+        return
+    for ticket in saved.state.pending:
+        answer("\n".join([heading(ticket), *_details(ticket, saved)]))
+    if not saved.state.pending:
+        note("nothing waits in this run", DIM)
+
+
+def _list_runs(as_json: bool) -> None:
+    folder = home() / "runs"
+    paths = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
+    if as_json:
+        answer(pretty([str(path) for path in paths]))
+        return
+    for path in paths:
+        try:
+            waiting = load(path).undecided
+        except SetupError as error:  # one bad file does not hide the others
+            note(str(error), RED)
+            continue
+        names = ", ".join(visible_line(ticket.tool) for ticket in waiting)
+        answer(f"{path}  {count(len(waiting), 'call')} to decide{': ' if names else ''}{names}")
+    if not paths:
+        note(f"no saved run in {folder}", YELLOW)
+
+
+def _details(ticket: Ticket, saved: Saved) -> list[str]:
+    decision = saved.decisions.get(ticket.id)
+    left = ticket.expires - time()
+    lines = [badges(ticket.effects), visible_json(dict(ticket.arguments))]
+    lines.append(f"expires in {duration(left)}" if left > 0 else "expired; it will be asked anew")
+    if decision is not None:
+        lines.append(f"decided: {decision.verdict} {decision.reason}".rstrip())
+        if decision.verdict == "edit":
+            lines.append(visible_json(dict(decision.arguments)))
+    return lines
+
+
+def _data(ticket: Ticket, saved: Saved) -> dict[str, object]:
+    decision = saved.decisions.get(ticket.id)
+    return {**ticket.to_dict(), "decided": decision.verdict if decision else None}

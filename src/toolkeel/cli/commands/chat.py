@@ -1,0 +1,282 @@
+"""``toolkeel chat``: talk with a model that may call tools, in the terminal (REPL), in a session."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+from toolkeel._records.places import sessions_file
+from toolkeel.agent.agent import Agent
+from toolkeel.cli.commands.launch import (
+    OFFLINE,
+    Instructions,
+    Launch,
+    ModelName,
+    RulesFile,
+    SessionName,
+    Targets,
+)
+from toolkeel.cli.exits import UsageProblem
+from toolkeel.cli.terminal.approve import TerminalApprover, can_ask, checked_by
+from toolkeel.cli.terminal.interrupt import run_interruptible
+from toolkeel.cli.terminal.progress import Pausable, PlainView
+from toolkeel.cli.terminal.streams import (
+    BOLD,
+    DIM,
+    RED,
+    YELLOW,
+    answer,
+    answers_are_seen,
+    note,
+    stdout_kept_clean,
+)
+from toolkeel.cli.terminal.text import count, visible_line
+from toolkeel.context import CancelToken
+from toolkeel.errors import ToolkeelError
+from toolkeel.events import Event, Streamed, ToolStarted
+from toolkeel.model import TextDelta
+from toolkeel.sessions import Sessions
+
+HINT = "Enter sends, Alt+Enter makes a new line, /help lists the commands, Ctrl+D ends."
+RUNNING = "Ctrl+C stops it; what you type meanwhile is your next message"
+
+
+def command(
+    *,
+    targets: Targets = None,
+    model: ModelName = OFFLINE,
+    instructions: Instructions = "",
+    rules: RulesFile = None,
+    session: SessionName = "",
+) -> None:
+    """Talk with a model that may call tools, in the terminal.
+
+    Each chat is a session, and is there again with --session NAME. Calls that need approval ask
+    where you type. Without a terminal each line of stdin is a message.
+    """
+    name = session or f"chat-{datetime.now():%Y%m%d-%H%M%S}"
+    launch = Launch(tuple(targets or ()), model, instructions, rules=rules)
+    with stdout_kept_clean():
+        chat = Chat(launch.agent(), launch, Sessions(), name)
+    chat.greet()
+    for text in typed() if can_ask() else lines():
+        if not chat.take(text):
+            break
+
+
+def lines() -> Iterator[str]:
+    """Messages of a pipe, one a line."""
+    for line in sys.stdin:
+        yield line.strip()
+
+
+def typed() -> Iterator[str]:
+    """What a person types, until they end it. It is in the history the moment Enter is pressed."""
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")  # not Ctrl+J: so comes an Enter that was typed while a run went on
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    past = sessions_file().with_name("chat-history")
+    past.parent.mkdir(0o700, parents=True, exist_ok=True)
+    prompt: PromptSession[str] = PromptSession(
+        ANSI(f"\x1b[{BOLD}m› \x1b[0m"),
+        history=FileHistory(str(past)),
+        completer=WordCompleter([f"/{name}" for name in COMMANDS], sentence=True),
+        complete_while_typing=False,
+        key_bindings=keys,
+        prompt_continuation="  ",
+    )
+    while True:
+        try:
+            yield prompt.prompt().strip()
+        except KeyboardInterrupt:  # clears the line, as shells do
+            continue
+        except EOFError:
+            return
+
+
+class Growing(PlainView):
+    """Calls as lines, and the reply as it comes: nothing on the screen is ever drawn anew."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said = ""
+
+    def __call__(self, event: Event) -> None:
+        """Write what happened."""
+        if isinstance(event, Streamed) and isinstance(event.delta, TextDelta):
+            if answers_are_seen():
+                answer(event.delta.text, end="")
+                self.said += event.delta.text
+            return
+        if isinstance(event, ToolStarted):
+            self.end_line()
+        super().__call__(event)
+
+    def end_line(self) -> None:
+        """Begin a new line, if the reply has not."""
+        if self.said and not self.said.endswith("\n"):
+            answer("")
+        self.said = ""
+
+
+class Chat:
+    """A chat: who answers, and the session it is.
+
+    Args:
+        agent: Who answers.
+        launch: How it was started.
+        sessions: Where chats are kept.
+        name: Of the session.
+    """
+
+    def __init__(self, agent: Agent[Any], launch: Launch, sessions: Sessions, name: str) -> None:
+        self.sessions = sessions
+        self.name = name
+        self._agent = agent
+        self._launch = launch
+
+    def greet(self) -> None:
+        """Say where one is."""
+        tools = count(len(self._agent.tools), "tool")
+        note(f"{self.name}: {self._agent.model.name}, {tools}. {HINT if can_ask() else ''}", DIM)
+        self._go_on_if_it_waits()
+
+    def take(self, text: str) -> bool:
+        """Take a message or a command; whether the chat goes on."""
+        word, _, rest = text.partition(" ")
+        if not text:
+            return True
+        if not word.startswith("/"):
+            self._run(text)
+            return True
+        if word in ("/quit", "/exit"):
+            return False
+        known = COMMANDS.get(word[1:])
+        try:
+            if known is None:
+                raise UsageProblem(f"there is no {word}; /help lists the commands")
+            known[1](self, rest.strip())
+        except (UsageProblem, ToolkeelError, OSError, ValueError) as error:
+            note(str(error), RED)
+        return True
+
+    def _run(self, text: str | None) -> None:
+        shown = Growing()
+        watched = Pausable(shown)
+
+        async def run(token: CancelToken) -> Any:
+            options: dict[str, Any] = {"listeners": [watched], "cancel": token}
+            if can_ask():
+                check = checked_by(self._agent.tools)
+                options["approver"] = TerminalApprover(token.cancel, watched.paused, check)
+            return await self._agent.run(text, session=self.sessions[self.name], **options)
+
+        if can_ask():
+            note(RUNNING, DIM)
+        try:
+            with stdout_kept_clean():
+                result = run_interruptible(run)
+        except KeyboardInterrupt:
+            note("stopped", YELLOW)
+            return
+        except ToolkeelError as error:
+            note(f"{error}", RED)
+            return
+        finally:
+            watched.close()
+            shown.end_line()
+        if result.answered and not answers_are_seen():
+            answer(str(result.output))
+        if result.reason not in ("answered", "returned"):
+            note(f"it ended: {result.reason} {result.limit}".rstrip(), YELLOW)
+
+    def _go_on_if_it_waits(self) -> None:
+        session = self.sessions[self.name]
+        if session.exists and session.pending and can_ask():
+            self._run(None)
+
+    # — commands —
+
+    def help(self, _: str) -> None:
+        """List the commands."""
+        for name, (told, _run) in COMMANDS.items():
+            note(f"  /{name:10} {told}")
+        note(f"  /{'quit':10} end the chat; it is kept")
+
+    def new(self, name: str) -> None:
+        """Begin another session."""
+        self.name = name or f"chat-{datetime.now():%Y%m%d-%H%M%S}"
+        self.greet()
+
+    def resume(self, name: str) -> None:
+        """Go on with another session."""
+        if not name or not self.sessions[name].exists:
+            raise UsageProblem(f"there is no session {name!r}; /sessions lists them")
+        self.name = name
+        for message in self.sessions[name].messages[-6:]:
+            if message.text:
+                note(visible_line(message.text)[:200], DIM)
+        self.greet()
+
+    def list(self, _: str) -> None:
+        """List the sessions."""
+        for info in self.sessions.list()[:20]:
+            note(
+                f"  {visible_line(info.name)}  {count(info.turns, 'turn')}  {visible_line(info.first)}"
+            )
+
+    def fork(self, rest: str) -> None:
+        """Go on in a copy, from a turn on."""
+        turn, _, name = rest.partition(" ")
+        if turn and not turn.isdecimal():
+            raise UsageProblem("say /fork, /fork TURN or /fork TURN NAME")
+        name = name.strip() or f"{self.name}-{datetime.now():%H%M%S}"
+        self.sessions.fork(self.name, name, turn=int(turn) if turn else None)
+        self.name = name
+        self.greet()
+
+    def model(self, name: str) -> None:
+        """Say who answers, or have another model answer."""
+        if name:
+            launch = self._launch
+            self._agent = Launch(
+                launch.targets, name, launch.instructions, rules=launch.rules
+            ).agent()
+        note(self._agent.model.name)
+
+    def tools(self, _: str) -> None:
+        """List the tools."""
+        for tool in self._agent.tools:
+            note(f"  {tool.name:20} {visible_line(tool.description)[:120]}")
+
+    def export(self, path: str) -> None:
+        """Write the session to a file."""
+        if not path:
+            raise UsageProblem("say /export FILE")
+        with open(path, "x", encoding="utf-8") as file:
+            file.writelines(self.sessions.export(self.name))
+        note(f"written to {path}", DIM)
+
+
+COMMANDS: dict[str, tuple[str, Callable[[Chat, str], None]]] = {
+    "help": ("list the commands", Chat.help),
+    "new": ("[NAME] begin another session", Chat.new),
+    "sessions": ("list the sessions", Chat.list),
+    "resume": ("NAME go on with another session", Chat.resume),
+    "fork": ("[TURN] [NAME] go on in a copy, from a turn on", Chat.fork),
+    "model": ("[NAME] say who answers, or have another model answer", Chat.model),
+    "tools": ("list the tools", Chat.tools),
+    "export": ("FILE write the session to a file", Chat.export),
+}
+"""What each does, and how."""

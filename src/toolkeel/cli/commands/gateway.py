@@ -1,0 +1,146 @@
+"""``toolkeel gateway``: many MCP servers behind one, for any host."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolkeel.cli.commands.serve import (
+    TOKEN_VARIABLE,
+    Hosts,
+    NoToken,
+    address,
+    token_of,
+    until_stopped,
+)
+from toolkeel.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
+from toolkeel.cli.terminal.text import count, visible_line
+from toolkeel.errors import MissingExtraError, SetupError
+from toolkeel.mcp.config import ServerConfig, read_config
+from toolkeel.mcp.consent import check_consent
+from toolkeel.mcp.consent_files import home
+
+try:
+    from toolkeel.mcp.gateway.audit import AuditFile
+    from toolkeel.mcp.gateway.gateway import Gateway
+    from toolkeel.mcp.gateway.http import gateway_app
+    from toolkeel.mcp.gateway.policy import Policy, read_policy
+    from toolkeel.mcp.gateway.reload import follow
+    from toolkeel.mcp.gateway.search import THRESHOLD
+    from toolkeel.mcp.pins import Pins
+    from toolkeel.mcp.server.http import PATH
+    from toolkeel.mcp.server.stdio import serve_stdio, take_stdout
+except ImportError as error:
+    if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "starlette", "anyio"):
+        raise
+    raise MissingExtraError("toolkeel gateway", "mcp") from None
+
+File = Annotated[Path, typer.Argument(metavar="mcp.json", help="Where the servers are.")]
+
+
+def command(
+    file: File,
+    *,
+    rules: Annotated[
+        Path | None,
+        typer.Option("--rules", metavar="FILE.toml", help="Who may call what, and how often."),
+    ] = None,
+    http: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Speak HTTP here instead of stdio.")
+    ] = "",
+    audit: Annotated[
+        Path | None, typer.Option("--audit", metavar="FILE", help="Write down each call: JSONL.")
+    ] = None,
+    token: Annotated[
+        str,
+        typer.Option(metavar="TEXT", envvar=TOKEN_VARIABLE, help="HTTP: ask for this token."),
+    ] = "",
+    no_token: NoToken = False,
+    no_prefix: Annotated[
+        bool, typer.Option("--no-prefix", help="One server: keep its names as they are.")
+    ] = False,
+    search_above: Annotated[
+        int, typer.Option(metavar="N", help="Tools beyond which they are searched for.")
+    ] = THRESHOLD,
+    allowed_host: Hosts = None,
+) -> None:
+    """Many MCP servers behind one, with rules.
+
+    Serves all servers of mcp.json as one server of the Model Context Protocol. Names are SERVER__TOOL. The file is read again when it changes; clients stay connected.
+    """
+    if not http:
+        take_stdout()
+    with stdout_kept_clean():
+        policy = read_policy(rules) if rules is not None else Policy()
+        gateway = Gateway(
+            _servers(file).values(),
+            policy,
+            Pins(home() / "pins.json"),
+            AuditFile(audit) if audit is not None else None,
+            prefixed=not no_prefix,
+            threshold=search_above,
+        )
+    if http:
+        if not policy.has_clients:
+            token = token_of(token, no_token)
+        _serve_http(gateway, policy, file, http, token, allowed_host)
+        return
+    if sys.stdin.isatty():
+        note("the gateway speaks on stdin and stdout, for a program that starts it", DIM)
+    until_stopped(lambda: _following(gateway, file, serve_stdio(gateway)))
+
+
+def _servers(file: Path) -> Mapping[str, ServerConfig]:
+    """The servers of a file that somebody has agreed to; the others are named.
+
+    Raises:
+        SetupError: the file cannot be read, or nobody has agreed to any.
+    """
+    agreed = {}
+    for name, config in read_config(file).items():
+        try:
+            check_consent(config)
+        except SetupError as error:
+            note(visible_line(str(error).replace("\n", " ")), YELLOW)
+        else:
+            agreed[name] = config
+    if not agreed:
+        raise SetupError(f"{file} names no server that somebody has agreed to")
+    note(f"{count(len(agreed), 'server')}: {', '.join(agreed)}", DIM)
+    return agreed
+
+
+def _serve_http(
+    gateway: Gateway,
+    policy: Policy,
+    file: Path,
+    http: str,
+    token: str,
+    allowed_host: list[str] | None,
+) -> None:
+    import uvicorn
+
+    host, port = address(http)
+    hosts = allowed_host or ()
+    app = gateway_app(gateway, policy, host=host, token=token, allowed_hosts=hosts)
+    config = uvicorn.Config(
+        app, host, port, log_level="warning", timeout_graceful_shutdown=3, lifespan="on"
+    )
+    shown = f"[{host}]" if ":" in host else host
+    note(f"the gateway is at http://{shown}:{port}{PATH}", DIM)
+    asyncio.run(_following(gateway, file, uvicorn.Server(config).serve()))
+
+
+async def _following(gateway: Gateway, file: Path, serving: object) -> None:
+    """Serve, and read the file again when it changes."""
+    following = asyncio.create_task(follow(gateway, file, lambda: _servers(file)))
+    try:
+        await serving  # type: ignore[misc]
+    finally:
+        following.cancel()
+        await asyncio.wait([following])

@@ -1,0 +1,135 @@
+"""``toolkeel index``: put a folder into a vector store, for `FileSearchTool`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolkeel.builtin.files.line_window import count
+from toolkeel.builtin.search.embeddings import OPENAI_URL, Embeddings
+from toolkeel.builtin.search.file_search import store_path
+from toolkeel.builtin.search.indexing import Progress, Report, index_folder
+from toolkeel.builtin.search.vector_store import VectorStore
+from toolkeel.cli.terminal.streams import YELLOW, answer, is_lively, note
+from toolkeel.cli.terminal.text import pretty
+from toolkeel.errors import SetupError, ToolError
+
+_SHOWN = 5
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What to index.")],
+    store: Annotated[
+        str,
+        typer.Option("--store", "-s", help="The store's name or path; the folder's name if none."),
+    ] = "",
+    embeddings: Annotated[
+        str, typer.Option("--embeddings", "-e", help="An embedding model; words alone if none.")
+    ] = "",
+    base_url: Annotated[
+        str, typer.Option("--base-url", help="Its server, /v1 included; OpenAI's by default.")
+    ] = OPENAI_URL,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Index a folder of documents, to be searched.
+
+    Text, Markdown, HTML, PDF and code. Only what changed since the last time is read again; what is gone is taken out.
+    """
+    if not folder.is_dir():  # before a store is made for it
+        raise SetupError(f"there is no folder {str(folder)!r} to index")
+    id = store or _name_of(folder)
+    path = store_path(id)
+    embedder = Embeddings(embeddings, base_url) if embeddings else None
+    opened = VectorStore(path, embedder)
+    try:
+        with _progress() as shown:
+            report = index_folder(opened, folder, on_progress=shown)
+        passages = len(opened)
+        model = opened.meta("embedding_model")
+        others = len(opened.files()) - report.added - report.changed - report.unchanged
+    except ToolError as error:
+        raise SetupError(error.text) from None
+    finally:
+        opened.close()
+    for name, why in list(report.skipped.items())[:_SHOWN]:
+        note(f"skipped {name}: {why}", YELLOW)
+    if len(report.skipped) > _SHOWN:
+        note(f"skipped {len(report.skipped) - _SHOWN} more", YELLOW)
+    if others and not store:
+        note(f"the store holds {count(others, 'file')} of other folders, too: see --store", YELLOW)
+    if model and not embeddings:
+        note(f"the store has vectors of {model}: what is new has none without --embeddings", YELLOW)
+    searched = _searched(id, embeddings, base_url)
+    told = _told(searched, path, passages, report)
+    answer(_json(id, path, passages, report) if as_json else told)
+
+
+def _name_of(folder: Path) -> str:
+    """A folder's own name, in the letters that names of stores may have."""
+    return re.sub(r"[^\w.-]+", "-", folder.resolve().name).strip("-") or "docs"
+
+
+def _searched(id: str, embeddings: str, base_url: str) -> str:
+    """The target that stands for the store."""
+    target = f"file_search:stores={id}"
+    if embeddings:
+        target += f",embeddings={embeddings}"
+        target += f",base_url={base_url}" if base_url != OPENAI_URL else ""
+    return shlex.quote(target)
+
+
+def _told(searched: str, path: Path, passages: int, report: Report) -> str:
+    files = report.added + report.changed + report.unchanged
+    return (
+        f"{count(files, 'file')}, {count(passages, 'passage')} in {path}\n"
+        f"{report.added} added, {report.changed} changed, {report.unchanged} unchanged, "
+        f"{report.removed} removed, {len(report.skipped)} skipped\n"
+        f'Search it: toolkeel run -t {searched} "..."'
+    )
+
+
+def _json(id: str, path: Path, passages: int, report: Report) -> str:
+    return pretty(
+        {
+            "store": id,
+            "path": str(path),
+            "passages": passages,
+            "added": report.added,
+            "changed": report.changed,
+            "unchanged": report.unchanged,
+            "removed": report.removed,
+            "skipped": dict(report.skipped),
+        }
+    )
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A bar on stderr, if a person looks at it."""
+    if not is_lively(sys.stderr):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("Indexing"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[name]}"),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Indexing", total=None, name="")
+
+        def shown(done: int, total: int, name: str) -> None:
+            bar.update(task, completed=done, total=total, name=name[-40:])
+
+        yield shown

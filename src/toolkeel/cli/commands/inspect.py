@@ -1,0 +1,63 @@
+"""``toolkeel inspect``: the inspector, a page on this machine to try tools, watch and approve."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolkeel.builtin.targets import ALL
+from toolkeel.cli.commands.launch import (
+    OFFLINE,
+    Instructions,
+    Launch,
+    ModelName,
+    RulesFile,
+)
+from toolkeel.cli.terminal.streams import DIM, answer, note, stdout_kept_clean
+from toolkeel.errors import MissingExtraError
+from toolkeel.sessions import Sessions
+
+try:
+    from toolkeel.inspector.app import Inspector
+except ImportError as error:
+    wanted = ("starlette", "uvicorn", "jinja2", "markupsafe", "markdown_it")
+    if (error.name or "").partition(".")[0] not in wanted:
+        raise
+    raise MissingExtraError("toolkeel inspect", "inspect") from None
+
+
+def command(
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TARGET]...", help="Where the tools are; builtin by default."),
+    ] = None,
+    model: ModelName = OFFLINE,
+    instructions: Instructions = "",
+    rules: RulesFile = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", metavar="FILE", help="The file the sessions are in."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; any by default.")
+    ] = 0,
+) -> None:
+    """Open a page to try tools, watch runs, approve and compare.
+
+    It listens on 127.0.0.1 alone, and asks for a token. The address that is printed brings one that
+    is good once; the token itself, for other browsers and for curl, is printed below it.
+    """
+    chosen = tuple(targets or (ALL,))
+    with stdout_kept_clean():
+        agent = Launch(chosen, model, instructions, rules=rules).agent()
+    page = Inspector(agent, Sessions(file), target=chosen[0], port=port)
+
+    def ready() -> None:
+        answer(page.url)
+        note(f"token: {page.token}", DIM)
+        note(f"model: {agent.model.name}; Ctrl-C ends it", DIM)
+
+    asyncio.run(page.serve(ready))

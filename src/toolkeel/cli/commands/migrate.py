@@ -1,0 +1,53 @@
+"""``toolkeel migrate``: a program written for another library, with its imports changed."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolkeel.cli import exits
+from toolkeel.cli.terminal.streams import YELLOW, answer, note
+from toolkeel.compat.migrate import migrate
+from toolkeel.errors import SetupError
+
+
+def command(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Programs in Python.")],
+    write: Annotated[
+        bool, typer.Option("--write", "-w", help="Change the files instead of showing a diff.")
+    ] = False,
+) -> None:
+    """Change the imports of programs for other libraries to ours.
+
+    Knows LangChain, LangGraph and the OpenAI Agents SDK. Shows the change as a diff on stdout, and on stderr, line by line, what has no counterpart and
+    what to write instead. Ends with 1 if there was anything of that kind.
+    """
+    left = sum(_one(file, write) for file in files)
+    if left:
+        note(f"{left} lines need a person; see above", YELLOW)
+        raise typer.Exit(exits.FAILED)
+
+
+def _one(file: Path, write: bool) -> int:
+    """Migrate one file; how many notes there are on it."""
+    try:
+        with file.open(encoding="utf-8", newline="") as opened:
+            source = opened.read()
+        made = migrate(source)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"{file} cannot be read: {error}") from None
+    except (SyntaxError, ValueError) as error:
+        raise SetupError(f"{file} is no Python this interpreter reads: {error}") from None
+    for each in made.notes:
+        note(f"{file}:{each.line}: {each.text}")
+    if made.source != source:
+        if write:
+            file.write_text(made.source, encoding="utf-8", newline="")
+            note(f"{file}: imports changed")
+        else:
+            lines = (source.splitlines(), made.source.splitlines())
+            answer("\n".join(difflib.unified_diff(*lines, str(file), str(file), lineterm="")))
+    return len(made.notes)

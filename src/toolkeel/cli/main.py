@@ -1,0 +1,156 @@
+"""The command ``toolkeel``: the way in, and the way out with a documented exit code.
+
+Only the command that was asked for is imported; the others are known by the line that lists them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from toolkeel.cli import exits
+from toolkeel.cli.terminal.streams import RED, answer, note, prepare_streams
+from toolkeel.errors import ModelError, SetupError
+
+COMMANDS = {
+    "demo": ("toolkeel.cli.commands.demo", "A two-minute tour: real calls, no key, no network."),
+    "run": ("toolkeel.cli.commands.run", "Ask a model that may call tools, and print its answer."),
+    "chat": ("toolkeel.cli.commands.chat", "Talk with a model that may call tools."),
+    "resume": ("toolkeel.cli.commands.resume", "Go on with a run that waits for approval."),
+    "approvals": ("toolkeel.cli.commands.approvals", "List the calls that wait for approval."),
+    "sessions": (
+        "toolkeel.cli.commands.sessions",
+        "Conversations that last: list, show, decide, fork, delete.",
+    ),
+    "inspect": (
+        "toolkeel.cli.commands.inspect",
+        "Open a page to try tools, watch runs, approve and compare.",
+    ),
+    "stats": ("toolkeel.cli.commands.stats", "Say how well models call tools, over sessions."),
+    "tools": ("toolkeel.cli.commands.tools", "List the tools that a target brings."),
+    "schema": (
+        "toolkeel.cli.commands.schema",
+        "Show tools as a provider is told of them, as JSON.",
+    ),
+    "convert": (
+        "toolkeel.cli.commands.convert",
+        "Turn a stored conversation of one provider into another's.",
+    ),
+    "index": ("toolkeel.cli.commands.index", "Index a folder of documents, to be searched."),
+    "doctor": (
+        "toolkeel.cli.commands.doctor",
+        "Say what is here, what is missing and what to do next.",
+    ),
+    "call": ("toolkeel.cli.commands.call", "Call one tool as a model would, without a model."),
+    "mcp": (
+        "toolkeel.cli.commands.mcp",
+        "MCP servers: add, list, login, tools, call, pin, diff ...",
+    ),
+    "gateway": ("toolkeel.cli.commands.gateway", "Many MCP servers behind one, with rules."),
+    "serve": ("toolkeel.cli.commands.serve", "Serve tools over the Model Context Protocol."),
+    "migrate": (
+        "toolkeel.cli.commands.migrate",
+        "Change the imports of programs for other libraries to ours.",
+    ),
+    "sandbox": (
+        "toolkeel.cli.commands.sandbox",
+        "Run a command in the sandbox that agents' commands run in.",
+    ),
+}
+"""Where each command is, and what it is for."""
+
+_HELP = """Define a tool once; any model can call it.
+
+A TARGET is a file (tools.py), one name in it (tools.py:search), a folder, a module
+(package.module:name), a builtin (calculator, clock, files, weather), "builtin" for these, a builtin
+with options (workspace:root=DIR, file_search:stores=NAME, fetch, web_search, code_interpreter), a
+file of MCP servers (mcp.json, mcp.json:name), or the address of one (https://...).
+"""
+GROUPS = ("mcp", "sessions")
+"""Commands that have commands of their own."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit.
+
+    Args:
+        arguments: The words after the program's name; those of the process by default.
+    """
+    prepare_streams()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        _run(words)
+    except exits.UsageProblem as problem:
+        _fail(str(problem), exits.USAGE)
+    except SetupError as error:
+        _fail(str(error), exits.SETUP)
+    except ModelError as error:
+        _fail(f"the model failed: {error}", exits.FAILED)
+    except KeyboardInterrupt:
+        _fail("interrupted", exits.INTERRUPTED)
+    sys.exit(exits.OK)
+
+
+def _fail(text: str, code: int) -> NoReturn:
+    note(f"toolkeel: {text}", RED)
+    sys.exit(code)
+
+
+def _run(words: Sequence[str]) -> None:
+    try:
+        import typer
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("typer", "rich"):
+            raise
+        raise SetupError("the command line needs an extra: pip install 'toolkeel[cli]'") from None
+    app = typer.Typer(
+        epilog=exits.EPILOG,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback(help=_HELP)
+    def everything(
+        show_version: bool = typer.Option(
+            False, "--version", help="Print the version and end.", callback=_version, is_eager=True
+        ),
+    ) -> None: ...
+
+    asked = next((word for word in words if not word.startswith("-")), "")
+    import_module("toolkeel.mcp.consent").lend_asker(_ask)
+    for name, (module, summary) in COMMANDS.items():
+        if name == asked and name in GROUPS:
+            app.add_typer(import_module(module).app, name=name)
+            continue
+        command = _loaded(module) if name == asked else _listed
+        app.command(name, help=None if name == asked else summary, epilog=exits.EPILOG)(command)
+    app(words, prog_name="toolkeel")
+
+
+def _ask(server: object) -> bool:
+    """Ask at the terminal before a server is started that a file names."""
+    agreed: bool = import_module("toolkeel.cli.terminal.consent").ask(server)
+    return agreed
+
+
+def _loaded(module: str) -> Callable[..., None]:
+    command: Callable[..., None] = import_module(module).command
+    return command
+
+
+def _version(asked: bool) -> None:
+    """Print the version and end."""
+    if asked:
+        from importlib.metadata import version  # slow, and needed here alone
+
+        answer(f"toolkeel {version('toolkeel')}")
+        sys.exit(exits.OK)
+
+
+def _listed() -> None:
+    """Stands for a command that was not asked for."""

@@ -1,0 +1,39 @@
+"""Asking at the terminal before a server is started that a file names."""
+
+from __future__ import annotations
+
+import sys
+
+from toolkeel.cli.terminal.approve import can_ask
+from toolkeel.cli.terminal.keys import Gone, Keyboard
+from toolkeel.cli.terminal.streams import BOLD, CYAN, YELLOW, note, styled
+from toolkeel.cli.terminal.text import visible_line
+from toolkeel.mcp.config import ServerConfig
+
+
+def ask(config: ServerConfig) -> bool:
+    """Show exactly what would be started, and take no answer but the key y for a yes."""
+    if not can_ask():
+        return False
+    verb = "starts this program" if config.command else "talks to this address"
+    note(f"the server {visible_line(config.name)} of {visible_line(config.origin)} {verb}:", YELLOW)
+    for line in config.shown.split("\n"):
+        note(f"│ {visible_line(line)}", CYAN)
+    return key("Agree, until it changes?  y yes   n no  ")
+
+
+def key(question: str) -> bool:
+    """Whether the person answers with the key y."""
+    keyboard = Keyboard(sys.stdin.fileno())
+    try:
+        with keyboard.open():
+            keyboard.forget()
+            sys.stderr.write(styled(question, BOLD, sys.stderr))
+            sys.stderr.flush()
+            pressed = ""
+            while pressed not in ("y", "n"):
+                pressed = keyboard.key().lower()
+    except Gone:
+        pressed = "n"
+    note("yes" if pressed == "y" else "no")
+    return pressed == "y"

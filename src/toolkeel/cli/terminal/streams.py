@@ -1,0 +1,155 @@
+"""The two streams of a command: answers on stdout, everything about them on stderr.
+
+What goes to a terminal is escaped, so that no tool and no model can move the cursor, set the title
+or fill the clipboard. What goes to a file or a pipe is left as it is.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import BinaryIO, TextIO
+
+from toolkeel.cli.terminal.text import escaped
+
+BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
+
+
+def prepare_streams() -> None:
+    """Let every text through: UTF-8 to files and pipes, what cannot be encoded made visible."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is None:
+            continue
+        if not stream.isatty() and "PYTHONIOENCODING" not in os.environ:
+            reconfigure(encoding="utf-8", errors="backslashreplace")
+        else:
+            reconfigure(errors="backslashreplace")
+
+
+def is_lively(stream: TextIO) -> bool:
+    """Whether lines on `stream` may change after they were written: a person looks at them."""
+    quiet = any(os.environ.get(name) for name in ("NO_COLOR", "CI"))
+    return stream.isatty() and not quiet and os.environ.get("TERM") != "dumb"
+
+
+def width_of(stream: TextIO) -> int | None:
+    """How many cells a line of `stream` has; None if it is no terminal."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def styled(text: str, style: str, stream: TextIO) -> str:
+    """`text` in a colour or weight, if `stream` shows them."""
+    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{style}m{text}\x1b[0m"
+
+
+_answers: list[TextIO] = []
+"""The real stdout, while `stdout_kept_clean` has put stderr in its place."""
+
+
+def _stdout() -> TextIO:
+    return _answers[-1] if _answers else sys.stdout
+
+
+def answers_are_seen() -> bool:
+    """Whether what is asked for goes to a terminal."""
+    return _stdout().isatty()
+
+
+def answer(text: str, end: str = "\n") -> None:
+    """Write what was asked for to stdout."""
+    out = _stdout()
+    print(escaped(text) if out.isatty() else text, end=end, file=out, flush=True)
+
+
+def layout(lines: Iterable[str]) -> None:
+    """Write lines of our own to stdout, styled; what they quote is escaped already."""
+    for line in lines:
+        print(line, file=_stdout(), flush=True)
+
+
+def note(text: str, style: str = "") -> None:
+    """Write something about the answer to stderr."""
+    if sys.stderr.isatty():
+        text = escaped(text)
+    print(styled(text, style, sys.stderr) if style else text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def stdout_kept_clean() -> Iterator[None]:
+    """Send what tools print to stderr, so that stdout holds the answer alone."""
+    _answers.append(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _answers.pop()
+
+
+class _Held(io.TextIOBase):
+    """Takes what is printed to a stream, keeps it, and lets it go at the end.
+
+    Whoever has got hold of it goes on with it afterwards, so it passes on what comes then. Bytes
+    and file descriptors are those of the stream: what is written there cannot be kept.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._texts: list[str] | None = []
+
+    @property
+    def buffer(self) -> BinaryIO:
+        """As of the stream it stands for."""
+        return self._stream.buffer
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """As of the stream it stands for."""
+        return self._stream.encoding
+
+    def fileno(self) -> int:
+        """As of the stream it stands for."""
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        """As the stream it stands for."""
+        return self._stream.isatty()
+
+    def write(self, text: str, /) -> int:
+        """Keep it."""
+        if self._texts is None:
+            return self._stream.write(text)
+        self._texts.append(text)
+        return len(text)
+
+    def let_go(self) -> None:
+        """Write what was kept."""
+        texts, self._texts = self._texts or [], None
+        self._stream.write("".join(texts))
+        self._stream.flush()
+
+
+@contextmanager
+def output_held() -> Iterator[TextIO]:
+    """Keep back what tools print until the end of the block, so that nothing mixes with a question.
+
+    Yields:
+        The stream that stderr was, which alone reaches the terminal.
+    """
+    out, err = sys.stdout, sys.stderr
+    held = _Held(err)
+    held_out = held if out is err else _Held(out)
+    sys.stdout, sys.stderr = held_out, held
+    try:
+        yield err
+    finally:
+        sys.stdout, sys.stderr = out, err
+        held.let_go()
+        if held_out is not held:
+            held_out.let_go()

@@ -1,0 +1,150 @@
+"""How the command line words things: of known width, in terminal cells."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from toolkeel.messages import ToolCall
+from toolkeel.observe.wording import (
+    arguments_of,
+    badges,
+    compact,
+    count,
+    duration,
+    escaped,
+    one_line,
+    pretty,
+    visible_json,
+    visible_line,
+)
+
+__all__ = [
+    "arguments_of",
+    "badges",
+    "cells",
+    "chopped",
+    "compact",
+    "count",
+    "duration",
+    "escaped",
+    "fit",
+    "one_line",
+    "padded",
+    "pretty",
+    "signature",
+    "visible_json",
+    "visible_line",
+    "wrapped",
+]
+# — width, in terminal cells —
+
+
+def cells(text: str) -> int:
+    """How many cells a line takes: two for wide characters, none for combining ones.
+
+    >>> cells("猫cat"), cells("e\u0301")
+    (5, 1)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(_cell(char) for char in text)
+
+
+def _cell(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def fit(text: str, width: int) -> str:
+    """`text` in at most `width` cells, with an ellipsis where it was cut.
+
+    >>> fit("一二三四", 6), fit("abc", 3)
+    ('一二…', 'abc')
+    """
+    if cells(text) <= width:
+        return text
+    return _beginning(text, width - 1) + "…" if width > 0 else ""
+
+
+def _beginning(text: str, width: int) -> str:
+    """As much of `text` as `width` cells hold."""
+    used = 0
+    for index, char in enumerate(text):
+        used += _cell(char)
+        if used > width:
+            return text[:index]
+    return text
+
+
+def padded(text: str, width: int) -> str:
+    """`text` with spaces after it, to `width` cells."""
+    return text + " " * (width - cells(text))
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """`text` as lines of at most `width` cells, parted at spaces, after commas and wide characters.
+
+    >>> wrapped("one two three", 8), wrapped("今天天气很好。", 6)
+    (['one two', 'three'], ['今天天', '气很', '好。'])
+    """
+    lines, line = [], ""
+    for piece in _pieces(text, width):
+        if cells(line + piece.rstrip()) <= width or not line:
+            line += piece
+        else:
+            lines.append(line.rstrip())
+            line = piece.lstrip()
+    return [*lines, line.rstrip()]
+
+
+def chopped(line: str, width: int) -> list[str]:
+    """`line` in pieces of at most `width` cells, nothing left out, not even a space.
+
+    >>> chopped("a  猫猫", 4), chopped("", 4)
+    (['a  ', '猫猫'], [''])
+    """
+    pieces, start, used = [], 0, 0
+    for index, char in enumerate(line):
+        cell = _cell(char)
+        if used + cell > width and index > start:
+            pieces.append(line[start:index])
+            start, used = index, 0
+        used += cell
+    return [*pieces, line[start:]]
+
+
+_WIDE = "\u2e80-\u2fff\u3041-\u9fff\uac00-\ud7af\uff10-\uff9f"
+_CLOSING = "\"',.;:!?)\\]}\u3001\u3002\u300b\u300d\u300f\u3011\uff01\uff09\uff0c\uff1a\uff1b\uff1f"
+_PIECE = re.compile(rf"[{_WIDE}][{_CLOSING}]*\s*|[^\s,{_WIDE}]*,*\s*")
+
+
+def _pieces(text: str, width: int) -> Iterator[str]:
+    """What stays on one line: a word, or a wide character, with what closes it."""
+    for piece in _PIECE.findall(text):
+        while cells(piece.rstrip()) > width:
+            head = _beginning(piece, width) or piece[0]
+            yield head
+            piece = piece[len(head) :]
+        yield piece
+
+
+def signature(call: ToolCall, width: int = 60) -> str:
+    """A call as a person would write it, on one line.
+
+    Args:
+        call: The call.
+        width: Most cells.
+
+    >>> signature(ToolCall("1", "weather", '{"city": "北京", "days": 3}'))
+    'weather(city="北京", days=3)'
+    """
+    arguments = arguments_of(call)
+    if isinstance(arguments, str):
+        inside = arguments
+    else:
+        inside = ", ".join(f"{key}={compact(value)}" for key, value in arguments.items())
+    name = visible_line(call.name)
+    return f"{name}({fit(visible_line(inside), max(width - cells(name) - 2, 8))})"

@@ -1,0 +1,186 @@
+"""LangChain's tool objects become ours, and ours theirs: ``pip install 'toolkeel[langchain]'``."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, get_args, get_origin
+
+from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.compat.bridges.run import Ours
+from toolkeel.compat.langchain.inject import InjectedState, InjectedStore
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.base import as_tool
+from toolkeel.define.inject import Injected, InjectedParameter
+from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.errors import MissingExtraError, SetupError, ToolError
+from toolkeel.messages import ToolMessage
+
+try:
+    from langchain_core.runnables import RunnableConfig  # pyright: ignore[reportMissingImports]
+    from langchain_core.tools import (  # pyright: ignore[reportMissingImports]
+        BaseTool,
+        StructuredTool,
+        ToolException,
+    )
+    from langchain_core.tools import (  # pyright: ignore[reportMissingImports]
+        InjectedToolArg as TheirMarker,
+    )
+    from langchain_core.tools.base import (  # pyright: ignore[reportMissingImports]
+        get_all_basemodel_annotations,
+    )
+except ImportError as error:  # pragma: no cover - peers are installed apart
+    raise MissingExtraError("toolkeel.compat.bridges.langchain", "langchain") from error
+
+
+def from_langchain(theirs: BaseTool) -> AnyTool:
+    """A tool of ours that runs one of LangChain's.
+
+    The model's arguments are checked here against the tool's schema, and again by LangChain.
+    Injected parameters are filled from the run: its state, its store, values by name, and LangGraph's
+    `ToolRuntime`. What `handle_tool_error` says holds; a `ToolException` nobody handles is told to
+    the model.
+
+    Args:
+        theirs: Any of its tools.
+
+    Raises:
+        SetupError: if it is no LangChain tool.
+    """
+    if not isinstance(theirs, BaseTool):
+        raise SetupError(f"from_langchain takes a LangChain tool, not a {type(theirs).__name__}")
+    injected, hidden = _injected(theirs)
+
+    async def invoke(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
+        # LangChain lends the call's id to the parameter that asks for it, if it knows the id.
+        call = {"type": "tool_call", "name": theirs.name, "args": arguments, "id": context.call.id}
+        try:
+            config: Any = context.run.inject.get("config")
+            result = await theirs.ainvoke(call, config)
+        except ToolException as error:
+            raise ToolError(str(error) or "Tool execution error") from error
+        if not hasattr(result, "tool_call_id"):
+            return result
+        return ToolMessage(
+            result.content, context.call.id, theirs.name, result.status, artifact=result.artifact
+        )
+
+    made = Tool.from_schema(
+        theirs.name,
+        theirs.description,
+        _schema(theirs, hidden),
+        invoke,
+        ends_run=theirs.return_direct,
+        tags=theirs.tags or (),
+        metadata=theirs.metadata or {},
+    )
+    return dataclasses.replace(made, injected=(*made.injected, *injected))
+
+
+def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> StructuredTool:
+    """A tool of LangChain's that runs one of ours, guards and all.
+
+    A failure becomes a `ToolMessage` with the status ``error``, as its own tools make them.
+
+    Args:
+        ours: A tool of any kind this package knows, or a function.
+        run: What its injected parameters are filled from. A tool that asks for a `RunnableConfig`
+            gets the one LangChain invokes it with.
+    """
+    tool = as_tool(ours)
+    inner = Ours(tool, run)
+
+    async def answer(config: RunnableConfig, **arguments: Any) -> tuple[Any, object]:
+        message = await inner.answer(arguments, config=config)
+        if message.failed:
+            raise ToolException(message.text)
+        return message.text, message.artifact
+
+    def answer_sync(config: RunnableConfig, **arguments: Any) -> tuple[Any, object]:
+        return run_sync(lambda: answer(config, **arguments))
+
+    # LangChain finds the parameter to fill with the config by its annotation: the class, not text.
+    for function in (answer, answer_sync):
+        function.__annotations__["config"] = RunnableConfig
+    return StructuredTool(
+        name=tool.name,
+        description=tool.description,
+        args_schema=dict(tool.parameters),
+        func=answer_sync,
+        coroutine=answer,
+        response_format="content_and_artifact",
+        handle_tool_error=True,
+        return_direct=tool.ends_run,
+        tags=list(tool.tags),
+        metadata=dict(tool.metadata),
+    )
+
+
+def _schema(theirs: BaseTool, hidden: set[str]) -> dict[str, Any]:
+    shown: Any = theirs.tool_call_schema
+    schema = dict(shown) if isinstance(shown, dict) else shown.model_json_schema()
+    schema.pop("title", None)
+    schema.pop("description", None)
+    return {"type": "object", "properties": {}, **schema}
+
+
+class _Runtime(Injected):
+    """Makes LangGraph's `ToolRuntime`, whatever fields the installed version has."""
+
+    def __init__(self, wanted: type[Any]) -> None:
+        self._wanted = wanted
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        known = {
+            "state": context.state,
+            "context": context.deps,
+            "config": context.run.inject.get("config") or {},
+            "stream_writer": lambda item: context.progress(str(item)),
+            "tool_call_id": context.call.id,
+            "store": context.store,
+            "tools": [],
+        }
+        names = {field.name for field in dataclasses.fields(self._wanted)}
+        return self._wanted(**{key: value for key, value in known.items() if key in names})
+
+
+def _injected(theirs: BaseTool) -> tuple[list[InjectedParameter], set[str]]:
+    """What the program fills, in our terms."""
+    if isinstance(theirs.args_schema, dict):
+        return [], set()
+    full: Any = theirs.get_input_schema()
+    found, hidden = [], set()
+    for name, annotation in get_all_basemodel_annotations(full).items():
+        marker = _marker(annotation)
+        if marker is None:
+            continue
+        hidden.add(name)
+        ours = _ours(marker)
+        if ours is not None:
+            found.append(InjectedParameter(name, ours, not full.model_fields[name].is_required()))
+    return found, hidden
+
+
+def _marker(annotation: Any) -> Any:
+    """LangChain's marker in an annotation, or the class that is injected by its type."""
+    for item in get_args(annotation):
+        if isinstance(item, TheirMarker):
+            return item
+        if isinstance(item, type) and issubclass(item, TheirMarker):
+            return item()
+    wanted = get_origin(annotation) or annotation
+    return wanted if getattr(wanted, "__name__", "") == "ToolRuntime" else None
+
+
+def _ours(marker: Any) -> Injected | None:
+    """Our marker for theirs; None for the call's id, which LangChain fills itself.
+
+    LangGraph's markers are known by name: it need not be installed.
+    """
+    if isinstance(marker, type):
+        return _Runtime(marker)
+    kind = type(marker).__name__
+    if kind == "InjectedToolCallId":
+        return None
+    if kind == "InjectedState":
+        return InjectedState(marker.field)
+    return InjectedStore() if kind == "InjectedStore" else Injected()

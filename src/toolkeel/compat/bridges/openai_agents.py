@@ -1,0 +1,180 @@
+"""The OpenAI Agents SDK's tools become ours, and ours theirs.
+
+``pip install 'toolkeel[openai-agents]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolkeel.call.arguments.validate import as_json
+from toolkeel.call.steps.guard import (
+    Allow,
+    InputGuard,
+    Outcome,
+    OutputGuard,
+    Reject,
+    Stop,
+    Verdict,
+    input_guard,
+    output_guard,
+)
+from toolkeel.compat.bridges.run import Ours
+from toolkeel.content import Image, Text
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.base import as_tool
+from toolkeel.define.tool import AnyTool, Enabled, Prepared, Step, Tool
+from toolkeel.errors import MissingExtraError, SetupError
+from toolkeel.providers.wire.plain import arguments_text, dumps
+
+try:
+    import agents  # pyright: ignore[reportMissingImports]
+    from agents.tool_context import (  # pyright: ignore[reportMissingImports]
+        ToolContext as TheirContext,
+    )
+except ImportError as error:  # pragma: no cover - peers are installed apart
+    raise MissingExtraError("toolkeel.compat.bridges.openai_agents", "openai-agents") from error
+
+
+def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
+    """A tool of ours that runs one of the SDK's, its guardrails and `is_enabled` included.
+
+    Its body sees the run's context. What its `failure_error_function` says is the result; without
+    one, a crash is told in a masked sentence. A tool that may need approval always asks here.
+
+    Args:
+        theirs: A `FunctionTool`; hosted tools run at their provider and cannot come along.
+
+    Raises:
+        SetupError: if it is something else.
+    """
+    if not isinstance(theirs, agents.FunctionTool):
+        raise SetupError(f"from_openai_agents takes a FunctionTool, not a {type(theirs).__name__}")
+
+    async def invoke(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
+        text = dumps(arguments)
+        return _content(await theirs.on_invoke_tool(_context(context, text), text))
+
+    steps: list[Step] = [_input(guardrail) for guardrail in theirs.tool_input_guardrails or ()]
+    outputs = theirs.tool_output_guardrails or ()
+    steps += [_output(guardrail) for guardrail in reversed(outputs)]
+    return Tool.from_schema(
+        theirs.name,
+        theirs.description,
+        theirs.params_json_schema,
+        invoke,
+        enabled=_enabled(theirs),
+        steps=steps,
+        timeout=theirs.timeout_seconds,
+        approval=theirs.needs_approval is not False,
+    )
+
+
+def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> agents.FunctionTool:
+    """A tool of the SDK's that runs one of ours, guards and all.
+
+    The model's arguments come as it wrote them and are checked here. A failure's text is the result.
+
+    Args:
+        ours: A tool of any kind this package knows, or a function.
+        run: What its injected parameters are filled from, beside the SDK's context.
+    """
+    tool = as_tool(ours)
+    inner = Ours(tool, run)
+
+    async def on_invoke_tool(context: Any, arguments: str) -> str:
+        message = await inner.answer(arguments, context.context, context.tool_call_id)
+        return message.text
+
+    return agents.FunctionTool(
+        name=tool.name,
+        description=tool.description,
+        params_json_schema=dict(tool.parameters),
+        on_invoke_tool=on_invoke_tool,
+        strict_json_schema=False,
+    )
+
+
+def _context(context: ToolContext[Any], arguments: str) -> Any:
+    """The SDK's context of our running call."""
+    return TheirContext(
+        context.deps,
+        tool_name=context.tool_name,
+        tool_call_id=context.call.id,
+        tool_arguments=arguments,
+        agent=_agent(context),
+    )
+
+
+def _agent(context: ToolContext[Any]) -> Any:
+    """The SDK's own agent if one runs; else one of the running agent's name."""
+    running = context.agent
+    if isinstance(running, agents.Agent):
+        return running
+    return agents.Agent(name=str(getattr(running, "name", "toolkeel")))
+
+
+def _enabled(theirs: Any) -> Enabled:
+    wanted = theirs.is_enabled
+    if isinstance(wanted, bool):
+        return wanted
+
+    def enabled(context: ToolContext[Any]) -> Any:
+        text = arguments_text(context.call.arguments)
+        return wanted(_context(context, text), _agent(context))
+
+    return enabled
+
+
+def _input(guardrail: Any) -> InputGuard:
+    async def check(prepared: Prepared, context: ToolContext[Any]) -> Verdict:
+        theirs = _context(context, dumps(as_json(prepared)))
+        data = agents.ToolInputGuardrailData(context=theirs, agent=theirs.agent)
+        ending = agents.ToolInputGuardrailTripwireTriggered
+        return _verdict(guardrail, await guardrail.run(data), ending)
+
+    return input_guard(check, guardrail.get_name())
+
+
+def _output(guardrail: Any) -> OutputGuard:
+    async def check(prepared: Prepared, outcome: Outcome, context: ToolContext[Any]) -> Verdict:
+        theirs = _context(context, dumps(as_json(prepared)))
+        output = outcome.text if outcome.error else outcome.value
+        data = agents.ToolOutputGuardrailData(context=theirs, agent=theirs.agent, output=output)
+        ending = agents.ToolOutputGuardrailTripwireTriggered
+        return _verdict(guardrail, await guardrail.run(data), ending)
+
+    return output_guard(check, guardrail.get_name())
+
+
+def _verdict(guardrail: Any, output: Any, ending: type[Exception]) -> Verdict:
+    match output.behavior:
+        case {"type": "allow"}:
+            return Allow()
+        case {"type": "reject_content", "message": str(text)}:
+            return Reject(text)
+        case _:
+            return Stop(ending(guardrail, output))
+
+
+def _content(value: object) -> object:
+    """The SDK's structured outputs as content blocks; anything else as it is."""
+    if isinstance(value, Sequence) and not isinstance(value, str) and any(map(_kind, value)):
+        return [_block(item) for item in value]
+    return _block(value)
+
+
+def _kind(value: object) -> object:
+    kind = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
+    return kind if kind in ("text", "image") else None
+
+
+def _block(value: Any) -> Any:
+    fields = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
+    kind = _kind(value)
+    if kind == "text" and "text" in fields:
+        return Text(fields["text"])
+    if kind == "image" and fields.get("image_url"):
+        return Image(url=fields["image_url"])
+    return value

@@ -1,0 +1,273 @@
+"""`create_agent`, under LangChain's name."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from typing import Any, TypedDict, Unpack
+
+from toolkeel.agent.agent import Agent
+from toolkeel.agent.run import Run
+from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.toolset import Toolish, Toolset
+from toolkeel.compat.langchain.messages import convert_to_messages
+from toolkeel.compat.langchain.run import ChatModel, Config
+from toolkeel.compat.langchain.threads import (
+    GraphRecursionError,
+    HumanInTheLoopMiddleware,
+    InMemorySaver,
+    decisions_of,
+)
+from toolkeel.compat.langchain.wrapping import Command, updating
+from toolkeel.errors import SetupError
+from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
+from toolkeel.limits import RunLimits
+from toolkeel.messages import AssistantMessage
+from toolkeel.model import Model, TextDelta
+from toolkeel.providers.model_by_name import connect
+
+MODES = ("values", "updates", "messages", "custom")
+
+
+class AgentOptions(TypedDict, total=False):
+    """Options of an agent besides model, tools and instructions.
+
+    Attributes:
+        middleware: `HumanInTheLoopMiddleware`; others are refused.
+        response_format: What its answers shall be: a pydantic model, or any other type.
+        state_schema: Taken for who reads it: the state is a dict.
+        context_schema: The same of the context.
+        checkpointer: An `InMemorySaver`: runs of one ``thread_id`` go on from each other.
+        store: Memory that outlives the run.
+        name: For people and events.
+    """
+
+    middleware: Sequence[Any]
+    response_format: Any
+    state_schema: Any
+    context_schema: Any
+    checkpointer: InMemorySaver | None
+    store: object
+    name: str | None
+
+
+class CompiledAgent:
+    """An agent that takes and gives a state with messages; made by `create_agent`.
+
+    Args:
+        agent: The core's.
+        options: See `AgentOptions`.
+    """
+
+    def __init__(self, agent: Agent[Any], options: AgentOptions) -> None:
+        self.agent = agent
+        self._store = options.get("store")
+        self._saver = options.get("checkpointer")
+        self._structured = options.get("response_format") is not None
+        asks = [one for one in options.get("middleware") or () if hasattr(one, "interrupt")]
+        self._asks = asks[0] if asks else HumanInTheLoopMiddleware({})
+
+    def _begin(
+        self, state: Any, config: Config, context: object
+    ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+        """What the core's run begins with, its options, and the state without messages."""
+        given: dict[str, Any] = {"deps": context, "store": self._store}
+        given["inject"] = {"config": config or {}}
+        if (limit := (config or {}).get("recursion_limit")) is not None:
+            given["limits"] = RunLimits(requests=(limit + 1) // 2)
+        session = self._saver.thread(config) if self._saver is not None else None
+        if session is not None:
+            given["session"] = session
+        if isinstance(state, Command):
+            if session is None:
+                raise SetupError("Command(resume=...) needs a checkpointer, which kept what waits")
+            given["decisions"] = decisions_of(state.resume, session.pending)
+            return None, given, {}
+        shared = {key: value for key, value in state.items() if key != "messages"}
+        given["state"] = shared
+        return convert_to_messages(state["messages"]), given, shared
+
+    def _ended(self, run: Run[Any], shared: dict[str, Any]) -> dict[str, Any]:
+        result = run.result
+        if result.reason == "limit":
+            raise GraphRecursionError(
+                "Recursion limit reached without hitting a stop condition: "
+                'config={"recursion_limit": ...} raises it'
+            )
+        state = {**shared, **run.context.state, "messages": convert_to_messages(result.messages)}
+        if result.reason == "waiting":
+            state["__interrupt__"] = [self._asks.interrupt(result.pending)]
+        if self._structured and result.answered:
+            state["structured_response"] = result.answer
+        return state
+
+    async def ainvoke(
+        self, state: Any, config: Config = None, *, context: object = None
+    ) -> dict[str, Any]:
+        """Run to the end; see `invoke`."""
+        prompt, options, shared = self._begin(state, config, context)
+        run = self.agent.start(prompt, **options)
+        await run
+        return self._ended(run, shared)
+
+    def invoke(
+        self, state: Any, config: Config = None, *, context: object = None
+    ) -> dict[str, Any]:
+        """Run to the end.
+
+        Args:
+            state: With ``messages``; tools may read and change the rest. Or
+                ``Command(resume={"decisions": [...]})`` for calls that wait in the thread.
+            config: Handed to tools that ask for a `RunnableConfig`; ``thread_id`` and
+                ``recursion_limit`` count.
+            context: The user's own object, handed to tools that ask for a `ToolRuntime`.
+
+        Returns:
+            The state as it is then, with every message, under ``structured_response`` the answer,
+            if a `response_format` was asked for, and under ``__interrupt__`` what waits.
+
+        Raises:
+            GraphRecursionError: the model was asked as often as ``recursion_limit`` allows.
+        """
+        return run_sync(lambda: self.ainvoke(state, config, context=context))
+
+    async def astream(
+        self,
+        state: Any,
+        config: Config = None,
+        *,
+        context: object = None,
+        stream_mode: str | Sequence[str] = "updates",
+    ) -> AsyncIterator[Any]:
+        """Run to the end, and tell what happens; see `stream`."""
+        modes = [stream_mode] if isinstance(stream_mode, str) else list(stream_mode)
+        if strange := [mode for mode in modes if mode not in MODES]:
+            raise SetupError(f"stream_mode {strange[0]!r} is not here: there are {MODES}")
+        prompt, options, shared = self._begin(state, config, context)
+        session = options.get("session")
+        before = session.messages if session is not None and session.exists else []
+        seen = convert_to_messages([*before, *(prompt or ())])
+        if "values" in modes:
+            part = {**shared, "messages": list(seen)}
+            yield part if isinstance(stream_mode, str) else ("values", part)
+        run = self.agent.stream(prompt, **options)
+        async for event in run:
+            if isinstance(event, Replied | ToolFinished):
+                seen += convert_to_messages([event.message])
+            for mode in modes:
+                for part in _parts(mode, event, {**shared, "messages": list(seen)}):
+                    yield part if isinstance(stream_mode, str) else (mode, part)
+        final = self._ended(run, shared)
+        if "__interrupt__" in final and "updates" in modes:
+            part = {"__interrupt__": final["__interrupt__"]}
+            yield part if isinstance(stream_mode, str) else ("updates", part)
+
+    def stream(
+        self,
+        state: Any,
+        config: Config = None,
+        *,
+        context: object = None,
+        stream_mode: str | Sequence[str] = "updates",
+    ) -> Iterator[Any]:
+        """Run to the end, and tell what happens as it does.
+
+        Args:
+            state: See `invoke`, as the others.
+            config: The same.
+            context: The same.
+            stream_mode: ``updates``: what the model or a tool added; ``values``: the messages so
+                far; ``messages``: pieces of replies; ``custom``: what tools write. Several give
+                pairs of mode and part.
+        """
+        parts: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        end = object()
+
+        async def read() -> None:
+            told = self.astream(state, config, context=context, stream_mode=stream_mode)
+            async for part in told:
+                parts.put(part)
+
+        failed: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                run_sync(read)
+            except BaseException as error:
+                failed.append(error)
+            parts.put(end)
+
+        threading.Thread(target=work, daemon=True).start()
+        while (part := parts.get()) is not end:
+            yield part
+        if failed:
+            raise failed[0]
+
+
+def _parts(mode: str, event: Event, state: dict[str, Any]) -> Iterator[Any]:
+    """What one event is in a mode; `state` is what there is by now."""
+    match mode, event:
+        case "updates", Replied(message=message):
+            yield {"model": {"messages": convert_to_messages([message])}}
+        case "updates", ToolFinished(message=message):
+            yield {"tools": {"messages": [message]}}
+        case "values", Replied() | ToolFinished():
+            yield state
+        case "messages", Streamed(delta=TextDelta(text=text)):
+            [piece] = convert_to_messages([AssistantMessage(text)])
+            yield piece, {"langgraph_node": "model"}
+        case "custom", Emitted(value=value):
+            yield value
+
+
+def create_agent(
+    model: str | Model | ChatModel,
+    tools: Iterable[Toolish] = (),
+    *,
+    system_prompt: str | None = "",
+    **options: Unpack[AgentOptions],
+) -> CompiledAgent:
+    """An agent: a model with tools, in a loop.
+
+    Args:
+        model: Name, core `Model`, or `ChatModel`.
+        tools: What it may call.
+        system_prompt: What it is told before anything else.
+        options: See `AgentOptions`.
+
+    Raises:
+        SetupError: for middleware that would not be honoured.
+        TypeError: for an option that nobody knows.
+    """
+    if strange := sorted(options.keys() - AgentOptions.__annotations__.keys()):
+        raise TypeError(f"create_agent has no option {', '.join(map(repr, strange))}")
+    held: Any = tools if isinstance(tools, Toolset) else list(tools)
+    for one in options.get("middleware") or ():
+        if not isinstance(one, HumanInTheLoopMiddleware):
+            raise SetupError(
+                f"create_agent(middleware=...): {type(one).__name__} has no counterpart here; what "
+                "stands around a call is a step: docs/steps.md"
+            )
+        held = one.asking(held)
+    asked = model.model if isinstance(model, ChatModel) else model
+    agent: Agent[Any] = Agent(
+        connect(asked),
+        held,
+        instructions=system_prompt or "",
+        name=options.get("name") or "agent",
+        output_type=options.get("response_format") or str,
+        steps=[updating],
+    )
+    return CompiledAgent(agent, options)
+
+
+def create_react_agent(
+    model: str | Model | ChatModel,
+    tools: Iterable[Toolish] = (),
+    *,
+    prompt: str | None = None,
+    **options: Unpack[AgentOptions],
+) -> CompiledAgent:
+    """`create_agent` by LangGraph's older name; `prompt` is its `system_prompt`."""
+    return create_agent(model, tools, system_prompt=prompt, **options)

@@ -1,0 +1,121 @@
+"""``convert_to_openai_tool`` and its kin: one tool, in whatever form, as a provider wants it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Annotated, Any, NotRequired, Unpack, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
+from typing_extensions import TypedDict, is_typeddict
+
+from toolkeel.define.base import as_tool
+from toolkeel.define.decorator import tool as core_tool
+from toolkeel.define.dialect.definition import Form, definition
+from toolkeel.define.importing import parse_definition
+from toolkeel.define.schema.from_model import from_model
+from toolkeel.define.tool import Tool
+from toolkeel.errors import ToolError
+
+
+class Schema(dict[str, Any]):
+    """A JSON Schema with the methods of the model that LangChain makes of a signature.
+
+    >>> Schema({"type": "object"}).model_json_schema()
+    {'type': 'object'}
+    """
+
+    def model_json_schema(self) -> dict[str, Any]:
+        """The schema itself."""
+        return dict(self)
+
+    schema = model_json_schema
+
+
+def convert_tool(tool: object, form: Form, *, strict: bool | None = None) -> dict[str, Any]:
+    """A tool as a provider wants it.
+
+    Args:
+        tool: A tool of any kind, a function, a pydantic model or a typed dict whose fields are the
+            parameters, or a definition in any provider's form.
+        form: Whose form.
+        strict: Whether the provider shall hold arguments to the schema.
+
+    Raises:
+        DefinitionError: if it is none of these, or its name is not one the provider takes.
+
+    >>> convert_tool({"title": "now", "type": "object", "properties": {}}, "anthropic")
+    {'name': 'now', 'input_schema': {'type': 'object', 'properties': {}}}
+    """
+    if isinstance(tool, Mapping):
+        found = parse_definition(tool)
+        strict = found.strict if strict is None else strict
+        parts = (found.name, found.description, found.schema)
+    elif isinstance(tool, type) and issubclass(tool, BaseModel):
+        schema = from_model(tool.__name__, tool, (), "forbid").schema
+        parts = (tool.__name__, inspect.cleandoc(tool.__doc__ or ""), dict(schema))
+    elif is_typeddict(tool):
+        parts = _of_typed_dict(tool)
+    else:
+        made = as_tool(tool)
+        parts = (made.name, made.description, dict(made.parameters))
+    return definition(*parts, form, strict=strict).body
+
+
+def _of_typed_dict(fields: Any) -> tuple[str, str, dict[str, Any]]:
+    """Name, description and schema; ``Annotated[int, default, "text"]`` is LangChain's own form."""
+    annotations: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
+    for name, annotation in get_type_hints(fields, include_extras=True).items():
+        rest = get_args(annotation)
+        if get_origin(annotation) is Annotated and len(rest) == 3 and isinstance(rest[2], str):
+            annotation = Annotated[rest[0], rest[2]]
+            if rest[1] is not ...:
+                defaults[name] = rest[1]
+        required = name in fields.__required_keys__ and name not in defaults
+        annotations[name] = annotation if required else NotRequired[annotation]
+    keys: Any = TypedDict(fields.__name__, annotations)  # type: ignore[misc]
+
+    def stand_in(**given: Any) -> None: ...
+
+    stand_in.__annotations__["given"] = Unpack[keys]
+    stand_in.__doc__ = fields.__doc__ or ""
+    made = as_tool(core_tool(fields.__name__)(stand_in))
+    schema: dict[str, Any] = dict(made.parameters)
+    for name, default in defaults.items():
+        schema["properties"][name]["default"] = default
+    return made.name, made.description, schema
+
+
+def defined(tool: Any) -> Any:
+    """A tool, or one that is known by its definition alone and cannot be run.
+
+    Raises:
+        DefinitionError: it is neither.
+    """
+    if not (isinstance(tool, Mapping) or is_typeddict(tool)):
+        return tool
+    form = convert_tool(tool, "mcp")
+
+    def cannot_run(context: object, arguments: Mapping[str, Any]) -> object:
+        raise ToolError(f"{form['name']!r} is only a definition: nothing runs it.")
+
+    return Tool.from_schema(
+        form["name"], form.get("description", ""), form["inputSchema"], cannot_run
+    )
+
+
+def convert_to_openai_tool(tool: object, *, strict: bool | None = None) -> dict[str, Any]:
+    """A tool for OpenAI's Chat Completions; see `convert_tool`."""
+    return convert_tool(tool, "openai-chat", strict=strict)
+
+
+def convert_to_openai_function(tool: object, *, strict: bool | None = None) -> dict[str, Any]:
+    """What stands under ``function`` in OpenAI's form; see `convert_tool`."""
+    function: dict[str, Any] = convert_to_openai_tool(tool, strict=strict)["function"]
+    return function
+
+
+def convert_to_anthropic_tool(tool: object) -> dict[str, Any]:
+    """A tool for Anthropic's Messages; see `convert_tool`."""
+    return convert_tool(tool, "anthropic")

@@ -1,0 +1,127 @@
+"""LangChain's messages and calls: the core's own records, or thin ones over them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from toolkeel.content import Content
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from toolkeel.messages import ToolCall as CoreToolCall
+
+HumanMessage = UserMessage
+
+
+class ToolCall(CoreToolCall):
+    """A call that can also be read as LangChain's dict: ``call["name"]``, ``["args"]``, ``["id"]``.
+
+    >>> call = ToolCall(name="add", args={"a": 1}, id="1")
+    >>> call["args"]["a"], call.name, dict(call)["type"]
+    (1, 'add', 'tool_call')
+    """
+
+    __slots__ = ()
+    __match_args__ = CoreToolCall.__match_args__
+
+    def __new__(
+        cls, id: str | None = "", name: str = "", args: Any = "", *rest: Any, **given: Any
+    ) -> ToolCall:
+        args = given.pop("arguments", args)
+        given.pop("type", None)
+        return super().__new__(cls, id or "", name, args, *rest, **given)  # type: ignore[call-arg]
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The arguments as a dict."""
+        given = self.arguments
+        return dict(json.loads(given or "{}") if isinstance(given, str) else given)
+
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the dict it can be read as."""
+        return ("name", "args", "id", "type")
+
+    def __getitem__(self, key: str) -> Any:
+        return {"name": self.name, "args": self.args, "id": self.id, "type": "tool_call"}[key]
+
+    def get(self, key: str, default: object = None) -> Any:
+        """The value of one of the keys."""
+        return self[key] if key in self.keys() else default
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ToolCall | Mapping):
+            return NotImplemented
+        return all(self[key] == other.get(key) for key in ("name", "args", "id"))
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.id))
+
+
+def as_call(call: CoreToolCall | Mapping[str, Any]) -> ToolCall:
+    """A call from the core's record, LangChain's dict or OpenAI's dict."""
+    if isinstance(call, ToolCall):
+        return call
+    if isinstance(call, CoreToolCall):
+        return ToolCall(call.id, call.name, call.arguments, call.complete, call.provider_options)
+    function = call.get("function", call)
+    args = function["arguments"] if "arguments" in function else function.get("args", {})
+    return ToolCall(call.get("id") or "", function["name"], args)
+
+
+class AIMessage(AssistantMessage):
+    """A reply of a model; its calls may be given as dicts, and read as such."""
+
+    __slots__ = ()
+    __match_args__ = AssistantMessage.__match_args__
+
+    def __new__(
+        cls,
+        content: Content | None = "",
+        tool_calls: Iterable[CoreToolCall | Mapping[str, Any]] | None = (),
+        *rest: Any,
+        **given: Any,
+    ) -> AIMessage:
+        calls = tuple(map(as_call, tool_calls or ()))
+        return super().__new__(cls, content or "", calls, *rest, **given)  # type: ignore[call-arg]
+
+
+_ROLES: Mapping[str, type[Any]] = {
+    "user": UserMessage,
+    "human": UserMessage,
+    "system": SystemMessage,
+    "developer": SystemMessage,
+    "assistant": AIMessage,
+    "ai": AIMessage,
+    "tool": ToolMessage,
+}
+
+
+def convert_to_messages(messages: object) -> list[Message]:
+    """Messages as people write them: a text, records, ``(role, text)`` pairs, or OpenAI's dicts.
+
+    Raises:
+        SetupError: for anything else.
+    """
+    if isinstance(messages, str):
+        return [UserMessage(messages)]
+    return [_message(item) for item in cast("Sequence[object]", messages)]
+
+
+def _message(item: object) -> Message:
+    match item:
+        case AssistantMessage() if not isinstance(item, AIMessage):
+            return AIMessage(*(getattr(item, name) for name in AssistantMessage.__match_args__))
+        case UserMessage() | SystemMessage() | AssistantMessage() | ToolMessage():
+            return item
+        case str():
+            return UserMessage(item)
+        case (str(role), content) if role in _ROLES:
+            return cast("Message", _ROLES[role](content))
+        case {"role": str(role), **fields} if role in _ROLES:
+            known = {key: value for key, value in fields.items() if key in _FIELDS}
+            return cast("Message", _ROLES[role](**known))
+    raise SetupError(f"no message: {item!r}")
+
+
+_FIELDS = ("content", "tool_calls", "tool_call_id")

@@ -1,0 +1,108 @@
+"""LangChain's in-memory stores: flat keys, and LangGraph's namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from toolkeel._records.record import record
+
+Namespace = tuple[str, ...]
+
+
+@record
+class Item:
+    """What `InMemoryStore.get` finds.
+
+    Args:
+        namespace: Where it lies.
+        key: Its key there.
+        value: What was put.
+    """
+
+    namespace: Namespace
+    key: str
+    value: Any
+
+
+class InMemoryStore:
+    """Memory of one process: ``mset`` / ``mget`` by key, ``put`` / ``get`` / ``search`` by namespace.
+
+    >>> store = InMemoryStore()
+    >>> store.mset([("city", "北京")])
+    >>> store.put(("users", "ada"), "likes", {"tea": True})
+    >>> store.mget(["city", "none"]), store.get(("users", "ada"), "likes").value
+    (['北京', None], {'tea': True})
+    """
+
+    def __init__(self) -> None:
+        self._items: dict[tuple[Namespace, str], Any] = {}
+
+    # — flat keys —
+
+    def mset(self, pairs: Sequence[tuple[str, Any]]) -> None:
+        """Keep values by key."""
+        self._items.update({((), key): value for key, value in pairs})
+
+    def mget(self, keys: Sequence[str]) -> list[Any]:
+        """The values of the keys; None where there is none."""
+        return [self._items.get(((), key)) for key in keys]
+
+    def mdelete(self, keys: Sequence[str]) -> None:
+        """Forget keys."""
+        for key in keys:
+            self._items.pop(((), key), None)
+
+    def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
+        """The flat keys, in the order in which they came."""
+        return iter([k for space, k in self._items if not space and k.startswith(prefix or "")])
+
+    # — namespaces —
+
+    def put(self, namespace: Sequence[str], key: str, value: Any) -> None:
+        """Keep a value; None forgets it."""
+        if value is None:
+            return self.delete(namespace, key)
+        self._items[tuple(namespace), key] = value
+        return None
+
+    def get(self, namespace: Sequence[str], key: str) -> Item | None:
+        """What lies there; None if nothing does."""
+        space = tuple(namespace)
+        found = (space, key) in self._items
+        return Item(space, key, self._items[space, key]) if found else None
+
+    def delete(self, namespace: Sequence[str], key: str) -> None:
+        """Forget a value."""
+        self._items.pop((tuple(namespace), key), None)
+
+    def search(
+        self,
+        namespace_prefix: Sequence[str],
+        /,
+        *,
+        query: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> list[Item]:
+        """What lies below a namespace, the oldest first.
+
+        Args:
+            namespace_prefix: Where to look.
+            query: Text that must stand in the value.
+            filter: Fields that the value, a dict, must have.
+            limit: How many to give.
+            offset: How many to leave out.
+        """
+        prefix = tuple(namespace_prefix)
+        found = [
+            Item(space, key, value)
+            for (space, key), value in self._items.items()
+            if space[: len(prefix)] == prefix
+            and (query is None or query.lower() in str(value).lower())
+            and all(
+                isinstance(value, Mapping) and value.get(k) == v for k, v in (filter or {}).items()
+            )
+        ]
+        return found[offset : offset + limit]

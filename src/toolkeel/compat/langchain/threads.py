@@ -1,0 +1,140 @@
+"""What lasts and who is asked, under LangChain's names: `InMemorySaver`, `HumanInTheLoopMiddleware`.
+
+A thread is a core session, and a call that waits in it is a ticket.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.define.base import as_tool
+from toolkeel.errors import SetupError
+from toolkeel.sessions.session import Session
+from toolkeel.sessions.sessions import Sessions
+
+
+class GraphRecursionError(RecursionError):
+    """The model was asked as often as ``recursion_limit`` allows."""
+
+
+class InMemorySaver:
+    """Keeps the threads of an agent, each as a session of the core.
+
+    Args:
+        path: A file to keep them in; by default they end with the process.
+    """
+
+    def __init__(self, path: str | Path = ":memory:") -> None:
+        self.sessions = Sessions(path)
+
+    def thread(self, config: Mapping[str, Any] | None) -> Session:
+        """The session of a config's ``thread_id``.
+
+        Raises:
+            SetupError: it names none.
+        """
+        name = ((config or {}).get("configurable") or {}).get("thread_id")
+        if name is None:
+            raise SetupError(
+                'an agent with a checkpointer needs config={"configurable": {"thread_id": ...}}'
+            )
+        return self.sessions[str(name)]
+
+
+MemorySaver = InMemorySaver
+
+
+@record
+class Interrupt:
+    """What a run waits for; in the state under ``__interrupt__``.
+
+    Args:
+        value: ``action_requests``: name, arguments and description of each call that waits.
+        id: The first ticket's.
+    """
+
+    value: Mapping[str, Any]
+    id: str
+
+
+class HumanInTheLoopMiddleware:
+    """Lets a person decide about the calls of some tools.
+
+    Args:
+        interrupt_on: By tool, whether its calls are asked about; a dict counts as yes.
+        description_prefix: How each request begins.
+    """
+
+    def __init__(
+        self,
+        interrupt_on: Mapping[str, Any],
+        *,
+        description_prefix: str = "Tool execution requires approval",
+    ) -> None:
+        self.interrupt_on = interrupt_on
+        self.description_prefix = description_prefix
+
+    def asking(self, tools: Sequence[Any]) -> list[Any]:
+        """The tools, of which those that are asked about wait for it.
+
+        Raises:
+            SetupError: it names a tool that is not there.
+        """
+        made = [as_tool(tool) for tool in tools]
+        if strange := sorted({*self.interrupt_on} - {tool.name for tool in made}):
+            raise SetupError(f"interrupt_on names {', '.join(strange)}, which is no tool here")
+        return [
+            dataclasses.replace(tool, approval=True) if self.interrupt_on.get(tool.name) else tool
+            for tool in made
+        ]
+
+    def interrupt(self, tickets: Sequence[Ticket]) -> Interrupt:
+        """What calls that wait look like."""
+        requests = [
+            {
+                "name": ticket.tool,
+                "args": dict(ticket.arguments),
+                "description": f"{self.description_prefix}\n\nTool: {ticket.tool}\n"
+                f"Args: {dict(ticket.arguments)}",
+            }
+            for ticket in tickets
+        ]
+        choices = ["approve", "edit", "reject"]
+        reviews = [{"action_name": t.tool, "allowed_decisions": choices} for t in tickets]
+        value = {"action_requests": requests, "review_configs": reviews}
+        return Interrupt(value, tickets[0].id)
+
+
+def decisions_of(resume: Any, tickets: Sequence[Ticket]) -> list[Decision]:
+    """What ``Command(resume={"decisions": [...]})`` says of the calls that wait, in their order.
+
+    Raises:
+        SetupError: it is not one decision a call, or one of a kind that nobody knows.
+    """
+    given = resume.get("decisions", ()) if isinstance(resume, Mapping) else ()
+    if len(given) != len(tickets):
+        raise SetupError(
+            f'Command(resume={{"decisions": [...]}}) takes one decision for each call that waits: '
+            f"{len(tickets)}, not {len(given)}"
+        )
+    return [_decision(one, ticket) for one, ticket in zip(given, tickets, strict=True)]
+
+
+def _decision(given: Mapping[str, Any], ticket: Ticket) -> Decision:
+    match given.get("type"):
+        case "approve":
+            return ticket.approve()
+        case "reject":
+            return ticket.deny(str(given.get("message") or ""))
+        case "edit":
+            action = given["edited_action"]
+            if action.get("name", ticket.tool) != ticket.tool:
+                raise SetupError(f"a call of {ticket.tool!r} cannot become one of another tool")
+            return ticket.edit(action["args"])
+        case other:
+            raise SetupError(f"a decision is approve, edit or reject, not {other!r:.40}")

@@ -1,0 +1,258 @@
+"""LangChain's three ways to make a tool: `tool`, `StructuredTool.from_function`, `BaseTool`."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+from toolkeel._records.record import NOTHING
+from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.direct_invoke import as_call
+from toolkeel.compat.langchain.convert import Schema
+from toolkeel.compat.langchain.inject import InjectedToolCallId
+from toolkeel.compat.langchain.run import Config, run_of
+from toolkeel.define import base
+from toolkeel.define import decorator as core
+from toolkeel.define.options import checked
+from toolkeel.define.tool import AnyTool, Tool, ToolOptions
+from toolkeel.errors import CallError, DefinitionError, InjectionError, SetupError
+
+CORE_NAMES: Mapping[str, str] = {
+    "args_schema": "parameters",
+    "return_direct": "ends_run",
+    "response_format": "returns",
+    "handle_tool_error": "on_error",
+    "handle_validation_error": "on_invalid",
+    "extras": "provider_options",
+}
+"""By LangChain's word for an option: the core's."""
+
+
+class BaseTool(base.BaseTool):
+    """A tool as a class, called as LangChain's are: ``invoke(input, config)``.
+
+    Of `_run` and `_arun` the async one runs, unless all it does is to raise `NotImplementedError`.
+    """
+
+    args_schema: Any = None
+    return_direct = False
+    response_format = "content"
+    handle_tool_error: Any = False
+    handle_validation_error: Any = False
+    extras: Any = NOTHING
+    tags: Any = ()
+    metadata: Any = NOTHING
+
+    _core_names = CORE_NAMES
+    verbose: bool = False
+    callbacks: Any = None
+
+    def _body(self) -> Callable[..., Any]:
+        written = [getattr(self, name) for name in ("_arun", "_run") if hasattr(self, name)]
+        useful = [method for method in written if not _only_refuses(method)]
+        body: Callable[..., Any] = (useful or written)[0]
+        return body
+
+    @functools.cached_property
+    def tool(self) -> AnyTool:
+        with _in_own_words():
+            made = super().tool
+        return dataclasses.replace(
+            made, on_error=_handler(made.on_error), on_invalid=_handler(made.on_invalid)
+        )
+
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The parameters a model fills, by name."""
+        return cast("Mapping[str, Any]", self.tool.parameters.get("properties", {}))
+
+    @property
+    def tool_call_schema(self) -> Mapping[str, object]:
+        return Schema(self.tool.parameters)  # what a model is shown
+
+    async def ainvoke(  # type: ignore[override]  # a config where the core takes a run
+        self, input: object = "", config: Config = None, **given: Any
+    ) -> Any:
+        """`invoke`, to be awaited."""
+        if as_call(input) is None and any(
+            isinstance(p.marker, InjectedToolCallId) and not p.optional for p in self.tool.injected
+        ):
+            raise InjectionError(
+                f"{self.name!r} asks for the id of its call: invoke it with a call"
+            )
+        return await self.tool.ainvoke(input, run_of(config, **given))
+
+    def invoke(  # type: ignore[override]
+        self, input: object = "", config: Config = None, **given: Any
+    ) -> Any:
+        """Run it.
+
+        Args:
+            input: A dict of arguments, a text for a tool of one parameter, or a call.
+            config: Handed to tools that ask for a `RunnableConfig`.
+            given: ``state``, ``store``, ``context``, and values of injected parameters by name.
+
+        Returns:
+            A `ToolMessage` for a call, else the body's own value.
+
+        Raises:
+            CallError: the call failed, no handler made a text of it, and `input` was no call.
+            InjectionError: a value to inject is missing.
+        """
+        return run_sync(lambda: self.ainvoke(input, config, **given))
+
+    def run(self, tool_input: object = "", config: Config = None, **given: Any) -> Any:
+        """`invoke` by its older name."""
+        return self.invoke(tool_input, config, **given)
+
+    async def arun(self, tool_input: object = "", config: Config = None, **given: Any) -> Any:
+        """`ainvoke` by its older name."""
+        return await self.ainvoke(tool_input, config, **given)
+
+    def batch(self, inputs: Sequence[object], config: Config = None) -> list[Any]:
+        """Run it for each input, side by side."""
+        return self.tool.batch(inputs, run_of(config))
+
+
+class StructuredTool(BaseTool):
+    """A tool made of a function; still callable as that function.
+
+    Args:
+        func: A sync function.
+        coroutine: An async function; the one that runs if both are given.
+    """
+
+    func: Callable[..., Any] | None = None
+    coroutine: Callable[..., Any] | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        made = vars(self).get("tool")
+        super().__setattr__(name, value)
+        if made is None or name == "args_schema" or "tool" in vars(self):
+            return
+        told = name in ("name", "description")
+        with _in_own_words():
+            change = {name: value} if told else checked(self.name, _core_options({name: value}))
+        vars(self)["tool"] = dataclasses.replace(made, **change)
+
+    def _body(self) -> Callable[..., Any]:
+        body = self.coroutine or self.func
+        if body is None:
+            raise SetupError("StructuredTool needs func= or coroutine=")
+        return body
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._body()(*args, **kwargs)
+
+    @classmethod
+    def from_function(
+        cls,
+        func: Callable[..., Any] | None = None,
+        coroutine: Callable[..., Any] | None = None,
+        name: str | None = None,
+        description: str | None = None,
+        args_schema: Any = None,
+        **options: Any,
+    ) -> StructuredTool:
+        """Make a tool without a decorator; the options are those of `tool`."""
+        with _in_own_words():
+            made = Tool.from_function(
+                func, coroutine, name, description, args_schema, **_core_options(options)
+            )
+        return cls._holding(made, args_schema, func, coroutine)
+
+    @classmethod
+    def _holding(cls, made: AnyTool, args_schema: Any, func: Any, coroutine: Any) -> StructuredTool:
+        held = cls.__new__(cls)
+        same = {name: name for name in ("name", "description", *ToolOptions.__annotations__)}
+        for name, core_name in {**same, **CORE_NAMES}.items():
+            if hasattr(made, core_name):
+                setattr(held, name, getattr(made, core_name))
+        held.args_schema = args_schema or Schema(_with_injected(made))
+        held.func, held.coroutine = func, coroutine
+        vars(held)["tool"] = made
+        return held
+
+
+def tool(name_or_callable: Any = None, *, args_schema: Any = None, **options: Any) -> Any:
+    """Make a tool of a function: as ``@tool``, ``@tool("name")``, ``@tool(...)`` or ``tool(f)``.
+
+    Args:
+        name_or_callable: The function, or the tool's name.
+        args_schema: A pydantic model (of either version) or JSON Schema of the parameters.
+        options: ``description``, ``return_direct``, ``response_format``, ``parse_docstring`` and
+            the rest of `toolkeel.define.tool.ToolOptions`.
+
+    >>> @tool
+    ... def add(a: int, b: int = 1) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> add.invoke({"a": 2}), add.name, list(add.args)
+    (3, 'add', ['a', 'b'])
+    """
+    name = name_or_callable if isinstance(name_or_callable, str) else None
+    wrap = core.tool(name, parameters=args_schema, **_core_options(options))
+
+    def hold(function: Callable[..., Any]) -> StructuredTool:
+        is_async = inspect.iscoroutinefunction(function)
+        pair = (None, function) if is_async else (function, None)
+        with _in_own_words():
+            return StructuredTool._holding(wrap(function), args_schema, *pair)
+
+    return hold(name_or_callable) if callable(name_or_callable) else hold
+
+
+@contextmanager
+def _in_own_words() -> Iterator[None]:
+    """What is wrong with an option is told of LangChain's word for it, which the author wrote."""
+    try:
+        yield
+    except DefinitionError as error:
+        text = str(error)
+        for own, core_name in CORE_NAMES.items():
+            text = text.replace(f" {core_name} ", f" {own} ")
+        raise type(error)(text) from None
+
+
+def _with_injected(made: AnyTool) -> Mapping[str, object]:
+    """The parameters with those that the program fills, which no model is shown."""
+    injected = {parameter.name: {"description": "injected"} for parameter in made.injected}
+    shown = made.parameters.get("properties")
+    properties = shown if isinstance(shown, Mapping) else {}
+    return {**made.parameters, "properties": {**properties, **injected}}
+
+
+def _core_options(options: dict[str, Any]) -> Any:
+    """The core's options; what a tool is without `infer_schema` follows from its function."""
+    kept = ("timeout", "max_output")  # where None means "no limit", not "not given"
+    options = {k: v for k, v in options.items() if v is not None or k in kept}
+    reads, strict = (
+        options.pop("parse_docstring", None),
+        options.pop("error_on_invalid_docstring", 0),
+    )
+    if reads is not None or strict:
+        options["docstring"] = "plain" if reads is False else "strict" if strict else "parse"
+    given = {CORE_NAMES.get(k, k): v for k, v in options.items() if k != "infer_schema"}
+    return {k: _handler(v) if k in ("on_error", "on_invalid") else v for k, v in given.items()}
+
+
+def _handler(handler: Any) -> Any:
+    """True makes the error's own text the result; False raises it to whoever invokes the tool.
+
+    In a run the model is told either way.
+    """
+    return _own_text if handler is True else handler or True
+
+
+def _own_text(error: CallError) -> str:
+    return error.text
+
+
+def _only_refuses(method: Callable[..., Any]) -> bool:
+    """Whether all it does is to raise `NotImplementedError`: the first name it looks up is that."""
+    code = getattr(inspect.unwrap(method), "__code__", None)
+    return code is not None and code.co_names[:1] == ("NotImplementedError",)

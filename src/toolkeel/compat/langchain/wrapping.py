@@ -1,0 +1,126 @@
+"""What stands around a call, under LangChain's names: `wrap_tool_call`, and `Command` from a tool."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel.compat.langchain.messages import ToolCall, as_call, convert_to_messages
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import Prepared, Proceed, Step
+from toolkeel.errors import Crashed, SetupError
+from toolkeel.messages import ToolMessage
+from toolkeel.providers.wire.plain import dumps
+
+
+@record
+class Command:
+    """What a tool returns to write into the run's state.
+
+    Args:
+        update: By key, what to write; under ``messages`` the call's own result.
+        goto: Another node: there are none, so it is refused.
+        graph: The same.
+        resume: The same; a run that waits goes on with the decisions on its tickets.
+    """
+
+    update: Mapping[str, Any] = NOTHING
+    goto: Any = ()
+    graph: str | None = None
+    resume: Any = None
+
+
+async def updating(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+    """A step that carries out the `Command` that a tool returns.
+
+    Raises:
+        SetupError: the command leads elsewhere, or has no result for its call.
+    """
+    value = await proceed(prepared)
+    if not isinstance(value, Command):
+        return value
+    for name in ("goto", "graph", "resume"):
+        if getattr(value, name):
+            raise SetupError(f"Command({name}=...): there is no graph here to go on in")
+    results = [
+        message
+        for message in convert_to_messages(value.update.get("messages", ()))
+        if isinstance(message, ToolMessage) and message.tool_call_id == context.call.id
+    ]
+    if not results:
+        raise SetupError(
+            f"{prepared.tool.name!r} returned a Command without a ToolMessage for its call "
+            f"{context.call.id!r} under 'messages'"
+        )
+    for key, item in value.update.items():
+        if key != "messages":
+            context.state[key] = item
+    return results[-1]
+
+
+@record
+class ToolCallRequest:
+    """A call, as what stands around it sees it.
+
+    Args:
+        tool_call: The call.
+        tool: Its tool.
+        state: The run's state.
+        runtime: What a running tool sees.
+    """
+
+    tool_call: ToolCall
+    tool: Any
+    state: Any
+    runtime: Any
+
+    def override(self, **changes: Any) -> ToolCallRequest:
+        """The same with other values, such as another `tool_call`.
+
+        Raises:
+            SetupError: for one that cannot be changed.
+        """
+        if strange := sorted(set(changes) - {"tool_call"}):
+            raise SetupError(f"a call's {', '.join(strange)} cannot be changed here")
+        call = as_call(changes["tool_call"])
+        return ToolCallRequest(call, self.tool, self.state, self.runtime)
+
+
+Wrapper: TypeAlias = Callable[[ToolCallRequest, Callable[[ToolCallRequest], Any]], Any]
+
+
+def wrapping(wrapper: Wrapper) -> Step:
+    """The step that a ``wrap_tool_call`` is; a plain function runs in a thread.
+
+    Args:
+        wrapper: Given the request and what carries it out; gives the call's result.
+    """
+
+    async def step(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+        async def execute(request: ToolCallRequest) -> object:
+            asked, passed = request.tool_call.args, prepared
+            if asked != first.tool_call.args:
+                passed = Prepared(prepared.call, prepared.tool, asked, prepared.changes)
+            try:
+                value = await proceed(passed)
+            except Crashed as crash:
+                raise crash.__cause__ or crash from None
+            if isinstance(value, ToolMessage | Command):
+                return value
+            text = value if isinstance(value, str) else dumps(value)
+            return ToolMessage(text, context.call.id, prepared.tool.name, artifact=value)
+
+        first = ToolCallRequest(as_call(context.call), prepared.tool, context.state, context)
+        if inspect.iscoroutinefunction(wrapper):
+            return await wrapper(first, execute)
+        loop = asyncio.get_running_loop()
+
+        def wait(request: ToolCallRequest) -> object:
+            return asyncio.run_coroutine_threadsafe(execute(request), loop).result()
+
+        return await asyncio.to_thread(wrapper, first, wait)
+
+    return step

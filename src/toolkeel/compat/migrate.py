@@ -1,0 +1,147 @@
+"""Rewrite the imports of a program written for another library, and say what it cannot take.
+
+Only import statements change; everything else stays byte for byte. Each name that has no
+counterpart keeps its old import and gets a line with what to write instead.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+
+from toolkeel._records.record import record
+
+_AGENTS = "toolkeel.compat.openai_agents"
+_LANGCHAIN = "toolkeel.compat.langchain"
+LIBRARIES: Mapping[str, str] = {
+    "agents": _AGENTS,
+    "langchain_core": _LANGCHAIN,
+    "langchain": _LANGCHAIN,
+    "langgraph": _LANGCHAIN,
+}
+"""Packages of other libraries, and what stands for them here; their modules count with them."""
+_PAGES: Mapping[str, str] = {
+    "pydantic_ai": "docs/coming-from-pydantic-ai.md shows each counterpart",
+    "fastmcp": "toolkeel.mcp.server has the counterparts: docs/mcp-server.md",
+}
+
+
+@record
+class Note:
+    """What a program uses that is not taken over.
+
+    Args:
+        line: Line number, from 1.
+        text: What, and what to write instead.
+    """
+
+    line: int
+    text: str
+
+
+@record
+class Migrated:
+    """A program with its imports rewritten.
+
+    Args:
+        source: Its new text.
+        notes: What it still needs, by line.
+    """
+
+    source: str
+    notes: tuple[Note, ...]
+
+
+def migrate(source: str) -> Migrated:
+    """Rewrite a program's imports.
+
+    >>> made = migrate("from agents import Agent, tool_namespace\\n")
+    >>> print(made.source, end="")
+    from toolkeel.compat.openai_agents import Agent
+    from agents import tool_namespace
+    >>> made.notes[0].line
+    1
+
+    Args:
+        source: Python.
+
+    Raises:
+        SyntaxError: it is none.
+    """
+    tree = ast.parse(source)
+    lines = source.splitlines(keepends=True)
+    notes: list[Note] = []
+    edits: list[tuple[ast.ImportFrom, list[str]]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            notes += _whole_module(node)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            made = _rewritten(node, notes)
+            if made is not None:
+                edits.append((node, made))
+    for node, statements in sorted(edits, key=lambda edit: -edit[0].lineno):
+        _replace(lines, node, statements)
+    return Migrated("".join(lines), tuple(sorted(notes, key=lambda note: note.line)))
+
+
+def _whole_module(node: ast.Import) -> Iterator[Note]:
+    """Imports of a whole library stay: what is used of it cannot be seen from here."""
+    for alias in node.names:
+        package = alias.name.split(".")[0]
+        if package in LIBRARIES:
+            text = f"import {alias.name}: import the names you use from {LIBRARIES[package]}"
+            yield Note(node.lineno, text)
+        elif package in _PAGES:
+            yield Note(node.lineno, f"import {alias.name}: {_PAGES[package]}")
+
+
+def _rewritten(node: ast.ImportFrom, notes: list[Note]) -> list[str] | None:
+    """The statements in place of one import; None if it stays."""
+    package = str(node.module).split(".")[0]
+    if package in _PAGES:
+        notes.append(Note(node.lineno, f"from {node.module}: {_PAGES[package]}"))
+    if package not in LIBRARIES:
+        return None
+    ours = LIBRARIES[package]
+    known: list[ast.alias] = []
+    left: list[ast.alias] = []
+    for alias in node.names:
+        problem = "name what is used" if alias.name == "*" else _missing(ours, alias.name)
+        (left if problem else known).append(alias)
+        if problem:
+            notes.append(Note(node.lineno, f"{node.module}.{alias.name}: {problem}"))
+    if not known:
+        return None
+    return [_import(ours, known), *([_import(str(node.module), left)] if left else [])]
+
+
+def _missing(module: str, name: str) -> str:
+    """Why a name is not there; empty if it is."""
+    try:
+        getattr(import_module(module), name)
+    except ImportError as error:
+        text = str(error)
+        return text.partition(": ")[2] or text
+    except AttributeError:
+        return "has no counterpart under this name"
+    return ""
+
+
+def _import(module: str, names: Sequence[ast.alias]) -> str:
+    words = [f"{a.name} as {a.asname}" if a.asname else a.name for a in names]
+    line = f"from {module} import {', '.join(words)}"
+    if len(line) <= 100:
+        return line
+    return f"from {module} import (\n" + "".join(f"    {word},\n" for word in words) + ")"
+
+
+def _replace(lines: list[str], node: ast.ImportFrom, statements: Sequence[str]) -> None:
+    """Put statements where one stands; what stands beside it on its lines stays."""
+    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+    before = lines[first].encode()[: node.col_offset].decode()
+    after = lines[last].encode()[node.end_col_offset :].decode()
+    indent = before if not before.strip() else ""
+    joint = "; " if before.strip() else f"\n{indent}"
+    text = joint.join(statement.replace("\n", f"\n{indent}") for statement in statements)
+    lines[first : last + 1] = [before + text + after]

@@ -1,0 +1,328 @@
+"""`Agent`, under the names of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, Generic, Protocol, TypeAlias, TypedDict, Unpack
+
+from pydantic import BaseModel
+from typing_extensions import TypeVar
+
+from toolkeel.agent import agent as core
+from toolkeel.agent import result as core_result
+from toolkeel.agent.plan import Plan
+from toolkeel.agent.prompt import Instructions as CoreInstructions
+from toolkeel.call.sources import Source
+from toolkeel.call.toolset import Toolset
+from toolkeel.compat.openai_agents.behavior import DecidingModel, ending
+from toolkeel.compat.openai_agents.context import RunContextWrapper, Usage
+from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+    InputGuardrail,
+    OutputGuardrail,
+)
+from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException
+from toolkeel.compat.openai_agents.handoffs import as_handoffs
+from toolkeel.compat.openai_agents.hooks import AgentHooks, HookedModel, ToolHooks
+from toolkeel.compat.openai_agents.models import LaterModel, default_settings, resolve
+from toolkeel.compat.openai_agents.output import output_type_of
+from toolkeel.compat.openai_agents.prompts import PromptedModel
+from toolkeel.compat.openai_agents.result import RunResult, as_result
+from toolkeel.compat.openai_agents.settings import ModelSettings, RunConfig
+from toolkeel.compat.openai_agents.stream import telling
+from toolkeel.compat.openai_agents.tools import (
+    STRICT,
+    Approval,
+    Enabled,
+    as_approval,
+    as_enabled,
+    held_strictly,
+    only_known,
+)
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import SetupError
+from toolkeel.model import Model, Settings
+
+T = TypeVar("T")
+C = TypeVar("C", default=Any)
+Instructions: TypeAlias = "Callable[[RunContextWrapper[Any], Agent[Any]], str | Awaitable[str]]"
+MAX_TURNS = 10
+
+
+class MaxTurnsExceeded(AgentsException):
+    """The model was asked as often as it may be, and has not answered."""
+
+
+class AsToolOptions(TypedDict, total=False):
+    """Further options of `Agent.as_tool`.
+
+    Attributes:
+        is_enabled: Whether it can be called now.
+        max_turns: How often the model may be asked in one call.
+        needs_approval: Whether a person must approve a call; see `Approval`.
+        parameters: What the caller fills, as a pydantic model; one text by default.
+        on_stream: Told of the events of its runs, as `AgentToolStreamEvent`; may be async.
+    """
+
+    is_enabled: Enabled
+    max_turns: int | None
+    needs_approval: Approval
+    parameters: type[BaseModel] | None
+    on_stream: Callable[[Any], Any] | None
+
+
+class AgentAsToolInput(BaseModel):
+    """Default input schema for agent-as-tool calls."""
+
+    input: str
+
+
+_REFUSED: Mapping[str, str] = {
+    "mcp_config": "the core's MCPServer has what it sets",
+}
+
+
+class AgentOptions(TypedDict, total=False):
+    """Options of an `Agent` besides the first four.
+
+    Attributes:
+        model_settings: How to sample.
+        max_turns: How often the model may be asked in one run, if the runner does not say.
+        output_type: What its answers shall be; text by default.
+        mcp_servers: Servers whose tools it may call, too.
+        tool_use_behavior: ``run_llm_again``; ``stop_on_first_tool``, so that results of tools are
+            the answer; `StopAtTools`, so that those of some are; or a function that decides.
+        reset_tool_choice: Whether a forced `tool_choice` holds for the first request only.
+        handoff_description: For models that may hand over to it: what it is good for.
+        handoffs: Agents that it may give the run to, or what `handoff` makes of them.
+        input_guardrails: Look at what a person says.
+        output_guardrails: Look at what it answers.
+        prompt: One kept at OpenAI: its fields, or a function of `GenerateDynamicPromptData`.
+        hooks: Told of its runs.
+    """
+
+    model_settings: ModelSettings | Settings | None
+    max_turns: int
+    output_type: Any
+    mcp_servers: Sequence[Source]
+    tool_use_behavior: Any
+    reset_tool_choice: bool
+    handoff_description: str | None
+    prompt: Any
+    handoffs: Sequence[Any]
+    input_guardrails: Sequence[InputGuardrail]
+    output_guardrails: Sequence[OutputGuardrail]
+    hooks: AgentHooks | None
+
+
+class RunSettings(Protocol):
+    """What holds for a run, whoever has it."""
+
+    wrapper: RunContextWrapper[Any]
+    config: RunConfig
+    hooks: Any
+    max_turns: int
+    in_charge: Any
+
+
+in_run: ContextVar[RunSettings | None] = ContextVar("in_run", default=None)
+"""The run that goes on: an agent that is given it has its settings and hooks."""
+
+
+class Agent(core.Agent[Any], Generic[C]):
+    """A core `Agent` with the SDK's parameters; an attribute that is set anew counts from then on.
+
+    Args:
+        name: For people and events.
+        instructions: What the model is told before anything else: a text, or
+            ``(context wrapper, agent)`` gives it.
+        tools: What it may call.
+        model: A bare name is OpenAI's; ``"vendor:model"``, ``offline``, or a core `Model`.
+        options: See `AgentOptions`.
+
+    Raises:
+        SetupError: for an option of the SDK that would not be honoured, by name.
+        TypeError: for one that nobody knows.
+    """
+
+    def __init__(
+        self,
+        name: str = "agent",
+        instructions: str | Instructions | None = "",
+        tools: Toolset | Iterable[Source] = (),
+        model: str | Model | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> None:
+        for option in [name for name in _REFUSED if name in options]:
+            if options.pop(option):  # type: ignore[misc]
+                raise SetupError(f"Agent({option}=...): {_REFUSED[option]}")
+        only_known(options, AgentOptions, "Agent")
+        given = tools if isinstance(tools, Toolset | list) else tuple(tools)
+        fields: dict[str, Any] = {"name": name, "instructions": instructions, "tools": given}
+        self.__dict__["_fields"] = {**fields, "model": model, **options}
+        self._fields["handoffs"] = list(options.get("handoffs") or ())
+        self._build()
+
+    def _build(self) -> None:
+        """Be the core's agent of the attributes as they are now."""
+        self.__dict__["_building"] = True
+        try:
+            super().__init__(**self._core_options(None, None))
+        finally:
+            self.__dict__["_building"] = False
+
+    def _core_options(self, config: RunConfig | None, max_turns: int | None) -> dict[str, Any]:
+        """What the core's agent is made of."""
+        fields = self._fields
+        config = config or RunConfig()
+        asked = config.model or fields["model"]
+        model = resolve(asked, config.model_provider)
+        settings = fields.get("model_settings")
+        if not isinstance(settings, Settings):
+            merged = (settings or default_settings(asked)).resolve(config.model_settings)
+            settings = merged.core(chat=isinstance(model, LaterModel) and model.chat)
+        tools = ending(self.all_tools, fields.get("tool_use_behavior") or "run_llm_again")
+        return {
+            "model": model,
+            "tools": held_strictly(tools) if isinstance(model, LaterModel) else tools,
+            "instructions": self._told(fields["instructions"] or ""),
+            "name": fields["name"],
+            "settings": settings,
+            "max_turns": max_turns or fields.get("max_turns", MAX_TURNS),
+            "output_type": output_type_of(fields.get("output_type")),
+            "handoffs": lambda: self.handoffs,
+            "input_guardrails": [g.core(self) for g in fields.get("input_guardrails") or ()],
+            "output_guardrails": [g.core(self) for g in fields.get("output_guardrails") or ()],
+        }
+
+    @property
+    def handoffs(self) -> Any:
+        """To whom it may give the run; a list that may be changed."""
+        given: list[Any] = self._fields["handoffs"]
+        given[:] = as_handoffs(given)
+        return given
+
+    def planned_for(self, asked: Mapping[str, Any]) -> Plan:
+        """What a run needs that is given to this agent: with the settings and hooks of that run."""
+        run = in_run.get()
+        if run is None:
+            return super().planned_for(asked)
+        before, run.in_charge = run.in_charge, self
+        return self.for_run(run, before).planned_for(asked)
+
+    def for_run(self, run: RunSettings, before: Any = None) -> core.Agent[Any]:
+        """The core's agent for one run, of the attributes as they are now.
+
+        Args:
+            run: What holds for the run.
+            before: Who has given it to this agent, if somebody has.
+        """
+        context, config, hooks = run.wrapper, run.config, run.hooks
+        made = self._core_options(config, run.max_turns)
+        behavior: Any = self._fields.get("tool_use_behavior")
+        if callable(behavior):
+            decide: Any = behavior
+            made["model"] = DecidingModel(made["model"], decide, self.tools, context, self)
+        if (prompt := self._fields.get("prompt")) is not None:
+            made["model"] = PromptedModel(made["model"], prompt, context, self)
+        told = [hook for hook in (hooks, self._fields.get("hooks")) if hook is not None]
+        if told:
+            made["model"] = HookedModel(made["model"], told, self, context, before)
+            made["steps"] = [ToolHooks(told, self)]
+        return core.Agent(**made)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        known = name in self._fields or name in AgentOptions.__annotations__
+        if known and not self._building:
+            self._fields[name] = value
+            self._build()
+        elif name in _REFUSED and not self._building:
+            raise SetupError(f"an agent's {name}: {_REFUSED[name]}")
+        else:
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        fields = self.__dict__.get("_fields", {})
+        if name in fields:
+            return fields[name]
+        if name in AgentOptions.__annotations__:
+            return None
+        if name in _REFUSED:
+            raise AttributeError(f"an agent's {name}: {_REFUSED[name]}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def clone(self, **changes: Any) -> Agent[C]:
+        """Another agent, with some of its parameters changed."""
+        return type(self)(**{**self._fields, **changes})
+
+    @property
+    def model(self) -> Any:
+        """The model as it was given, or the one it stands for."""
+        return self._plan.model
+
+    @property
+    def tools(self) -> Any:
+        """The tools as they were given: a `FunctionTool` is one still."""
+        return self._fields["tools"]
+
+    @property
+    def all_tools(self) -> list[Source] | Toolset:
+        """The tools, and the servers that bring more."""
+        given, servers = self._fields["tools"], self._fields.get("mcp_servers") or ()
+        return [*given, *servers] if servers else given
+
+    def _told(self, instructions: str | Instructions) -> str | CoreInstructions:
+        """The instructions in the core's form."""
+        if not callable(instructions):
+            return instructions
+        return lambda run: instructions(RunContextWrapper(run.deps).joined(run), self)
+
+    def limited(self, max_turns: int) -> Agent[C]:
+        """The same agent with another limit."""
+        return self.clone(max_turns=max_turns)
+
+    def as_tool(  # type: ignore[override]
+        self,
+        tool_name: str | None = None,
+        tool_description: str | None = None,
+        custom_output_extractor: Extractor | None = None,
+        **options: Unpack[AsToolOptions],
+    ) -> AnyTool:
+        """This agent as a tool of another.
+
+        Args:
+            tool_name: Made of the agent's name by default.
+            tool_description: For the calling model.
+            custom_output_extractor: Makes the tool's result of the run's; may be async.
+            options: See `AsToolOptions`.
+
+        Raises:
+            TypeError: for an option that is not there.
+        """
+        only_known(options, AsToolOptions, "as_tool")
+        limit = options.get("max_turns")
+        agent = self if limit is None else self.limited(limit)
+        enabled, streamed = options.get("is_enabled", True), options.get("on_stream")
+        approval, steps = as_approval(options.get("needs_approval", False))
+        given: dict[str, Any] = {"approval": approval, "steps": steps, "metadata": STRICT}
+        given["parameters"] = options.get("parameters") or AgentAsToolInput
+        if streamed is not None:
+            given["steps"] = (*steps, telling(agent, streamed))
+
+        def extract(result: core_result.RunResult[Any]) -> object:
+            assert custom_output_extractor is not None
+            return custom_output_extractor(
+                as_result(result, agent, RunContextWrapper(None, Usage.of(result.usage)), ())
+            )
+
+        return core.Agent.as_tool(
+            agent,
+            tool_name,
+            tool_description,
+            output=extract if custom_output_extractor else None,
+            enabled=as_enabled(enabled),
+            **given,
+        )
+
+
+Extractor: TypeAlias = "Callable[[RunResult], str | Awaitable[str]]"

@@ -1,0 +1,143 @@
+"""Guardrails of agents, under the names of the OpenAI Agents SDK: the core's, with its verdicts."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from toolkeel._records.record import record
+from toolkeel.agent.guardrail import Guardrail
+from toolkeel.call.steps.guard import Allow, Stop, Verdict
+from toolkeel.compat.openai_agents.context import RunContextWrapper
+from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException
+from toolkeel.compat.openai_agents.items import input_list
+from toolkeel.context import RunContext
+
+Function: TypeAlias = Callable[[RunContextWrapper[Any], Any, Any], Any]
+"""``(context, agent, input or output) -> GuardrailFunctionOutput``; may be async."""
+
+
+@record
+class GuardrailFunctionOutput:
+    """What a guardrail says.
+
+    Args:
+        output_info: For people.
+        tripwire_triggered: Whether it ends the run.
+    """
+
+    output_info: Any
+    tripwire_triggered: bool
+
+
+@record
+class InputGuardrailResult:
+    """What an input guardrail has said."""
+
+    guardrail: Any
+    output: GuardrailFunctionOutput
+
+
+@record
+class OutputGuardrailResult:
+    """What an output guardrail has said, and of which answer of which agent."""
+
+    guardrail: Any
+    agent_output: Any
+    agent: Any
+    output: GuardrailFunctionOutput
+
+
+class InputGuardrailTripwireTriggered(AgentsException):
+    """An input guardrail ended the run; `guardrail_result` has its word."""
+
+    def __init__(self, guardrail_result: Any) -> None:
+        name = type(guardrail_result.guardrail).__name__
+        super().__init__(f"Guardrail {name} triggered tripwire")
+        self.guardrail_result = guardrail_result
+
+
+class OutputGuardrailTripwireTriggered(InputGuardrailTripwireTriggered):
+    """An output guardrail ended the run; `guardrail_result` has its word."""
+
+
+class _AgentGuardrail:
+    """A function that looks.
+
+    Args:
+        guardrail_function: The function.
+        name: For people; the function's own by default.
+        run_in_parallel: Whether the model is asked while it looks.
+    """
+
+    def __init__(
+        self, guardrail_function: Function, name: str | None = None, run_in_parallel: bool = True
+    ) -> None:
+        self.guardrail_function = guardrail_function
+        self.name = name
+        self.run_in_parallel = run_in_parallel
+
+    def get_name(self) -> str:
+        """Its name."""
+        return self.name or self.guardrail_function.__name__
+
+    async def _said(self, agent: Any, about: Any, run: RunContext[Any]) -> GuardrailFunctionOutput:
+        wrapper = RunContextWrapper(run.deps).joined(run)
+        answer = self.guardrail_function(wrapper, agent, about)
+        made: GuardrailFunctionOutput = await answer if inspect.isawaitable(answer) else answer
+        return made
+
+
+class InputGuardrail(_AgentGuardrail):
+    """Looks at what a person says to an agent."""
+
+    def core(self, agent: Any) -> Guardrail:
+        """The core's guardrail of an agent."""
+
+        async def check(said: Any, run: RunContext[Any]) -> Verdict:
+            output = await self._said(agent, _input(said), run)
+            if not output.tripwire_triggered:
+                return Allow()
+            return Stop(InputGuardrailTripwireTriggered(InputGuardrailResult(self, output)))
+
+        return Guardrail(check, self.get_name(), not self.run_in_parallel)
+
+
+class OutputGuardrail(_AgentGuardrail):
+    """Looks at what an agent answers."""
+
+    def core(self, agent: Any) -> Guardrail:
+        """The core's guardrail of an agent."""
+
+        async def check(answer: Any, run: RunContext[Any]) -> Verdict:
+            output = await self._said(agent, answer, run)
+            if not output.tripwire_triggered:
+                return Allow()
+            result = OutputGuardrailResult(self, answer, agent, output)
+            return Stop(OutputGuardrailTripwireTriggered(result))
+
+        return Guardrail(check, self.get_name())
+
+
+def _input(said: Sequence[Any]) -> Any:
+    """What a person said: a text if it is one, else items."""
+    items = input_list(said)
+    alone = items[0].get("content") if len(items) == 1 else None
+    return alone if isinstance(alone, str) else items
+
+
+def input_guardrail(
+    func: Any = None, *, name: str | None = None, run_in_parallel: bool = True
+) -> Any:
+    """Make an input guardrail of ``(context, agent, input) -> GuardrailFunctionOutput``."""
+    if func is None:
+        return lambda wrapped: InputGuardrail(wrapped, name, run_in_parallel)
+    return InputGuardrail(func, name, run_in_parallel)
+
+
+def output_guardrail(func: Any = None, *, name: str | None = None) -> Any:
+    """Make an output guardrail of ``(context, agent, output) -> GuardrailFunctionOutput``."""
+    if func is None:
+        return lambda wrapped: OutputGuardrail(wrapped, name)
+    return OutputGuardrail(func, name)

@@ -1,0 +1,149 @@
+"""Tool guardrails under the names of the OpenAI Agents SDK: as classes, or as decorated functions."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from toolkeel._records.record import record
+from toolkeel.call.arguments.validate import as_json
+from toolkeel.call.steps.guard import (
+    SAME,
+    Allow,
+    InputGuard,
+    Outcome,
+    OutputGuard,
+    Reject,
+    Stop,
+    Verdict,
+    input_guard,
+    output_guard,
+)
+from toolkeel.compat.openai_agents.context import ToolContext
+from toolkeel.compat.openai_agents.guardrails.verdicts import (
+    AllowBehavior,
+    RaiseExceptionBehavior,
+    RejectContentBehavior,
+    ToolInputGuardrailResult,
+    ToolInputGuardrailTripwireTriggered,
+    ToolOutputGuardrailTripwireTriggered,
+    as_behavior,
+)
+from toolkeel.context import ToolContext as CoreContext
+from toolkeel.define.tool import Prepared
+from toolkeel.errors import SetupError
+from toolkeel.providers.wire.plain import dumps
+
+
+@record
+class ToolInputGuardrailData:
+    """What a guardrail function is given."""
+
+    context: ToolContext[Any]
+    agent: Any
+
+
+@record
+class ToolOutputGuardrailData:
+    """What an output guardrail function is given."""
+
+    context: ToolContext[Any]
+    agent: Any
+    output: Any
+
+
+class _Guardrail:
+    ending: ClassVar[type[ToolInputGuardrailTripwireTriggered]]
+    guardrail_function: Callable[[Any], Any] | None = None
+    name: str | None = None
+
+    def __init__(
+        self, guardrail_function: Callable[[Any], Any] | None = None, name: str | None = None
+    ) -> None:
+        self.guardrail_function = guardrail_function
+        self.name = name
+
+    def get_name(self) -> str:
+        """Its name, or that of its function or class."""
+        own = getattr(self.guardrail_function, "__name__", None)
+        return self.name or str(own or type(self).__name__)
+
+    def run(self, tool_name: str, content: Any, context: Any) -> Any:
+        """Write this in a subclass, sync or async: look at the arguments, or at the output."""
+        raise SetupError(f"{type(self).__name__}: write run(), or give it a guardrail_function")
+
+    async def _verdict(self, answer: Any) -> Verdict:
+        result = await answer if inspect.isawaitable(answer) else answer
+        output = result.output if isinstance(result, ToolInputGuardrailResult) else result
+        match as_behavior(output.behavior):
+            case AllowBehavior(modified_content=changed):
+                return Allow(SAME if changed is None else changed)
+            case RejectContentBehavior(reject_message=text, message=message):
+                return Reject(text or message)
+            case RaiseExceptionBehavior(error_message=text):
+                return Stop(self.ending(self, output, text))
+
+
+class ToolInputGuardrail(_Guardrail):
+    """Looks at a call before it runs: subclass it and write `run(tool_name, arguments, context)`."""
+
+    ending = ToolInputGuardrailTripwireTriggered
+
+    def step(self) -> InputGuard:
+        """The guard it is in the core."""
+
+        async def check(prepared: Prepared, core: CoreContext[Any]) -> Verdict:
+            context = _context(prepared, core)
+            if self.guardrail_function is not None:
+                data = ToolInputGuardrailData(context, context.agent)
+                verdict = await self._verdict(self.guardrail_function(data))
+            else:
+                arguments = json.loads(context.tool_arguments)
+                verdict = await self._verdict(self.run(prepared.tool.name, arguments, context))
+            if isinstance(verdict, Allow) and isinstance(verdict.modified, str):
+                return Allow(json.loads(verdict.modified))
+            return verdict
+
+        return input_guard(check, self.get_name())
+
+
+class ToolOutputGuardrail(_Guardrail):
+    """Looks at a result: subclass it and write `run(tool_name, output, context)`."""
+
+    ending = ToolOutputGuardrailTripwireTriggered
+
+    def step(self) -> OutputGuard:
+        """The guard it is in the core."""
+
+        async def check(prepared: Prepared, outcome: Outcome, core: CoreContext[Any]) -> Verdict:
+            context = _context(prepared, core)
+            if self.guardrail_function is None:
+                return await self._verdict(self.run(prepared.tool.name, outcome.text, context))
+            output = outcome.value if outcome.error is None else outcome.text
+            data = ToolOutputGuardrailData(context, context.agent, output)
+            return await self._verdict(self.guardrail_function(data))
+
+        return output_guard(check, self.get_name())
+
+
+def _context(prepared: Prepared, core: CoreContext[Any]) -> ToolContext[Any]:
+    """What a tool would see, with the arguments as they are by now."""
+    context = ToolContext.from_tool_context(core)
+    context.tool_arguments = dumps(as_json(prepared))
+    return context
+
+
+def tool_input_guardrail(function: Any = None, *, name: str | None = None) -> Any:
+    """Make an input guardrail of ``(data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput``."""
+    if function is None:
+        return lambda wrapped: ToolInputGuardrail(wrapped, name)
+    return ToolInputGuardrail(function, name)
+
+
+def tool_output_guardrail(function: Any = None, *, name: str | None = None) -> Any:
+    """Make an output guardrail of a function of `ToolOutputGuardrailData`."""
+    if function is None:
+        return lambda wrapped: ToolOutputGuardrail(wrapped, name)
+    return ToolOutputGuardrail(function, name)

@@ -1,0 +1,157 @@
+"""Handoffs, under the names of the OpenAI Agents SDK: the core's, with its words and filters."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from toolkeel.agent.handoff import Handoff as CoreHandoff
+from toolkeel.agent.handoff import HandoffHistory
+from toolkeel.compat.openai_agents.context import RunContextWrapper
+from toolkeel.compat.openai_agents.items import input_list, items_of, messages_of
+from toolkeel.compat.openai_agents.tools import STRICT, as_enabled
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel.messages import Message, SystemMessage
+
+RECOMMENDED_PROMPT_PREFIX = (
+    "You are one of several agents that share a conversation. A function named "
+    "transfer_to_<agent> hands it over to that agent; who takes it goes on at once. Do not speak "
+    "of these handovers to the person."
+)
+"""What an agent may be told of handoffs."""
+
+
+def prompt_with_handoff_instructions(prompt: str) -> str:
+    """Instructions with `RECOMMENDED_PROMPT_PREFIX` before them."""
+    return f"{RECOMMENDED_PROMPT_PREFIX}\n\n{prompt}"
+
+
+@dataclasses.dataclass(frozen=True)
+class HandoffInputData:
+    """What the next agent would see, for a filter to change.
+
+    Args:
+        input_history: What the run was given: a text or items.
+        pre_handoff_items: What was added before the turn of the handoff.
+        new_items: That turn: the handoff and its result among it.
+        run_context: The run.
+        input_items: What the next agent sees in place of `new_items`, if it is another.
+    """
+
+    input_history: str | tuple[Any, ...]
+    pre_handoff_items: tuple[Any, ...]
+    new_items: tuple[Any, ...]
+    run_context: RunContextWrapper[Any] | None = None
+    input_items: tuple[Any, ...] | None = None
+
+    def clone(self, **changes: Any) -> HandoffInputData:
+        """The same with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+
+HandoffInputFilter: TypeAlias = Callable[[HandoffInputData], Any]
+
+
+class Handoff(CoreHandoff):
+    """A core `Handoff` that says what the SDK's says; made by `handoff`."""
+
+    @property
+    def said(self) -> str:
+        """The result of its call."""
+        return json.dumps({"assistant": self.agent.name}, ensure_ascii=False)
+
+    @property
+    def tool_name(self) -> str:
+        """Name of its tool."""
+        return self.tool.name
+
+    @property
+    def agent_name(self) -> str:
+        """Name of who takes the run."""
+        return self.agent.name
+
+
+def handoff(
+    agent: Any,
+    tool_name_override: str | None = None,
+    tool_description_override: str | None = None,
+    on_handoff: Callable[..., Any] | None = None,
+    input_type: Any = None,
+    **options: Any,
+) -> Handoff:
+    """How an agent gives the run to another.
+
+    Args:
+        agent: Who takes it.
+        tool_name_override: ``transfer_to_`` and its name by default.
+        tool_description_override: For the model: when to give it away.
+        on_handoff: Told of it: ``(context)``, or with an `input_type` ``(context, input)``.
+        input_type: What the model says along with it, as a pydantic model.
+        options: ``input_filter``, which chooses what the other agent sees, and ``is_enabled``.
+
+    Raises:
+        SetupError: for ``nest_handoff_history``: give an `input_filter`.
+        TypeError: for an option that nobody knows.
+    """
+    given, enabled = options.pop("input_filter", None), options.pop("is_enabled", True)
+    if options.pop("nest_handoff_history", None):
+        raise SetupError(
+            "handoff(nest_handoff_history=True): give input_filter=as_text of toolkeel.runs"
+        )
+    if options:
+        raise TypeError(f"handoff has no option {', '.join(map(repr, sorted(options)))}")
+    about = getattr(agent, "handoff_description", None) or ""
+    told = f"Handoff to the {agent.name} agent to handle the request. {about}"
+
+    async def tell(run: RunContext[Any], arguments: dict[str, Any]) -> None:
+        assert on_handoff is not None
+        wrapper = RunContextWrapper(run.deps).joined(run)
+        more = [] if input_type is None else [input_type(**arguments)]
+        answer = on_handoff(wrapper, *more)
+        if inspect.isawaitable(answer):
+            await answer
+
+    return Handoff(
+        agent,
+        tool_name_override or re.sub(r"[^a-zA-Z0-9_]", "_", f"transfer_to_{agent.name}".lower()),
+        tool_description_override or told,
+        input_type=input_type,
+        on_handoff=None if on_handoff is None else tell,
+        input_filter=None if given is None else _filter(given),
+        enabled=as_enabled(enabled),
+        metadata=STRICT,
+    )
+
+
+def as_handoffs(given: Any) -> list[CoreHandoff]:
+    """Handoffs, plain agents among them."""
+    return [one if isinstance(one, CoreHandoff) else handoff(one) for one in given or ()]
+
+
+def _filter(chosen: HandoffInputFilter) -> Callable[[HandoffHistory], Any]:
+    """The SDK's filter in the core's form."""
+
+    async def seen(history: HandoffHistory) -> list[Message]:
+        messages = [one for one in history.messages if not isinstance(one, SystemMessage)]
+        last = max(n for n, one in enumerate(messages) if hasattr(one, "tool_calls"))
+        agent = history.run.agent
+        before = [item for one in messages[history.given : last] for item in items_of(agent, one)]
+        new = [item for one in messages[last:] for item in items_of(agent, one)]
+        wrapper = RunContextWrapper(history.run.deps).joined(history.run)
+        data = HandoffInputData(
+            tuple(input_list(messages[: history.given])), tuple(before), tuple(new), wrapper
+        )
+        answer = chosen(data)
+        made = await answer if inspect.isawaitable(answer) else answer
+        items = made.new_items if made.input_items is None else made.input_items
+        begun = made.input_history
+        history_items = [{"role": "user", "content": begun}] if isinstance(begun, str) else begun
+        rest = [item.to_input_item() for item in (*made.pre_handoff_items, *items)]
+        return messages_of([*history_items, *rest])
+
+    return seen

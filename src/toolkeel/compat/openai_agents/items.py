@@ -1,0 +1,351 @@
+"""What happened in a run, as items, under the names of the OpenAI Agents SDK.
+
+Items wrap what the Responses wire would carry: dicts whose keys can be read as attributes, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+from toolkeel._records.data_urls import inline
+from toolkeel._records.record import record
+from toolkeel.content import File, Image, Text
+from toolkeel.errors import SetupError
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    Reasoning,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from toolkeel.providers.openai_responses import encode_messages
+from toolkeel.providers.wire.plain import arguments_text
+
+TResponseInputItem: TypeAlias = dict[str, Any]
+_PARTS = frozenset({"input_text", "output_text", "text"})
+
+
+class Raw(dict[str, Any]):
+    """An item of the wire: a dict whose keys are attributes, too.
+
+    >>> Raw(type="function_call", name="add").name
+    'add'
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def _input_item(item: Any) -> TResponseInputItem:
+    """An item as a plain dict, to go on from."""
+    return dict(item.raw_item)
+
+
+@record
+class MessageOutputItem:
+    """What the model said."""
+
+    type: ClassVar[str] = "message_output_item"
+    to_input_item = _input_item
+    agent: Any
+    raw_item: Raw
+
+
+@record
+class ReasoningItem:
+    """What the model thought, as far as it is shown."""
+
+    type: ClassVar[str] = "reasoning_item"
+    to_input_item = _input_item
+    agent: Any
+    raw_item: Raw
+
+
+@record
+class ToolCallItem:
+    """A call the model made."""
+
+    type: ClassVar[str] = "tool_call_item"
+    to_input_item = _input_item
+    agent: Any
+    raw_item: Raw
+
+    @property
+    def tool_name(self) -> str:
+        """Name of the tool."""
+        return str(self.raw_item["name"])
+
+    @property
+    def call_id(self) -> str:
+        """The model's id for the call."""
+        return str(self.raw_item["call_id"])
+
+
+@record
+class ToolCallOutputItem:
+    """The result of one call.
+
+    Args:
+        output: What the body returned; of a failed call what the model reads.
+        call_id: Id of the call.
+        success: Whether it went well.
+        agent: Whose run it was.
+        raw_item: The call, or its result as the wire carries it.
+    """
+
+    type: ClassVar[str] = "tool_call_output_item"
+    to_input_item = _input_item
+    output: Any
+    call_id: str
+    success: bool
+    agent: Any
+    raw_item: Any
+
+
+@record
+class HandoffCallItem:
+    """The call by which an agent gives the run away."""
+
+    type: ClassVar[str] = "handoff_call_item"
+    to_input_item = _input_item
+    agent: Any
+    raw_item: Raw
+
+
+@record
+class HandoffOutputItem:
+    """The run has gone from one agent to another."""
+
+    type: ClassVar[str] = "handoff_output_item"
+    to_input_item = _input_item
+    agent: Any
+    raw_item: Raw
+    source_agent: Any
+    target_agent: Any
+
+
+DECIDED = "tool_use_behavior"
+"""The `model` of an answer that a function found in the results of tools: it is no item."""
+Item: TypeAlias = (
+    MessageOutputItem
+    | ReasoningItem
+    | ToolCallItem
+    | ToolCallOutputItem
+    | HandoffCallItem
+    | HandoffOutputItem
+)
+
+
+def items_of(agent: Any, message: Message) -> list[Item]:
+    """A message as items: what was thought and said, then the calls; or one result."""
+    handoffs = {one.tool.name: one.agent for one in getattr(agent, "handoffs", ())}
+    if isinstance(message, ToolMessage):
+        target = None if message.failed else handoffs.get(message.name)
+        if target is None:
+            return [result_item(agent, message)]
+        raw = result_item(agent, message).raw_item
+        return [HandoffOutputItem(agent, raw, agent, target)]
+    if not isinstance(message, AssistantMessage) or message.model == DECIDED:
+        return []
+    made: list[Item] = []
+    for thought in message.reasoning:
+        summary = [Raw(type="summary_text", text=thought.text)] if thought.text else []
+        made.append(ReasoningItem(agent, Raw(type="reasoning", id="", summary=summary)))
+    if message.text:
+        text = Raw(type="output_text", text=message.text, annotations=[])
+        raw = Raw(type="message", role="assistant", status="completed", content=[text], id="")
+        made.append(MessageOutputItem(agent, raw))
+    return [*made, *(_call_item(agent, call, handoffs) for call in message.tool_calls)]
+
+
+def _call_item(agent: Any, call: ToolCall, handoffs: Mapping[str, Any]) -> Item:
+    kind = HandoffCallItem if call.name in handoffs else ToolCallItem
+    return kind(agent, raw_call(call))
+
+
+def result_item(agent: Any, message: ToolMessage) -> ToolCallOutputItem:
+    """A result as an item."""
+    id, text = message.tool_call_id, message.text
+    raw = Raw(type="function_call_output", call_id=id, output=text)
+    output = text if message.artifact is None else message.artifact
+    return ToolCallOutputItem(output, id, not message.failed, agent, raw)
+
+
+def raw_call(call: ToolCall) -> Raw:
+    """A call as the wire carries it."""
+    return Raw(
+        type="function_call",
+        id=call.id,
+        call_id=call.id,
+        name=call.name,
+        arguments=arguments_text(call.arguments),
+        status="completed",
+    )
+
+
+def input_list(messages: Iterable[Message]) -> list[TResponseInputItem]:
+    """A transcript as plain dicts, to go on from; instructions are the agent's, and stay with it."""
+    said = [
+        one
+        for one in messages
+        if not isinstance(one, SystemMessage) and getattr(one, "model", "") != DECIDED
+    ]
+    return [dict(item) for item in encode_messages(said)]
+
+
+def messages_of(items: object) -> list[Message]:
+    """Messages of what a run is given: a text, or items of the Responses wire.
+
+    Raises:
+        SetupError: for an item of a kind that is not read here, by its type.
+    """
+    if isinstance(items, str):
+        return [UserMessage(items)]
+    if not isinstance(items, Sequence):
+        raise SetupError(f"{items!r:.80} is no input: give a text or a list of items")
+    made: list[Message] = []
+    for item in items:
+        _add(made, item)
+    return made
+
+
+def _add(made: list[Message], item: object) -> None:
+    if isinstance(item, SystemMessage | UserMessage | AssistantMessage | ToolMessage):
+        made.append(item)
+        return
+    if not isinstance(item, Mapping):
+        raise SetupError(f"{item!r:.80} is no item of a conversation")
+    match item.get("type", "message"):
+        case "message":
+            made.append(_message(item))
+        case "function_call":
+            id = str(item.get("call_id") or item.get("id") or "")
+            call = ToolCall(id, str(item["name"]), str(item.get("arguments", "")))
+            _extend(made, calls=(call,))
+        case "function_call_output":
+            made.append(ToolMessage(_content(item["output"]), str(item["call_id"])))
+        case "reasoning":
+            summary = "\n".join(part.get("text", "") for part in item.get("summary") or ())
+            _extend(made, reasoning=(Reasoning(summary, item.get("encrypted_content") or ""),))
+        case other:
+            raise SetupError(f"an item of the type {other!r:.60} is not read here")
+
+
+def _extend(
+    made: list[Message], calls: tuple[ToolCall, ...] = (), reasoning: tuple[Reasoning, ...] = ()
+) -> None:
+    """Add to the reply the transcript ends with; items of one reply follow one another."""
+    last = made[-1] if made else None
+    if isinstance(last, AssistantMessage) and not (reasoning and last.tool_calls):
+        made.pop()
+    else:
+        last = AssistantMessage()
+    made.append(
+        AssistantMessage(
+            last.content,
+            (*last.tool_calls, *calls),
+            "tool_calls" if calls or last.tool_calls else "stop",
+            last.usage,
+            (*last.reasoning, *reasoning),
+            last.model,
+            last.provider_options,
+        )
+    )
+
+
+def _message(item: Mapping[str, Any]) -> Message:
+    content = _content(item.get("content") or "")
+    match item.get("role"):
+        case "user":
+            return UserMessage(content)
+        case "system" | "developer":
+            return SystemMessage(content)
+        case "assistant":
+            return AssistantMessage(content)
+        case other:
+            raise SetupError(f"there is no role {other!r:.60}")
+
+
+def _content(content: object) -> Any:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, Sequence):
+        raise SetupError(f"{content!r:.80} is no content of a message")
+    parts = [_part(part) for part in content]
+    texts = [part.text for part in parts if isinstance(part, Text)]
+    return "".join(texts) if len(texts) == len(parts) else tuple(parts)
+
+
+def _part(part: Any) -> Text | Image | File:
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if kind in _PARTS:
+        return Text(str(part["text"]))
+    if kind == "input_image" and isinstance(part.get("image_url"), str):
+        return Image(url=part["image_url"])
+    if kind == "input_file" and isinstance(part.get("file_url"), str):
+        return File(url=part["file_url"], name=part.get("filename") or "file")
+    if kind == "input_file" and isinstance(part.get("file_data"), str):
+        return file_of(part["file_data"], part.get("filename") or "file")
+    raise SetupError(f"a part of the type {kind!r:.60} is not read here; use Text, Image or File")
+
+
+def file_of(data: str, name: str) -> File:
+    """A file of its data URL, or of its plain base64.
+
+    >>> file_of("data:text/plain;base64,aGk=", "note.txt")
+    File(data=b'hi', name='note.txt', media_type='text/plain', url='', extra={})
+    """
+    url = data if data.startswith("data:") else f"data:application/pdf;base64,{data}"
+    found = inline(File(name=name, url=url))
+    assert isinstance(found, File)
+    return found
+
+
+class ItemHelpers:
+    """Texts of items."""
+
+    @staticmethod
+    def extract_text(message: Any) -> str | None:
+        """All text of a message item's raw form; None if there is none."""
+        texts = [part["text"] for part in message["content"] if part["type"] == "output_text"]
+        return "".join(texts) or None
+
+    @staticmethod
+    def extract_last_text(message: Any) -> str | None:
+        """The last part of a message, if it is a text."""
+        parts = message["content"]
+        last = parts[-1] if parts else {}
+        return last["text"] if last.get("type") == "output_text" else None
+
+    @classmethod
+    def extract_last_content(cls, message: Any) -> str:
+        """The text of a message's last part; empty if there is none."""
+        return cls.extract_last_text(message) or ""
+
+    @staticmethod
+    def input_to_new_input_list(input: Any) -> list[TResponseInputItem]:
+        """What a run is given, as items."""
+        if isinstance(input, str):
+            return [{"role": "user", "content": input}]
+        items: list[TResponseInputItem] = []
+        for item in input:
+            items += [dict(item)] if isinstance(item, Mapping) else input_list([item])
+        return items
+
+    @classmethod
+    def text_message_output(cls, message: MessageOutputItem) -> str:
+        """What one message said."""
+        return cls.extract_text(message.raw_item) or ""
+
+    @classmethod
+    def text_message_outputs(cls, items: Iterable[Any]) -> str:
+        """What all messages among these items said."""
+        return "".join(
+            cls.text_message_output(item) for item in items if isinstance(item, MessageOutputItem)
+        )

@@ -1,0 +1,90 @@
+"""Types of answers, under the names of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import core_schema
+
+from toolkeel._records.record import record
+from toolkeel.providers.wire.plain import dumps
+
+
+@record
+class AgentOutputSchema:
+    """A type of answer, as the SDK wraps it.
+
+    Args:
+        output_type: The type.
+        strict_json_schema: Taken for what it says there; here a schema is strict where it can be.
+    """
+
+    output_type: Any
+    strict_json_schema: bool = True
+
+
+class AgentOutputSchemaBase(ABC):
+    """A form of answers with a schema and a check of your own."""
+
+    @abstractmethod
+    def is_plain_text(self) -> bool:
+        """Whether answers are texts, without a schema."""
+
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called."""
+
+    @abstractmethod
+    def json_schema(self) -> dict[str, Any]:
+        """JSON Schema of an answer."""
+
+    @abstractmethod
+    def is_strict_json_schema(self) -> bool:
+        """Whether the provider shall hold answers to it."""
+
+    @abstractmethod
+    def validate_json(self, json_str: str) -> Any:
+        """The answer of its JSON text; raises `ModelBehaviorError` if it is none."""
+
+
+def output_type_of(given: Any) -> Any:
+    """The type of answers that the core is asked for.
+
+    >>> output_type_of(AgentOutputSchema(int)), output_type_of(None)
+    (<class 'int'>, <class 'str'>)
+    """
+    if isinstance(given, AgentOutputSchema):
+        return given.output_type
+    if isinstance(given, AgentOutputSchemaBase):
+        return str if given.is_plain_text() else _checked_by(given)
+    return given or str
+
+
+def _checked_by(form: AgentOutputSchemaBase) -> type:
+    """A type whose values are what `form` makes of them; it tells the model what is wrong."""
+
+    def read(value: object) -> object:
+        try:
+            return form.validate_json(dumps(value))
+        except Exception as error:
+            raise ValueError(str(error)) from error
+
+    class Checked:
+        """An answer of a form of the program's own."""
+
+        @classmethod
+        def __get_pydantic_core_schema__(
+            cls, source: Any, handler: GetCoreSchemaHandler
+        ) -> core_schema.CoreSchema:
+            return core_schema.no_info_plain_validator_function(read)
+
+        @classmethod
+        def __get_pydantic_json_schema__(
+            cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+        ) -> dict[str, Any]:
+            return form.json_schema()
+
+    Checked.__name__ = form.name()
+    return Checked

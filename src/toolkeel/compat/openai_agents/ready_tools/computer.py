@@ -1,0 +1,64 @@
+"""`ComputerTool` and what belongs to it, under the names of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel.builtin.computer import tool as core
+from toolkeel.compat.openai_agents.context import RunContextWrapper
+from toolkeel.define.tool import AnyTool
+
+Computer, AsyncComputer = core.Computer, core.AsyncComputer
+
+
+@record
+class ComputerToolSafetyCheckData:
+    """What a safety check function is given.
+
+    Args:
+        ctx_wrapper: The user's own object, and what was spent.
+        agent: Whose run it is.
+        tool_call: The call.
+        safety_check: The provider's warning: ``id``, ``code``, ``message``.
+    """
+
+    ctx_wrapper: RunContextWrapper[Any]
+    agent: Any
+    tool_call: Any
+    safety_check: core.SafetyCheck
+
+
+@dataclasses.dataclass(frozen=True)
+class ComputerTool:
+    """A computer as a tool; `tool` is the core's.
+
+    Args:
+        computer: Of the small or the full interface.
+        on_safety_check: Asked about each warning of the provider's; without it a call with
+            warnings needs approval.
+    """
+
+    computer: Any
+    on_safety_check: Callable[[ComputerToolSafetyCheckData], bool | Awaitable[bool]] | None = None
+    tool: AnyTool = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check = self._check if self.on_safety_check is not None else None
+        object.__setattr__(
+            self, "tool", core.ComputerTool(self.computer, on_safety_check=check).tool
+        )
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.tool.name
+
+    def _check(self, check: core.SafetyCheck) -> bool | Awaitable[bool]:
+        assert self.on_safety_check is not None
+        context = check.context
+        wrapper = RunContextWrapper.from_tool_context(context)
+        data = ComputerToolSafetyCheckData(wrapper, context.agent, context.call, check)
+        return self.on_safety_check(data)

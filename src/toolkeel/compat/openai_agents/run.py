@@ -1,0 +1,266 @@
+"""`Runner` and what it gives, under the names of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, Unpack
+
+from toolkeel.agent import result as core
+from toolkeel.agent.conversation import Named
+from toolkeel.agent.run import Run
+from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.toolset import Toolset
+from toolkeel.compat.openai_agents.agent import (
+    MAX_TURNS,
+    Agent,
+    MaxTurnsExceeded,
+    in_run,
+)
+from toolkeel.compat.openai_agents.behavior import FunctionToolResult
+from toolkeel.compat.openai_agents.context import RawToolCall, RunContextWrapper
+from toolkeel.compat.openai_agents.hooks import RunHooks
+from toolkeel.compat.openai_agents.items import ItemHelpers, ToolCallOutputItem, messages_of
+from toolkeel.compat.openai_agents.result import RunResult, as_result, make_result
+from toolkeel.compat.openai_agents.sessions import Memory, Session
+from toolkeel.compat.openai_agents.settings import RunConfig
+from toolkeel.compat.openai_agents.state import RunState
+from toolkeel.compat.openai_agents.stream import RunResultStreaming
+from toolkeel.compat.openai_agents.tools import FunctionTool, only_known
+from toolkeel.compat.openai_agents.tracing import run_trace
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel.messages import Message, ToolCall
+from toolkeel.providers.wire.plain import dumps
+
+
+class RunnerOptions(TypedDict, total=False):
+    """Options of a run.
+
+    Attributes:
+        hooks: Told of the run as it goes.
+        run_config: What holds for this run; see `RunConfig`.
+        session: What was said before, and where this run is kept: one with the SDK's four methods,
+            or a core session by itself, its name or its path.
+    """
+
+    hooks: RunHooks | None
+    run_config: RunConfig | dict[str, Any] | None
+    session: Session | Named | None
+
+
+_REFUSED: Mapping[str, str] = {
+    "previous_response_id": "the transcript is kept here: give to_input_list()",
+    "conversation_id": "the transcript is kept here: give to_input_list()",
+    "auto_previous_response_id": "the transcript is kept here: give to_input_list()",
+    "error_handlers": "catch MaxTurnsExceeded around Runner.run",
+}
+
+
+class _Begun:
+    """A run that is about to begin."""
+
+    def __init__(
+        self,
+        agent: Agent[Any],
+        input: object,
+        context: Any,
+        max_turns: int | None,
+        options: RunnerOptions,
+    ) -> None:
+        given: dict[str, Any] = dict(options)
+        for name in [name for name in _REFUSED if name in given]:
+            if given.pop(name):
+                raise SetupError(f"Runner.run({name}=...): {_REFUSED[name]}")
+        only_known(given, RunnerOptions, "Runner.run")
+        config = given.get("run_config")
+        config = RunConfig(**config) if isinstance(config, dict) else config
+        self.config: RunConfig = config or RunConfig()
+        self.hooks: Any = given.get("hooks")
+        self.agent = agent
+        self.max_turns = max_turns if max_turns is not None else 10**6
+        self.input = input
+        self.options: dict[str, Any] = {}
+        session = given.get("session")
+        self.memory = Memory(session, self.config) if isinstance(session, Session) else None
+        if session is not None and self.memory is None:
+            self.options["session"] = session
+        if isinstance(input, RunState):
+            context = input.context if context is None else context
+            self.options["decisions"] = input.decisions
+            if input.always:
+                self.options["approver"] = input.approver
+        elif not isinstance(input, str | Sequence):
+            raise SetupError(f"{input!r:.80} is no input: give a text or a list of items")
+        self.asked: list[Message] = []
+        self.wrapper: RunContextWrapper[Any] = RunContextWrapper(context)
+        self.options["deps"] = context
+        if isinstance(input, RunState):
+            self.wrapper.always = input.always
+        self.in_charge: Any = agent
+        self.core = agent.for_run(self)
+
+    async def prompt(self) -> Any:
+        """What the core's run begins with; the hooks are told that it begins."""
+        given: Any = self.input
+        if isinstance(given, RunState):
+            self.asked = list(given.state.messages)
+            if (told := self.config.tool_error_formatter) is not None:
+                self.options["decisions"] = await given.formatted(told, self.wrapper)
+            given = given.state
+        else:
+            if self.memory is not None:
+                given = await self.memory.with_history(given)
+            self.wrapper.turn_input = ItemHelpers.input_to_new_input_list(given)
+            given = self.asked = messages_of(given)
+        await self._told("on_agent_start")
+        return given
+
+    def stream(self, prompt: Any, spans: Any) -> Run[Any]:
+        """The core's run."""
+        listeners = [spans] if spans is not None else []
+        token = in_run.set(self)
+        run = self.core.start(prompt, listeners=listeners, **self.options)
+        in_run.reset(token)  # its task has a copy
+        self.wrapper.joined(run.context)
+        return run
+
+    def trace(self) -> Any:
+        """The run's trace; nothing if tracing is off for it."""
+        config = self.config
+        if config.tracing_disabled:
+            return contextlib.nullcontext()
+        names = [one.name for one in self.core.tools]
+        about = {
+            "trace_id": config.trace_id,
+            "group_id": config.group_id,
+            "metadata": config.trace_metadata,
+        }
+        sensitive = config.trace_include_sensitive_data
+        return run_trace(self.agent.name, names, config.workflow_name, about, sensitive)
+
+    async def _told(self, method: str, *more: Any) -> None:
+        """Tell the hooks of the run's begin or end."""
+        agent = self.in_charge
+        for hook in (self.hooks, agent.hooks):
+            if hook is not None:
+                await getattr(hook, method)(self.wrapper, agent, *more)
+
+    async def result(self, result: core.RunResult[Any]) -> RunResult:
+        """The SDK's result; session and hooks have it, too.
+
+        Raises:
+            MaxTurnsExceeded: the model was asked as often as it may be.
+        """
+        made = as_result(result, self.agent, self.wrapper, self.asked)
+        await self._keep(result.messages)
+        if result.reason == "limit":
+            error = MaxTurnsExceeded(f"Max turns ({self.max_turns}) exceeded")
+            error.run_data = made
+            raise error
+        if result.reason != "waiting":
+            await self._told("on_agent_end", made.final_output)
+        return made
+
+    async def failed(self, error: Exception) -> None:
+        """What was done until then is kept, and the exception has it as ``run_data``."""
+        run = getattr(error, "run", None)
+        if not isinstance(run, Run):
+            return
+        data = make_result(None, run.messages, run.state, self.agent, self.wrapper, self.asked)
+        with contextlib.suppress(AttributeError):  # an exception without room for more
+            error.run_data = data  # type: ignore[attr-defined]
+        await self._keep(run.messages)
+
+    async def _keep(self, messages: Sequence[Message]) -> None:
+        if self.memory is not None:
+            await self.memory.keep(messages, self.asked)
+
+
+class Runner:
+    """Runs agents."""
+
+    @classmethod
+    async def run(
+        cls,
+        starting_agent: Agent[Any],
+        input: object,
+        *,
+        context: Any = None,
+        max_turns: int | None = MAX_TURNS,
+        **options: Unpack[RunnerOptions],
+    ) -> RunResult:
+        """Run to the end.
+
+        Args:
+            starting_agent: Who runs.
+            input: What the person says, items as `RunResult.to_input_list` gives them, or the
+                `RunState` of a run that waits, with what was decided.
+            context: The user's own object, handed to tools that ask for it; that of the
+                `RunState` by default.
+            max_turns: How often the model may be asked; None for as often as it likes.
+            options: See `RunnerOptions`.
+
+        Raises:
+            MaxTurnsExceeded: it was asked that often.
+            AgentsException: a guardrail ended the run.
+            ModelError: the model failed.
+            SetupError: for an option of the SDK that would not be honoured.
+
+        What ends a run has what was done until then as its attribute ``run_data``.
+        """
+        begun = _Begun(starting_agent, input, context, max_turns, options)
+        prompt = await begun.prompt()
+        with begun.trace() as spans:
+            try:
+                result = await begun.stream(prompt, spans)
+            except Exception as error:
+                await begun.failed(error)
+                raise
+        return await begun.result(result)
+
+    @classmethod
+    def run_sync(
+        cls,
+        starting_agent: Agent[Any],
+        input: object,
+        *,
+        context: Any = None,
+        max_turns: int | None = MAX_TURNS,
+        **options: Unpack[RunnerOptions],
+    ) -> RunResult:
+        """`run` for sync code."""
+        return run_sync(
+            lambda: cls.run(starting_agent, input, context=context, max_turns=max_turns, **options)
+        )
+
+    @classmethod
+    def run_streamed(
+        cls,
+        starting_agent: Agent[Any],
+        input: object,
+        context: Any = None,
+        max_turns: int | None = MAX_TURNS,
+        **options: Unpack[RunnerOptions],
+    ) -> RunResultStreaming:
+        """`run`, with its events as they happen: ``async for event in result.stream_events()``."""
+        begun = _Begun(starting_agent, input, context, max_turns, options)
+        return RunResultStreaming(starting_agent, begun)
+
+
+async def execute_tool(
+    tool: FunctionTool, args: Mapping[str, Any] | str, context: Any = None, *, call_id: str = "call"
+) -> FunctionToolResult:
+    """Run one tool as a model would: validated, guarded.
+
+    Args:
+        tool: Which one.
+        args: The arguments, or their JSON text.
+        context: The user's own object.
+        call_id: Id of the call.
+    """
+    call = ToolCall(call_id, tool.name, args)
+    [message] = await Toolset([tool]).run([call], RunContext(context))
+    raw = RawToolCall(call_id, tool.name, args if isinstance(args, str) else dumps(dict(args)))
+    item = ToolCallOutputItem(message.content, call_id, not message.failed, None, raw)
+    return FunctionToolResult(tool, message.content, item)

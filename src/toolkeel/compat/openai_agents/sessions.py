@@ -1,0 +1,279 @@
+"""Sessions, under the names of the OpenAI Agents SDK: what was said before joins the next run.
+
+A `SQLiteSession` reads and writes the tables that the SDK's own does, so conversations that exist
+go on. For one that survives a crash in the middle of a run, give a core `Session` in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import sqlite3
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from toolkeel.compat.openai_agents.items import ItemHelpers, TResponseInputItem, input_list
+from toolkeel.compat.openai_agents.models import default_client
+from toolkeel.compat.openai_agents.settings import RunConfig, SessionSettings
+from toolkeel.messages import AssistantMessage, Message, ToolMessage
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS "{sessions}" (
+    session_id TEXT PRIMARY KEY,
+    created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP
+);
+CREATE TABLE IF NOT EXISTS "{messages}" (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    session_id TEXT NOT NULL REFERENCES "{sessions}" (session_id) ON DELETE CASCADE,
+    message_data TEXT NOT NULL,
+    created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP
+);
+CREATE INDEX IF NOT EXISTS "idx_{messages}_session_id" ON "{messages}" (session_id, id);
+"""
+
+
+@runtime_checkable
+class Session(Protocol):
+    """What keeps the items of a conversation."""
+
+    session_id: str
+    session_settings: SessionSettings | None = None
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The latest items, all by default, the oldest first."""
+        ...
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Keep more."""
+        ...
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Take the latest away; None if there is none."""
+        ...
+
+    async def clear_session(self) -> None:
+        """Forget all."""
+        ...
+
+
+class SessionABC(ABC):
+    """The same as a class to inherit from."""
+
+    session_id: str
+    session_settings: SessionSettings | None = None
+
+    @abstractmethod
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The latest items, all by default, the oldest first."""
+
+    @abstractmethod
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Keep more."""
+
+    @abstractmethod
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Take the latest away; None if there is none."""
+
+    @abstractmethod
+    async def clear_session(self) -> None:
+        """Forget all."""
+
+
+class SQLiteSession(SessionABC):
+    """A conversation in an SQLite file.
+
+    Args:
+        session_id: Which one of the file.
+        db_path: The file; by default one in memory.
+        sessions_table: Name of the table of sessions.
+        messages_table: Name of the table of items.
+        session_settings: How it is read.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        db_path: str | Path = ":memory:",
+        sessions_table: str = "agent_sessions",
+        messages_table: str = "agent_messages",
+        session_settings: SessionSettings | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings = session_settings or SessionSettings()
+        self.db_path = db_path
+        names = {"sessions": sessions_table, "messages": messages_table}
+        self._names = {key: name.replace('"', '""') for key, name in names.items()}
+        self._lock = threading.Lock()
+        self._db = sqlite3.connect(str(db_path), check_same_thread=False)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.executescript(_TABLES.format(**self._names))
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        if limit is None and self.session_settings is not None:
+            limit = self.session_settings.limit
+        rows = await self._run(
+            'SELECT message_data FROM "{messages}" WHERE session_id = ? ORDER BY id DESC LIMIT ?',
+            (self.session_id, -1 if limit is None else limit),
+        )
+        return [json.loads(row[0]) for row in reversed(rows)]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        rows = [(self.session_id, json.dumps(item, ensure_ascii=False)) for item in items]
+        await asyncio.to_thread(self._insert, rows)
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        rows = await self._run(
+            'DELETE FROM "{messages}" WHERE id = (SELECT max(id) FROM "{messages}" '
+            "WHERE session_id = ?) RETURNING message_data",
+            (self.session_id,),
+        )
+        return json.loads(rows[0][0]) if rows else None
+
+    async def clear_session(self) -> None:
+        for table in ("messages", "sessions"):
+            await self._run(f'DELETE FROM "{{{table}}}" WHERE session_id = ?', (self.session_id,))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    async def _run(self, statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        def run() -> list[tuple[Any, ...]]:
+            with self._lock, self._db:
+                return self._db.execute(statement.format(**self._names), values).fetchall()
+
+        return await asyncio.to_thread(run)
+
+    def _insert(self, rows: Sequence[tuple[str, str]]) -> None:
+        made = 'INSERT OR IGNORE INTO "{sessions}" (session_id) VALUES (?)'
+        kept = 'INSERT INTO "{messages}" (session_id, message_data) VALUES (?, ?)'
+        touched = 'UPDATE "{sessions}" SET updated_at = CURRENT_TIMESTAMP WHERE session_id = ?'
+        with self._lock, self._db:
+            self._db.execute(made.format(**self._names), (self.session_id,))
+            self._db.executemany(kept.format(**self._names), rows)
+            self._db.execute(touched.format(**self._names), (self.session_id,))
+
+
+class OpenAIConversationsSession(SessionABC):
+    """A conversation that OpenAI keeps.
+
+    Args:
+        conversation_id: Which one; a new one is made when it is first needed.
+        openai_client: An `openai.AsyncOpenAI`; by default that of `set_default_openai_client`.
+        session_settings: How it is read.
+    """
+
+    def __init__(
+        self,
+        *,
+        conversation_id: str | None = None,
+        openai_client: Any = None,
+        session_settings: SessionSettings | None = None,
+    ) -> None:
+        self.session_id = conversation_id or ""
+        self.session_settings = session_settings or SessionSettings()
+        self._given = openai_client
+
+    @property
+    def _client(self) -> Any:
+        return self._given or default_client()
+
+    async def _id(self) -> str:
+        if not self.session_id:
+            self.session_id = (await self._client.conversations.create(items=[])).id
+        return self.session_id
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        if limit is None and self.session_settings is not None:
+            limit = self.session_settings.limit
+        found: list[TResponseInputItem] = []
+        listed = self._client.conversations.items.list(
+            conversation_id=await self._id(), order="desc"
+        )
+        async for item in listed:
+            if limit is not None and len(found) >= limit:
+                break
+            found.append(item.model_dump(exclude_unset=True))
+        return found[::-1]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        id = await self._id()
+        for start in range(0, len(items), 20):  # as many as one request takes
+            await self._client.conversations.items.create(
+                conversation_id=id, items=items[start : start + 20]
+            )
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        items = await self.get_items(1)
+        if not items:
+            return None
+        id = await self._id()
+        await self._client.conversations.items.delete(
+            conversation_id=id, item_id=str(items[0]["id"])
+        )
+        return items[0]
+
+    async def clear_session(self) -> None:
+        if self.session_id:
+            await self._client.conversations.delete(conversation_id=self.session_id)
+        self.session_id = ""
+
+
+class Memory:
+    """A session around one run.
+
+    Args:
+        session: Which one.
+        config: How it is read, and what joins its items with what is said now.
+    """
+
+    def __init__(self, session: Session, config: RunConfig) -> None:
+        self._session = session
+        self._config = config
+        self._said: list[TResponseInputItem] = []
+
+    async def with_history(self, given: str | Sequence[Any]) -> list[TResponseInputItem]:
+        """What was said before, and what is said now."""
+        self._said = ItemHelpers.input_to_new_input_list(given)
+        settings = self._config.session_settings
+        limit = settings.limit if settings is not None else None
+        history = await self._session.get_items(*([] if limit is None else [limit]))
+        join = self._config.session_input_callback
+        if join is None:
+            return [*history, *self._said]
+        joined = join(history, list(self._said))
+        return list(await joined if inspect.isawaitable(joined) else joined)
+
+    async def keep(self, messages: Sequence[Message], asked: Sequence[Message]) -> None:
+        """Keep what was said and done; calls are kept with their results.
+
+        Args:
+            messages: The transcript.
+            asked: What of it the run was given.
+        """
+        kept = {id(one) for one in whole(asked)} if not self._said else {id(one) for one in asked}
+        new = [one for one in whole(messages) if id(one) not in kept]
+        items = [*self._said, *input_list(new)]
+        self._said = []
+        if items:
+            await self._session.add_items(items)
+
+
+def whole(messages: Sequence[Message]) -> Sequence[Message]:
+    """A transcript up to the first reply whose calls have no results yet.
+
+    >>> from toolkeel import AssistantMessage, ToolCall, UserMessage
+    >>> len(whole([UserMessage("hi"), AssistantMessage("", (ToolCall("1", "add", "{}"),))]))
+    1
+    """
+    answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
+    for place, one in enumerate(messages):
+        calls = one.tool_calls if isinstance(one, AssistantMessage) else ()
+        if any(call.id not in answered for call in calls):
+            return messages[:place]
+    return messages

@@ -1,0 +1,274 @@
+"""Streamed runs, under the names of the OpenAI Agents SDK: `Runner.run_streamed` gives them."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any, ClassVar, Protocol, TypeAlias, TypedDict
+
+from toolkeel._records.record import record
+from toolkeel.agent import result as core
+from toolkeel.agent.run import Run
+from toolkeel.compat.openai_agents.context import RunContextWrapper
+from toolkeel.compat.openai_agents.items import (
+    HandoffOutputItem,
+    Item,
+    Raw,
+    input_list,
+    items_of,
+    raw_call,
+)
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import Prepared, Proceed, Step
+from toolkeel.events import Event, Nested, Replied, Streamed, ToolFinished, TurnStarted
+from toolkeel.model import CallDelta, ReasoningDelta, TextDelta
+
+try:
+    from openai.types import responses as typed
+except ImportError:  # programs that look at raw events have it, others need not
+    typed = None  # type: ignore[assignment]
+
+_NAMES = {
+    "message_output_item": "message_output_created",
+    "reasoning_item": "reasoning_item_created",
+    "tool_call_item": "tool_called",
+    "tool_call_output_item": "tool_output",
+    "handoff_call_item": "handoff_requested",
+    "handoff_output_item": "handoff_occured",  # as it is written there
+}
+
+
+@record
+class RawResponsesStreamEvent:
+    """A piece of the model's reply; `data` has the type that OpenAI's SDK gives it, if it is there."""
+
+    type: ClassVar[str] = "raw_response_event"
+    data: Any
+
+
+@record
+class RunItemStreamEvent:
+    """An item is whole."""
+
+    type: ClassVar[str] = "run_item_stream_event"
+    name: str
+    item: Item
+
+
+@record
+class AgentUpdatedStreamEvent:
+    """An agent is in charge from here on."""
+
+    type: ClassVar[str] = "agent_updated_stream_event"
+    new_agent: Any
+
+
+StreamEvent: TypeAlias = RawResponsesStreamEvent | RunItemStreamEvent | AgentUpdatedStreamEvent
+
+
+class Beginning(Protocol):
+    """What `Runner` has made of a run that is about to begin."""
+
+    wrapper: RunContextWrapper[Any]
+
+    async def prompt(self) -> Any: ...
+    def stream(self, prompt: Any, spans: Any) -> Run[Any]: ...
+    def trace(self) -> Any: ...
+    async def result(self, result: core.RunResult[Any]) -> Any: ...
+    async def failed(self, error: Exception) -> None: ...
+
+
+class RunResultStreaming:
+    """A run whose events come as they happen; its result is whole when they have ended.
+
+    Args:
+        agent: Who runs.
+        begun: The run; it begins when its events are first asked for.
+    """
+
+    def __init__(self, agent: Any, begun: Beginning) -> None:
+        self.current_agent = self.last_agent = agent
+        self.new_items: list[Item] = []
+        self.is_complete = False
+        self.current_turn = 0
+        self.final_output: Any = None
+        self.context_wrapper: RunContextWrapper[Any] = begun.wrapper
+        self._begun = begun
+        self._stream: Run[Any] | None = None
+        self._result: Any = None
+
+    async def stream_events(self) -> AsyncIterator[StreamEvent]:
+        """The events, in order; the run goes on while they are read."""
+        yield AgentUpdatedStreamEvent(self.current_agent)
+        reader = EventReader(self.current_agent)
+        prompt = await self._begun.prompt()
+        with self._begun.trace() as spans:
+            self._stream = self._begun.stream(prompt, spans)
+            try:
+                async for event in self._stream:
+                    for made in reader.events(event):
+                        self._heard(made)
+                        yield made
+            except Exception as error:
+                await self._begun.failed(error)
+                raise
+            finally:
+                self.is_complete = True
+        self._result = await self._begun.result(self._stream.result)
+        self.final_output = self._result.final_output
+        self.context_wrapper = self._result.context_wrapper
+
+    def _heard(self, event: StreamEvent) -> None:
+        if isinstance(event, RunItemStreamEvent):
+            self.new_items.append(event.item)
+        elif isinstance(event, AgentUpdatedStreamEvent):
+            self.current_agent = self.last_agent = event.new_agent
+        else:
+            self.current_turn += event.data.type == "response.created"
+
+    def __getattr__(self, name: str) -> Any:
+        """The rest is the whole result's: `interruptions`, `to_state`, `raw_responses` ..."""
+        if name.startswith("_") or self._result is None:
+            raise AttributeError(
+                f"{name!r} is there when the run has ended: read stream_events() to the end"
+            )
+        return getattr(self._result, name)
+
+    def to_input_list(self) -> list[dict[str, Any]]:
+        """The transcript so far, as plain dicts."""
+        return input_list(self._stream.messages if self._stream is not None else [])
+
+    async def cancel(self) -> None:
+        """Stop the run."""
+        if self._stream is not None:
+            await self._stream.aclose()
+
+
+class EventReader:
+    """Makes the SDK's events of the core's.
+
+    Args:
+        agent: Whose run it is.
+    """
+
+    def __init__(self, agent: Any) -> None:
+        self._agent = agent
+        self._begun: set[int] = set()
+
+    def events(self, event: Event) -> Iterator[StreamEvent]:
+        """Those that one event of the core stands for."""
+        for fields in self._raw(event):
+            yield RawResponsesStreamEvent(_typed({"sequence_number": event.seq, **fields}))
+        items: list[Item] = []
+        if isinstance(event, Replied | ToolFinished):
+            items = items_of(self._agent, event.message)
+        for item in items:
+            yield RunItemStreamEvent(_NAMES[item.type], item)
+            if isinstance(item, HandoffOutputItem):
+                self._agent = item.target_agent
+                yield AgentUpdatedStreamEvent(self._agent)
+
+    def _raw(self, event: Event) -> Iterator[dict[str, Any]]:
+        match event:
+            case TurnStarted():
+                self._begun.clear()
+                yield {"type": "response.created", "response": _response([])}
+            case Streamed(delta=TextDelta(text=text)):
+                if -1 not in self._begun:
+                    yield self._added(-1, {"type": "message", "role": "assistant", "content": []})
+                place = {"output_index": 0, "content_index": 0, "item_id": "", "logprobs": []}
+                yield {"type": "response.output_text.delta", "delta": text, **place}
+            case Streamed(delta=ReasoningDelta(text=text)) if text:
+                place = {"output_index": 0, "summary_index": 0, "item_id": ""}
+                yield {"type": "response.reasoning_summary_text.delta", "delta": text, **place}
+            case Streamed(delta=CallDelta() as delta):
+                if delta.index not in self._begun:
+                    call = {"type": "function_call", "call_id": delta.id, "name": delta.name}
+                    yield self._added(delta.index, {**call, "arguments": ""})
+                if delta.arguments:
+                    place = {"output_index": delta.index, "item_id": delta.id}
+                    kind = "response.function_call_arguments.delta"
+                    yield {"type": kind, "delta": delta.arguments, **place}
+            case Replied():
+                yield from self._whole([i.raw_item for i in items_of(self._agent, event.message)])
+
+    def _added(self, index: int, item: dict[str, Any]) -> dict[str, Any]:
+        self._begun.add(index)
+        return {"type": "response.output_item.added", "output_index": max(index, 0), "item": item}
+
+    def _whole(self, items: list[Any]) -> Iterator[dict[str, Any]]:
+        for index, item in enumerate(items):
+            if item["type"] == "function_call":
+                told = {"arguments": item["arguments"], "name": item["name"], "item_id": item["id"]}
+                kind = "response.function_call_arguments.done"
+                yield {"type": kind, "output_index": index, **told}
+            yield {"type": "response.output_item.done", "output_index": index, "item": item}
+        yield {"type": "response.completed", "response": _response(items)}
+
+
+def _response(output: list[Any]) -> dict[str, Any]:
+    return {"id": "", "object": "response", "output": output}
+
+
+def _typed(fields: dict[str, Any]) -> Any:
+    """An event with the type that OpenAI's SDK gives it, if that is there."""
+    cls = getattr(typed, _TYPES[fields["type"]], None)
+    return Raw(fields) if cls is None else cls.construct(**fields)
+
+
+_TYPES: Mapping[str, str] = {
+    "response.created": "ResponseCreatedEvent",
+    "response.output_item.added": "ResponseOutputItemAddedEvent",
+    "response.output_text.delta": "ResponseTextDeltaEvent",
+    "response.reasoning_summary_text.delta": "ResponseReasoningSummaryTextDeltaEvent",
+    "response.function_call_arguments.delta": "ResponseFunctionCallArgumentsDeltaEvent",
+    "response.function_call_arguments.done": "ResponseFunctionCallArgumentsDoneEvent",
+    "response.output_item.done": "ResponseOutputItemDoneEvent",
+    "response.completed": "ResponseCompletedEvent",
+}
+
+
+class AgentToolStreamEvent(TypedDict):
+    """What happened in the run of an agent that was called as a tool."""
+
+    event: StreamEvent
+    agent: Any
+    tool_call: Any
+
+
+def telling(agent: Any, told: Callable[[AgentToolStreamEvent], Any]) -> Step:
+    """A step around an agent as a tool: its run's events are told as they happen, in order.
+
+    Args:
+        agent: Whose runs they are.
+        told: Who is told; may be async.
+    """
+
+    async def step(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+        run, reader = context.run, EventReader(agent)
+        call = Raw(raw_call(context.call))
+        heard: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
+
+        def hear(event: Event) -> None:
+            if isinstance(event, Nested) and event.call_id == context.call.id:
+                for made in reader.events(event.event):
+                    heard.put_nowait(made)
+
+        async def tell() -> None:
+            while (event := await heard.get()) is not None:
+                answer = told({"event": event, "agent": agent, "tool_call": call})
+                if inspect.isawaitable(answer):
+                    await answer
+
+        heard.put_nowait(AgentUpdatedStreamEvent(agent))
+        run.listeners = (*run.listeners, hear)
+        telling = asyncio.create_task(tell())
+        try:
+            return await proceed(prepared)
+        finally:
+            run.listeners = tuple(one for one in run.listeners if one is not hear)
+            heard.put_nowait(None)
+            await telling
+
+    return step

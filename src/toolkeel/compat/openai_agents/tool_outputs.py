@@ -1,0 +1,106 @@
+"""Texts, pictures and files that a tool returns, under the names of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NotRequired, TypeAlias, TypedDict
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
+
+from toolkeel.compat.openai_agents.items import file_of
+from toolkeel.content import File, Image, Text
+
+Detail: TypeAlias = Literal["low", "high", "auto"]
+_CLOSED = ConfigDict(extra="forbid")
+
+
+class ToolOutputText(BaseModel):
+    """A text."""
+
+    model_config = _CLOSED
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ToolOutputImage(BaseModel):
+    """A picture: its address, or a data URL. Files kept at the provider are refused."""
+
+    model_config = _CLOSED
+    type: Literal["image"] = "image"
+    image_url: str
+    detail: Detail | None = None
+
+
+class ToolOutputFileContent(BaseModel):
+    """A file: its address, or its base64. Files kept at the provider are refused."""
+
+    model_config = _CLOSED
+    type: Literal["file"] = "file"
+    file_data: str | None = None
+    file_url: str | None = None
+    filename: str | None = None
+
+
+@with_config(_CLOSED)
+class ToolOutputTextDict(TypedDict):
+    """`ToolOutputText` as a dict."""
+
+    type: Literal["text"]
+    text: str
+
+
+@with_config(_CLOSED)
+class ToolOutputImageDict(TypedDict):
+    """`ToolOutputImage` as a dict."""
+
+    type: Literal["image"]
+    image_url: str
+    detail: NotRequired[Detail]
+
+
+@with_config(_CLOSED)
+class ToolOutputFileContentDict(TypedDict):
+    """`ToolOutputFileContent` as a dict."""
+
+    type: Literal["file"]
+    file_data: NotRequired[str]
+    file_url: NotRequired[str]
+    filename: NotRequired[str]
+
+
+Part: TypeAlias = ToolOutputText | ToolOutputImage | ToolOutputFileContent
+_reader: TypeAdapter[Part] = TypeAdapter(Part)
+
+
+def parts_of(value: object) -> tuple[Text | Image | File, ...] | None:
+    """The parts that a tool returned; None if it returned anything else.
+
+    >>> parts_of({"type": "text", "text": "hi"})
+    (Text(text='hi', extra={}),)
+    >>> parts_of({"type": "row", "text": "hi"}), parts_of([])
+    (None, None)
+    """
+    given = value if isinstance(value, list) else [value]
+    parts = [_part(one) for one in given]
+    found = tuple(part for part in parts if part is not None)
+    return found if found and len(found) == len(parts) else None
+
+
+def _part(value: object) -> Text | Image | File | None:
+    if isinstance(value, Text | Image | File):
+        return value
+    if isinstance(value, Mapping) and value.get("type") in ("text", "image", "file"):
+        try:
+            value = _reader.validate_python(value)
+        except ValidationError:
+            return None
+    match value:
+        case ToolOutputText(text=text):
+            return Text(text)
+        case ToolOutputImage(image_url=url):
+            return Image(url=url)
+        case ToolOutputFileContent(file_url=str(url)):
+            return File(url=url, name=value.filename or "file")
+        case ToolOutputFileContent(file_data=str(data)):
+            return file_of(data, value.filename or "file")
+    return None

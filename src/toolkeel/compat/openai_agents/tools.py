@@ -1,0 +1,282 @@
+"""`function_tool` and `FunctionTool`, under the names of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, TypeAlias, TypedDict, Unpack, cast
+
+from toolkeel.call.toolset import Toolset
+from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
+from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
+    ToolInputGuardrail,
+    ToolOutputGuardrail,
+)
+from toolkeel.compat.openai_agents.tool_outputs import parts_of
+from toolkeel.context import ToolContext as CoreContext
+from toolkeel.define import decorator as core
+from toolkeel.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step, Tool
+from toolkeel.define.tool import Enabled as CoreEnabled
+from toolkeel.errors import Crashed, RunStopped, ToolError
+from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
+from toolkeel.providers.wire.plain import dumps
+
+Enabled: TypeAlias = bool | Callable[[RunContextWrapper[Any], Any], "bool | Awaitable[bool]"]
+OnFailure: TypeAlias = Callable[[RunContextWrapper[Any], Exception], "str | Awaitable[str]"]
+Approval: TypeAlias = (
+    bool | Callable[[RunContextWrapper[Any], dict[str, Any], str], "bool | Awaitable[bool]"]
+)
+"""Whether a person must approve: always, never, or ``(context, arguments, call id)`` decides."""
+UNSET: Any = object()
+STRICT: Mapping[str, object] = {"strict": True}
+"""What says of a tool that the provider shall hold its arguments to the schema."""
+_asked: ContextVar[CoreContext[Any] | None] = ContextVar("_asked", default=None)
+"""The call whose `Approval` is looked at: the core's predicates see the arguments alone."""
+
+
+def default_tool_error_function(ctx: RunContextWrapper[Any], error: Exception) -> str:
+    """What the SDK tells a model by default: the error's own text. Here errors are masked unless
+    this is given as `failure_error_function`."""
+    return f"An error occurred while running the tool. Please try again. Error: {error}"
+
+
+class FunctionToolOptions(TypedDict, total=False):
+    """Options of `function_tool`.
+
+    Attributes:
+        name_override: The tool's name; the function's own by default.
+        description_override: For the model; the docstring by default.
+        use_docstring_info: Whether the docstring describes the parameters.
+        strict_mode: Whether the provider shall hold arguments to the schema.
+        is_enabled: Whether it can be called now: yes or no, or ``(context, agent)`` decides.
+        failure_error_function: What the model is told when the body raises; None ends the run
+            with the exception; a masked sentence by default.
+        tool_input_guardrails: What looks at a call first.
+        tool_output_guardrails: What looks at the result, the first one first.
+        needs_approval: Whether a person must approve a call; see `Approval`.
+        timeout: Seconds until it is stopped; None for never.
+    """
+
+    name_override: str | None
+    description_override: str | None
+    use_docstring_info: bool
+    strict_mode: bool
+    is_enabled: Enabled
+    failure_error_function: OnFailure | None
+    tool_input_guardrails: Sequence[ToolInputGuardrail] | None
+    tool_output_guardrails: Sequence[ToolOutputGuardrail] | None
+    needs_approval: Approval
+    timeout: float | None
+
+
+class _Invoker:
+    """The `on_invoke_tool` of a function: what runs it without its guardrails."""
+
+    def __init__(self, inner: AnyTool) -> None:
+        self.inner = inner
+
+    async def __call__(self, context: Any, arguments: str) -> Any:
+        own = getattr(context, "context", None)
+        full = context if isinstance(context, ToolContext) else ToolContext(own)
+        call = ToolCall(full.tool_call_id, self.inner.name, arguments)
+        [message] = await Toolset([self.inner]).run([call], full.run())
+        return message.content
+
+
+@dataclasses.dataclass(eq=False)
+class FunctionTool:
+    """A tool with the SDK's fields; `tool` is the core's, of the fields as they are now.
+
+    Args:
+        name: The tool's name.
+        description: For the model.
+        params_json_schema: JSON Schema of the arguments.
+        on_invoke_tool: ``async (context, arguments' JSON text) -> result``.
+        strict_json_schema: Whether the provider shall hold arguments to the schema.
+        is_enabled: Whether it can be called now.
+        tool_input_guardrails: What looks at a call first.
+        tool_output_guardrails: What looks at the result, the first one first.
+        needs_approval: Whether a person must approve a call; see `Approval`.
+        timeout_seconds: Seconds until it is stopped; None for never.
+
+    Raises:
+        DefinitionError: if the schema or the name will not do.
+    """
+
+    name: str
+    description: str
+    params_json_schema: Mapping[str, Any]
+    on_invoke_tool: Callable[[Any, str], Awaitable[Any]]
+    strict_json_schema: bool = True
+    is_enabled: Enabled = True
+    tool_input_guardrails: Sequence[ToolInputGuardrail] | None = None
+    tool_output_guardrails: Sequence[ToolOutputGuardrail] | None = None
+    needs_approval: Approval = False
+    timeout_seconds: float | None = DEADLINE
+
+    def __post_init__(self) -> None:
+        self.__dict__["_made"] = self._make()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+        if "_made" in self.__dict__:
+            self.__dict__["_made"] = self._make()
+
+    @property
+    def tool(self) -> AnyTool:
+        """The core's tool."""
+        made: AnyTool = self.__dict__["_made"]
+        return made
+
+    def _make(self) -> AnyTool:
+        invoker = self.on_invoke_tool
+        if isinstance(invoker, _Invoker) and self.params_json_schema == invoker.inner.parameters:
+            inner = invoker.inner
+        else:
+            schema = self.params_json_schema
+            inner = Tool.from_schema(self.name, self.description, schema, self._on_invoke)
+        guards: list[Step] = [guard.step() for guard in self.tool_input_guardrails or ()]
+        guards += [guard.step() for guard in reversed(self.tool_output_guardrails or ())]
+        approval, steps = as_approval(self.needs_approval)
+        return dataclasses.replace(
+            inner,
+            name=self.name,
+            description=self.description,
+            enabled=as_enabled(self.is_enabled),
+            approval=approval,
+            steps=(_as_told, *steps, *guards, *inner.steps),
+            timeout=self.timeout_seconds,
+            metadata=STRICT if self.strict_json_schema else {},
+        )
+
+    async def _on_invoke(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> Any:
+        return await self.on_invoke_tool(ToolContext.from_tool_context(context), dumps(arguments))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.tool(*args, **kwargs)
+
+
+def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -> Any:
+    """Make a tool of a function: as ``@function_tool``, ``@function_tool(...)``, ``function_tool(f)``.
+
+    Args:
+        func: What to wrap.
+        options: See `FunctionToolOptions`.
+
+    Raises:
+        DefinitionError: naming the function, the parameter and the fix.
+        TypeError: for an option that is not here: none is dropped in silence.
+    """
+    only_known(options, FunctionToolOptions, "function_tool")
+    wrap = core.tool(
+        options.get("name_override"),
+        description=options.get("description_override"),
+        docstring="parse" if options.get("use_docstring_info", True) else "plain",
+    )
+
+    def make(function: Callable[..., Any]) -> FunctionTool:
+        inner = _failing_as_told(wrap(function), options.get("failure_error_function", UNSET))
+        return FunctionTool(
+            inner.name,
+            inner.description,
+            inner.parameters,
+            _Invoker(inner),
+            options.get("strict_mode", True),
+            options.get("is_enabled", True),
+            options.get("tool_input_guardrails"),
+            options.get("tool_output_guardrails"),
+            options.get("needs_approval", False),
+            options.get("timeout", DEADLINE),
+        )
+
+    return make if func is None else make(func)
+
+
+def held_strictly(tools: Any) -> Any:
+    """The tools, of which OpenAI holds those to their schema that say so."""
+    if isinstance(tools, Toolset):
+        return tools
+    return [_held(one) for one in tools]
+
+
+def _held(given: Any) -> Any:
+    tool = given if isinstance(given, Tool) else getattr(given, "tool", None)
+    if not isinstance(tool, Tool) or not tool.metadata.get("strict"):
+        return given
+    return dataclasses.replace(tool, provider_options={**tool.provider_options, **STRICT})
+
+
+async def _as_told(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:
+    """What a body returned as the SDK shows it to a model: its parts, else its ``str``."""
+    value = await proceed(prepared)
+    if isinstance(value, str | ToolOutput | ToolMessage):
+        return value
+    parts = parts_of(value)
+    return ToolOutput(str(value) if parts is None else parts, value)
+
+
+def as_enabled(wanted: Enabled) -> CoreEnabled:
+    """The SDK's ``is_enabled`` in the core's form."""
+    if not callable(wanted):
+        return wanted
+    return lambda context: wanted(RunContextWrapper.from_tool_context(context), context.agent)
+
+
+def as_approval(wanted: Approval) -> tuple[Needs, tuple[Step, ...]]:
+    """The SDK's ``needs_approval`` in the core's form, and the steps it needs."""
+    if not callable(wanted):
+        return wanted, ()
+
+    async def remember(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:
+        before = _asked.get()
+        _asked.set(context)
+        try:
+            return await proceed(prepared)
+        finally:
+            _asked.set(before)
+
+    def needs(arguments: Mapping[str, object]) -> bool | Awaitable[bool]:
+        context = cast("CoreContext[Any]", _asked.get())
+        wrapper = RunContextWrapper.from_tool_context(context)
+        return wanted(wrapper, dict(arguments), context.call.id)
+
+    return needs, (remember,)
+
+
+def only_known(options: Mapping[str, Any], known: type, taker: str) -> None:
+    """See that every option is one.
+
+    Args:
+        options: By name.
+        known: The `TypedDict` that lists them.
+        taker: Who takes them, for the message.
+
+    Raises:
+        TypeError: naming those that are not.
+    """
+    if strange := sorted(options.keys() - known.__annotations__.keys()):
+        raise TypeError(
+            f"{taker} has no option {', '.join(map(repr, strange))}; it has "
+            f"{', '.join(known.__annotations__)}"
+        )
+
+
+def _failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:
+    """The same tool with what the model is told, or what happens, when its body raises."""
+    if told is UNSET:
+        return inner
+
+    async def step(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:
+        try:
+            return await proceed(prepared)
+        except (Crashed, ToolError) as failure:
+            error = failure.__cause__ if isinstance(failure, Crashed) else failure
+            assert isinstance(error, Exception)
+            if told is None:
+                raise RunStopped(f"{inner.name!r} failed, and the run was ended.", error) from error
+            text = told(RunContextWrapper.from_tool_context(context), error)
+            raise Crashed(await text if inspect.isawaitable(text) else str(text)) from error
+
+    return dataclasses.replace(inner, steps=(step,), on_crash=True)

@@ -1,0 +1,389 @@
+"""Traces and spans, under the names of the OpenAI Agents SDK: handed to processors, sent to nobody.
+
+There is no exporter by default. A program's own processors get every trace and span, as there; for
+other tools see `toolkeel.observe.OpenTelemetry`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar, Token
+from datetime import UTC, datetime
+from typing import Any, Protocol, Self
+
+from toolkeel.events import Event, Replied, RunFinished, ToolFinished, ToolStarted, TurnStarted
+
+
+class TracingProcessor(Protocol):
+    """What is told of traces and spans."""
+
+    def on_trace_start(self, trace: Trace) -> None: ...
+    def on_trace_end(self, trace: Trace) -> None: ...
+    def on_span_start(self, span: Span) -> None: ...
+    def on_span_end(self, span: Span) -> None: ...
+    def shutdown(self) -> None: ...
+    def force_flush(self) -> None: ...
+
+
+class _Tracing:
+    """What is set for the whole program."""
+
+    processors: tuple[TracingProcessor, ...] = ()
+    disabled = os.environ.get("OPENAI_AGENTS_DISABLE_TRACING", "").lower() in ("1", "true")
+
+
+_trace: ContextVar[Trace | None] = ContextVar("_trace", default=None)
+_span: ContextVar[Span | None] = ContextVar("_span", default=None)
+
+
+def gen_trace_id() -> str:
+    """An id for a trace."""
+    return f"trace_{os.urandom(16).hex()}"
+
+
+def gen_span_id() -> str:
+    """An id for a span."""
+    return f"span_{os.urandom(12).hex()}"
+
+
+def gen_group_id() -> str:
+    """An id for a group of traces."""
+    return f"group_{os.urandom(12).hex()}"
+
+
+def add_trace_processor(span_processor: TracingProcessor) -> None:
+    """Tell one processor more."""
+    _Tracing.processors = (*_Tracing.processors, span_processor)
+
+
+def set_trace_processors(processors: list[TracingProcessor]) -> None:
+    """Tell these processors and no others."""
+    _Tracing.processors = tuple(processors)
+
+
+def set_tracing_disabled(disabled: bool) -> None:
+    """Switch tracing off, or on again."""
+    _Tracing.disabled = disabled
+
+
+def set_tracing_export_api_key(api_key: str) -> None:
+    """Nothing is exported, so the key is not kept."""
+
+
+def flush_traces() -> None:
+    """Let processors write what they hold."""
+    for processor in _Tracing.processors:
+        processor.force_flush()
+
+
+def get_current_trace() -> Trace | None:
+    """The trace that is open here."""
+    return _trace.get()
+
+
+def get_current_span() -> Span | None:
+    """The innermost span that is open here."""
+    return _span.get()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+class _Timed:
+    """What begins and ends, and tells the processors; a context manager."""
+
+    _current: ContextVar[Any]
+    _told: str
+    _quiet: bool
+    _token: Token[Any] | None = None
+
+    def start(self, mark_as_current: bool = False) -> None:
+        """Begin, and tell the processors."""
+        if mark_as_current:
+            self._token = self._current.set(self)
+        self._tell("start")
+
+    def finish(self, reset_current: bool = False) -> None:
+        """End, and tell the processors."""
+        if reset_current and self._token is not None:
+            self._current.reset(self._token)
+            self._token = None
+        self._tell("end")
+
+    def _tell(self, what: str) -> None:
+        for processor in () if self._quiet else _Tracing.processors:
+            getattr(processor, f"on_{self._told}_{what}")(self)
+
+    def __enter__(self) -> Self:
+        self.start(mark_as_current=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish(reset_current=True)
+
+
+class Trace(_Timed):
+    """What happens in one workflow.
+
+    Attributes:
+        trace_id: Its id.
+        name: The workflow's name.
+    """
+
+    _current, _told = _trace, "trace"
+
+    def __init__(
+        self,
+        name: str,
+        trace_id: str | None = None,
+        group_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        disabled: bool = False,
+    ) -> None:
+        self.name = name
+        self.trace_id = trace_id or gen_trace_id()
+        self.group_id = group_id
+        self.metadata = metadata
+        self._quiet = disabled or _Tracing.disabled
+
+    def export(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "object": "trace",
+            "id": self.trace_id,
+            "workflow_name": self.name,
+            "group_id": self.group_id,
+            "metadata": self.metadata,
+        }
+
+
+class SpanData:
+    """What a span is about: its `type`, and its fields as attributes."""
+
+    def __init__(self, type: str, **fields: Any) -> None:
+        self.type = type
+        self.__dict__.update(fields)
+
+    def export(self) -> dict[str, Any]:
+        """As plain data."""
+        return dict(self.__dict__)
+
+
+class Span(_Timed):
+    """A part of a trace.
+
+    Attributes:
+        span_data: What it is about.
+        parent_id: The span it is within.
+    """
+
+    _current, _told = _span, "span"
+
+    def __init__(
+        self,
+        span_data: SpanData,
+        span_id: str | None = None,
+        parent: Trace | Span | None = None,
+        disabled: bool = False,
+    ) -> None:
+        outer = parent or _span.get()
+        trace = parent if isinstance(parent, Trace) else _trace.get()
+        self.span_id = span_id or gen_span_id()
+        self.span_data = span_data
+        self.trace_id: str = (
+            outer.trace_id if outer is not None else trace.trace_id if trace else ""
+        )
+        self.parent_id = outer.span_id if isinstance(outer, Span) else None
+        self.started_at: str | None = None
+        self.ended_at: str | None = None
+        self.error: Any = None
+        quiet = trace._quiet if trace is not None else True
+        self._quiet = disabled or _Tracing.disabled or (quiet and not isinstance(outer, Span))
+
+    def set_error(self, error: Any) -> None:
+        """Say what went wrong: a message and data."""
+        self.error = error
+
+    def start(self, mark_as_current: bool = False) -> None:
+        """Begin, and tell the processors."""
+        self.started_at = _now()
+        super().start(mark_as_current)
+
+    def finish(self, reset_current: bool = False) -> None:
+        """End, and tell the processors."""
+        self.ended_at = _now()
+        super().finish(reset_current)
+
+    def export(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "object": "trace.span",
+            "id": self.span_id,
+            "trace_id": self.trace_id,
+            "parent_id": self.parent_id,
+            "started_at": self.started_at,
+            "ended_at": self.ended_at,
+            "span_data": self.span_data.export(),
+            "error": self.error,
+        }
+
+
+class TracingExporter(ABC):
+    """Sends traces and spans somewhere."""
+
+    @abstractmethod
+    def export(self, items: list[Trace | Span]) -> None:
+        """Send these."""
+
+
+class BatchTraceProcessor:
+    """A processor that gives what has ended to an exporter, in batches; the rest when it is flushed.
+
+    Args:
+        exporter: Who sends them.
+        max_batch_size: How many at once.
+    """
+
+    def __init__(self, exporter: TracingExporter, *, max_batch_size: int = 128) -> None:
+        self._exporter = exporter
+        self._most = max_batch_size
+        self._kept: list[Trace | Span] = []
+        self._lock = threading.Lock()
+
+    def on_trace_start(self, trace: Trace) -> None:
+        """Keep it: it is sent with its spans."""
+        self._keep(trace)
+
+    def on_trace_end(self, trace: Trace) -> None:
+        """Nothing to do."""
+
+    def on_span_start(self, span: Span) -> None:
+        """Nothing to do."""
+
+    def on_span_end(self, span: Span) -> None:
+        """Keep it."""
+        self._keep(span)
+
+    def shutdown(self) -> None:
+        """Send what is kept."""
+        self.force_flush()
+
+    def force_flush(self) -> None:
+        """Send what is kept."""
+        with self._lock:
+            kept, self._kept = self._kept, []
+        for start in range(0, len(kept), self._most):
+            self._exporter.export(kept[start : start + self._most])
+
+    def _keep(self, item: Trace | Span) -> None:
+        with self._lock:
+            self._kept.append(item)
+            full = len(self._kept) >= self._most
+        if full:
+            self.force_flush()
+
+
+def trace(
+    workflow_name: str,
+    trace_id: str | None = None,
+    group_id: str | None = None,
+    metadata: dict[str, Any] | None = None,
+    tracing: object = None,
+    disabled: bool = False,
+) -> Trace:
+    """A trace for all runs and spans within: ``with trace("Joke workflow"): ...``"""
+    return Trace(workflow_name, trace_id, group_id, metadata, disabled)
+
+
+def custom_span(
+    name: str,
+    data: dict[str, Any] | None = None,
+    span_id: str | None = None,
+    parent: Trace | Span | None = None,
+    disabled: bool = False,
+) -> Span:
+    """A span of the program's own."""
+    return Span(SpanData("custom", name=name, data=data or {}), span_id, parent, disabled)
+
+
+def agent_span(name: str, tools: list[str] | None = None, disabled: bool = False) -> Span:
+    """A span of an agent."""
+    return Span(SpanData("agent", name=name, tools=tools or []), disabled=disabled)
+
+
+def function_span(
+    name: str, input: str | None = None, output: str | None = None, disabled: bool = False
+) -> Span:
+    """A span of a tool."""
+    return Span(SpanData("function", name=name, input=input, output=output), disabled=disabled)
+
+
+def generation_span(model: str | None = None, disabled: bool = False) -> Span:
+    """A span of a request to a model."""
+    return Span(SpanData("generation", model=model, usage=None), disabled=disabled)
+
+
+class RunSpans:
+    """A listener that makes spans of a run's requests and calls, below the agent's.
+
+    Args:
+        outer: The agent's span.
+        sensitive: Whether arguments and results stand on them.
+    """
+
+    def __init__(self, outer: Span, sensitive: bool) -> None:
+        self._outer = outer
+        self._sensitive = sensitive
+        self._request: Span | None = None
+        self._calls: dict[str, Span] = {}
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case TurnStarted():
+                self._request = self._begin(SpanData("generation", usage=None))
+            case Replied() if self._request is not None:
+                usage = event.message.usage
+                self._request.span_data.usage = {  # type: ignore[attr-defined]
+                    "input_tokens": usage.input_tokens,
+                    "output_tokens": usage.output_tokens,
+                }
+                self._request.finish()
+                self._request = None
+            case ToolStarted():
+                shown = str(event.call.arguments) if self._sensitive else None
+                data = SpanData("function", name=event.call.name, input=shown, output=None)
+                self._calls[event.call_id] = self._begin(data)
+            case ToolFinished() if event.call_id in self._calls:
+                self._end_call(self._calls.pop(event.call_id), event)
+            case RunFinished():
+                for span in (*self._calls.values(), *([self._request] if self._request else [])):
+                    span.finish()
+
+    def _begin(self, data: SpanData) -> Span:
+        span = Span(data, parent=self._outer)
+        span.start()
+        return span
+
+    def _end_call(self, span: Span, event: ToolFinished) -> None:
+        if self._sensitive:
+            span.span_data.output = event.message.text  # type: ignore[attr-defined]
+        if event.message.failed:
+            span.set_error({"message": str(event.message.kind), "data": None})
+        span.finish()
+
+
+@contextlib.contextmanager
+def run_trace(
+    agent: str, tools: list[str], name: str, given: Mapping[str, Any], sensitive: bool
+) -> Iterator[RunSpans]:
+    """The trace and the agent's span of one run; within a trace that is open, that one."""
+    with contextlib.ExitStack() as stack:
+        if get_current_trace() is None:
+            stack.enter_context(Trace(name, **given))
+        span = stack.enter_context(agent_span(agent, tools))
+        yield RunSpans(span, sensitive)

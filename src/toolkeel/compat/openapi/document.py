@@ -1,0 +1,312 @@
+"""Reading an OpenAPI document: each operation as the data a tool is made of. Pure; no network.
+
+OpenAPI 3.0 and 3.1. Schemas become plain JSON Schema: references into ``components`` become
+``$defs`` that the tool carries along, 3.0's ``nullable`` and boolean limits become types and
+numbers, and what a client may not send (``readOnly``) is left out.
+
+Source: https://spec.openapis.org/oas/v3.1.1.html and https://spec.openapis.org/oas/v3.0.4.html.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from toolkeel._records.record import record
+from toolkeel.errors import SetupError
+
+Json = dict[str, Any]
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
+_NOT_PARAMETERS = ("accept", "content-type", "authorization")
+"""Headers that the specification says are no parameters."""
+_NOT_THE_MODELS = re.compile(
+    r"host|cookie2?|connection|content-(?:length|encoding|transfer-encoding)|transfer-encoding|te"
+    r"|trailer|upgrade|keep-alive|expect|via|origin|referer|http2-settings|proxy-.*|sec-.*|forwarded"
+    r"|x-forwarded.*|x-original-.*|x-rewrite-.*|x-override-.*|(?:x-)?http-method.*|x-method.*|x-host"
+    r"|x-http-host-override|x-(?:real|client|remote|cluster-client|originating|envoy-external)-?\w*"
+    r"|(?:true|cf)-(?:client|connecting)-ip|fastly-client-ip|x-(?:remote|authenticated)-?user.*"
+)
+"""Headers that say whom a request is for, who sends it or where it ends: no argument of a model."""
+_STYLES = {"query": "form", "cookie": "form", "path": "simple", "header": "simple"}
+_DROPPED = ("discriminator", "xml", "externalDocs", "example", "readOnly", "writeOnly", "nullable")
+
+
+@record
+class Parameter:
+    """Where one argument goes.
+
+    Args:
+        argument: Its name among the tool's arguments.
+        name: Its name on the wire.
+        where: ``path``, ``query``, ``header`` or ``cookie``.
+        style: How lists and objects are written.
+        explode: Whether each of their items stands alone.
+    """
+
+    argument: str
+    name: str
+    where: str
+    style: str
+    explode: bool
+
+
+@record
+class Operation:
+    """One operation.
+
+    Args:
+        name: Its `operationId`, or method and path.
+        method: In capitals.
+        path: With placeholders in braces.
+        description: Summary and description.
+        tags: As the document sorts it.
+        parameters: Where the arguments go.
+        body: Name of the argument that is the body; empty if there is none.
+        media_type: Of the body.
+        schema: JSON Schema of all arguments.
+    """
+
+    name: str
+    method: str
+    path: str
+    description: str
+    tags: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    body: str
+    media_type: str
+    schema: Json
+
+
+def operations(document: Mapping[str, Any]) -> list[Operation]:
+    """Every operation of a document, in its order.
+
+    Args:
+        document: The parsed document.
+
+    Raises:
+        SetupError: if it is no OpenAPI 3, or refers to something outside itself or missing.
+    """
+    version = str(document.get("openapi", ""))
+    if not version.startswith("3."):
+        found = version or document.get("swagger") or "none"
+        raise SetupError(f"an OpenAPI 3 document is needed; this one says {found!r}")
+    reader = _Reader(document, old=version.startswith("3.0"))
+    return list(reader.operations())
+
+
+def server_url(document: Mapping[str, Any]) -> str:
+    """The first server's address, its variables at their defaults; empty if it has none."""
+    servers = document.get("servers") or [{}]
+    url = str(servers[0].get("url", ""))
+    for name, variable in (servers[0].get("variables") or {}).items():
+        url = url.replace(f"{{{name}}}", str(variable.get("default", "")))
+    return url if "://" in url else ""
+
+
+class _Reader:
+    def __init__(self, document: Mapping[str, Any], old: bool) -> None:
+        self._document = document
+        self._old = old
+
+    def operations(self) -> Iterator[Operation]:
+        for path, item in (self._document.get("paths") or {}).items():
+            shared = self._resolve(item)
+            for method in METHODS:
+                if method in shared:
+                    yield self._operation(path, method, shared)
+
+    def _operation(self, path: str, method: str, item: Json) -> Operation:
+        node = item[method]
+        found = self._parameters(item, node)
+        properties: Json = {}
+        required = []
+        parameters = []
+        for each in found:
+            argument = each["name"]
+            if argument in properties:
+                argument = f"{argument}_{each['in']}"
+            properties[argument] = self._described(each)
+            if each.get("required") or each["in"] == "path":
+                required.append(argument)
+            style = each.get("style") or _STYLES[each["in"]]
+            explode = each.get("explode", style == "form")
+            parameters.append(Parameter(argument, each["name"], each["in"], style, explode))
+        body, media_type = self._body(node, properties, required)
+        schema: Json = {"type": "object", "properties": properties, "required": required}
+        schema["additionalProperties"] = False
+        defs = self._used(schema)
+        return Operation(
+            node.get("operationId") or _slug(f"{method}_{path}"),
+            method.upper(),
+            path,
+            "\n\n".join(filter(None, (node.get("summary"), node.get("description")))),
+            tuple(node.get("tags") or ()),
+            tuple(parameters),
+            body,
+            media_type,
+            {**schema, "$defs": defs} if defs else schema,
+        )
+
+    def _parameters(self, item: Json, node: Json) -> list[Json]:
+        """Those of the path and of the operation; the operation's own win."""
+        merged: dict[tuple[str, str], Json] = {}
+        for each in [*(item.get("parameters") or ()), *(node.get("parameters") or ())]:
+            found = self._resolve(each)
+            # Gateways to programs (CGI, WSGI) take "_" for "-".
+            name = str(found["name"]).strip().lower().replace("_", "-")
+            if found["in"] == "header" and (
+                name in _NOT_PARAMETERS or _NOT_THE_MODELS.fullmatch(name)
+            ):
+                continue
+            merged[found["in"], found["name"]] = found
+        return list(merged.values())
+
+    def _described(self, parameter: Json) -> Json:
+        schema = parameter.get("schema")
+        if schema is None:  # its value is written as one media type
+            written: list[Json] = list((parameter.get("content") or {}).values())
+            schema = written[0].get("schema", {}) if written else {}
+        made: Json = self._schema(schema)
+        if parameter.get("description") and "$ref" not in made:
+            made.setdefault("description", parameter["description"])
+        return made
+
+    def _body(self, node: Json, properties: Json, required: list[str]) -> tuple[str, str]:
+        if "requestBody" not in node:
+            return "", ""
+        body = self._resolve(node["requestBody"])
+        content = body.get("content") or {}
+        media_type = min(content, key=_rank, default="")
+        if not media_type:
+            return "", ""
+        name = "body" if "body" not in properties else "request_body"
+        schema = self._schema(content[media_type].get("schema") or {})
+        if _rank(media_type) == len(_MEDIA):  # written by the model as text
+            schema = {"type": "string"}
+        if body.get("description") and "$ref" not in schema:
+            schema.setdefault("description", body["description"])
+        properties[name] = schema
+        if body.get("required"):
+            required.append(name)
+        return name, media_type
+
+    def _resolve(self, node: Json, seen: tuple[str, ...] = ()) -> Json:
+        """What a node refers to, or the node."""
+        if "$ref" not in node:
+            return node
+        target = node["$ref"]
+        if target in seen:
+            raise SetupError(f"the OpenAPI document refers in a circle: {target}")
+        return self._resolve(self._at(target), (*seen, target))
+
+    def _at(self, target: str) -> Any:
+        if not target.startswith("#/"):
+            raise SetupError(
+                f"the OpenAPI document refers to {target!r}, outside itself; bundle it"
+            )
+        found: Any = self._document
+        for part in target[2:].split("/"):
+            key = unquote(part).replace("~1", "/").replace("~0", "~")
+            try:
+                found = found[int(key)] if isinstance(found, Sequence) else found[key]
+            except (KeyError, IndexError, ValueError):
+                raise SetupError(f"the OpenAPI document has no {target!r}") from None
+        return found
+
+    # — schemas —
+
+    def _schema(self, node: Any) -> Any:
+        """A schema as plain JSON Schema, its references into ``$defs``."""
+        if not isinstance(node, Mapping):
+            return node
+        if "$ref" in node:
+            _, _, name = str(node["$ref"]).rpartition("/")
+            if node["$ref"] != f"#/components/schemas/{name}":
+                return self._schema(self._resolve(dict(node)))
+            return {"$ref": f"#/$defs/{name}"}
+        made = {key: self._part(key, value) for key, value in node.items() if key not in _DROPPED}
+        if isinstance(made.get("properties"), dict):
+            self._without_read_only(node, made)
+        if self._old:
+            _modernise(node, made)
+        return made
+
+    def _part(self, key: str, value: Any) -> Any:
+        if key in ("properties", "patternProperties", "$defs"):
+            return {name: self._schema(schema) for name, schema in value.items()}
+        if key in ("allOf", "anyOf", "oneOf", "prefixItems"):
+            return [self._schema(schema) for schema in value]
+        if key in ("items", "additionalProperties", "not", "contains", "propertyNames"):
+            return self._schema(value)
+        return value
+
+    def _without_read_only(self, node: Mapping[str, Any], made: Json) -> None:
+        sent = {
+            name: schema
+            for name, schema in made["properties"].items()
+            if not self._resolve(dict(node["properties"][name])).get("readOnly")
+        }
+        made["properties"] = sent
+        if "required" in made:
+            made["required"] = [name for name in made["required"] if name in sent]
+
+    def _used(self, schema: Json) -> Json:
+        """The components that a schema refers to, directly or not."""
+        defs: Json = {}
+        waiting = list(_names(schema))
+        while waiting:
+            name = waiting.pop()
+            if name not in defs:
+                defs[name] = self._schema(self._at(f"#/components/schemas/{name}"))
+                waiting += _names(defs[name])
+        return defs
+
+
+def _names(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        if isinstance(schema.get("$ref"), str):
+            yield schema["$ref"].removeprefix("#/$defs/")
+        for value in schema.values():
+            yield from _names(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _names(value)
+
+
+_MEDIA = (
+    r"application/json\b.*",
+    r".*\+json\b.*",
+    r"application/x-www-form-urlencoded",
+    r"multipart/.*",
+)
+
+
+def _rank(media_type: str) -> int:
+    """Which media types are taken first; the last are written as plain text."""
+    ranks = (i for i, pattern in enumerate(_MEDIA) if re.fullmatch(pattern, media_type))
+    return next(ranks, len(_MEDIA))
+
+
+def _modernise(node: Mapping[str, Any], made: Json) -> None:
+    """OpenAPI 3.0's own spellings as JSON Schema's."""
+    for limit in ("Minimum", "Maximum"):
+        if isinstance(made.get(f"exclusive{limit}"), bool):
+            exclusive = made.pop(f"exclusive{limit}")
+            if exclusive and limit.lower() in made:
+                made[f"exclusive{limit}"] = made.pop(limit.lower())
+    if not node.get("nullable"):
+        return
+    if isinstance(made.get("type"), str):
+        made["type"] = [made["type"], "null"]
+        if "enum" in made and None not in made["enum"]:
+            made["enum"] = [*made["enum"], None]
+        return
+    plain = dict(made)
+    made.clear()
+    made["anyOf"] = [plain, {"type": "null"}]
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[\W_]+", "_", text).strip("_")

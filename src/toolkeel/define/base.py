@@ -1,0 +1,196 @@
+"""`BaseTool`: tools written as classes, for those with settings or state of their own."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Protocol, get_origin
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from toolkeel.context import RunContext
+from toolkeel.define.decorator import tool
+from toolkeel.define.no_tool import not_a_tool
+from toolkeel.define.tool import AnyTool, Tool, ToolOptions
+from toolkeel.errors import DefinitionError, SchemaAnnotationError
+
+
+class HoldsTool(Protocol):
+    """Whatever has a tool: a `BaseTool`, or an object of another library's kind."""
+
+    @property
+    def tool(self) -> AnyTool: ...
+
+
+class BaseTool:
+    """A tool as a class: subclass it, set `name` and `description`, write `_run` or `_arun`.
+
+    Class attributes may carry any option of `ToolOptions`, and `parameters`. Annotated attributes
+    are fields: the constructor takes them by keyword, and those without a default must be given.
+    Where both `_run` and `_arun` are written, `_arun` runs.
+
+    Raises:
+        SchemaAnnotationError: when the class is defined, if it annotates `parameters` with
+            something that is not a class of models.
+        DefinitionError: when the class is defined, if it writes neither method.
+
+    >>> class Greet(BaseTool):
+    ...     name = "greet"
+    ...     description = "Greet somebody."
+    ...     greeting: str = "Hello"
+    ...     def _run(self, who: str) -> str:
+    ...         return f"{self.greeting}, {who}!"
+    >>> Greet(greeting="你好").invoke({"who": "Ada"})
+    '你好, Ada!'
+    """
+
+    name: str
+    description: str
+    parameters: Any = None
+
+    _core_names: ClassVar[Mapping[str, str]] = {"parameters": "parameters"}
+    """By attribute that is an option under another name: its name here. Subclasses that speak
+    another library's words have more of them."""
+    _run: ClassVar[Callable[..., Any]]
+    _arun: ClassVar[Callable[..., Any]]
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        for attribute, option in cls._core_names.items():
+            if option == "parameters" and attribute in vars(cls):
+                _check_annotation(cls, attribute)
+        if not (hasattr(cls, "_run") or hasattr(cls, "_arun")) and "name" in vars(cls):
+            raise DefinitionError(
+                f"{cls.__name__}: write _run(self, ...) or async _arun(self, ...)"
+            )
+
+    def __init__(self, **fields: Any) -> None:
+        from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
+
+        known = dict(_fields(type(self)))
+        for name, value in fields.items():
+            if name not in (*known, *ToolOptions.__annotations__, *self._core_names):
+                raise DefinitionError(
+                    f"{type(self).__name__} has no field {name!r}; it has "
+                    f"{', '.join(sorted(known))}"
+                )
+            setattr(self, name, value)
+        for name, default in known.items():
+            if name not in fields and isinstance(default, list | dict | set):
+                setattr(self, name, copy.deepcopy(default))  # each object has its own
+            if name in fields or not isinstance(default, FieldInfo):
+                continue
+            made = default.get_default(call_default_factory=True, validated_data={})
+            if made is PydanticUndefined:
+                raise DefinitionError(f"{type(self).__name__} needs the field {name!r}")
+            setattr(self, name, made)
+        missing = [name for name in known if not hasattr(self, name) and name != "description"]
+        if missing:
+            raise DefinitionError(
+                f"{type(self).__name__} needs {', '.join(map(repr, missing))}: set it in the class "
+                "or give it to the constructor"
+            )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if (
+            name in _COMPILED or name in self._core_names
+        ):  # then the tool is another; a set that holds it keeps what it has
+            vars(self).pop("tool", None)
+
+    @functools.cached_property
+    def tool(self) -> AnyTool:
+        """The tool this object describes, compiled once."""
+        body = self._body()
+        description = getattr(self, "description", None) or inspect.getdoc(type(self))
+        if description == inspect.getdoc(BaseTool):
+            description = None
+        return Tool.from_function(
+            body,
+            name=self.name,
+            description=description,
+            **self._options(),
+        )
+
+    def _options(self) -> dict[str, Any]:
+        """What is set of the options, and of how the parameters are described."""
+        own = {name: name for name in ToolOptions.__annotations__} | dict(self._core_names)
+        return {option: getattr(self, name) for name, option in own.items() if hasattr(self, name)}
+
+    def _body(self) -> Callable[..., Any]:
+        """What runs."""
+        return self._arun if hasattr(self, "_arun") else self._run
+
+    def invoke(self, value: object = "", run: RunContext[Any] | None = None) -> Any:
+        """Run it as the model would; see `Tool.invoke`."""
+        return self.tool.invoke(value, run)
+
+    async def ainvoke(self, value: object = "", run: RunContext[Any] | None = None) -> Any:
+        """`invoke`, to be awaited."""
+        return await self.tool.ainvoke(value, run)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({getattr(self, 'name', '')})"
+
+
+_COMPILED = frozenset({"name", "description", *ToolOptions.__annotations__})
+"""What is compiled into the tool."""
+
+
+def as_tool(item: object) -> AnyTool:
+    """The tool that `item` is, holds as its attribute `tool`, or as a function can become.
+
+    Raises:
+        DefinitionError: if it is none of these.
+    """
+    if isinstance(item, Tool):
+        return item
+    held = getattr(item, "tool", None)
+    if isinstance(held, Tool):
+        return held
+    if (mistake := not_a_tool(item)) is not None:
+        raise mistake
+    return tool(item)  # type: ignore[call-overload,no-any-return]
+
+
+def check_bound(made: AnyTool) -> None:
+    """Refuse a method that waits for its instance.
+
+    Raises:
+        DefinitionError: with the fix.
+    """
+    if made.unbound:
+        raise DefinitionError(
+            f"{made.name}: it is a method without its instance; take the bound one, "
+            f"instance.{made.name} (and of a class method: put @tool above @classmethod)"
+        )
+
+
+def _fields(cls: type[BaseTool]) -> Iterator[tuple[str, object]]:
+    """Annotated attributes from the base to the leaf, with their class values."""
+    for base in reversed(cls.__mro__):
+        for name in inspect.get_annotations(base):
+            if not name.startswith("_") and name not in cls._core_names:
+                yield name, getattr(cls, name, None)
+
+
+def _check_annotation(cls: type, attribute: str) -> None:
+    """`parameters: BaseModel = X` says that X is an instance, which it is not."""
+    annotation = inspect.get_annotations(cls).get(attribute)
+    if annotation is None:
+        return
+    text = annotation.strip("'\" ") if isinstance(annotation, str) else ""
+    wrong = text in ("BaseModel", "pydantic.BaseModel") or (
+        isinstance(annotation, type)
+        and get_origin(annotation) is None
+        and issubclass(annotation, BaseModel)
+    )
+    if wrong or (text and text.isidentifier() and text not in ("Any", "type", "Type", "dict")):
+        shown = annotation.__name__ if isinstance(annotation, type) else text
+        raise SchemaAnnotationError(
+            f"{cls.__name__}.{attribute} is annotated as an instance of {shown}; it holds a class: "
+            f"write {attribute}: type[{shown}] = ..."
+        )

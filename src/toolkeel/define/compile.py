@@ -1,0 +1,286 @@
+"""The one way from a callable, with or without a schema of its own, to all a tool must know."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pydantic import BaseModel
+from typing_extensions import TypeIs
+
+from toolkeel._records.record import record
+from toolkeel.define.fresh_defaults import maker_of
+from toolkeel.define.inject import Bound, InjectedParameter, OrDefault, marker_of
+from toolkeel.define.names import check_name
+from toolkeel.define.reading.docstring import Docstring, DocstringUse, parse_docstring
+from toolkeel.define.reading.signature import (
+    MISSING,
+    VAR_KEYWORD,
+    VAR_POSITIONAL,
+    BodyKind,
+    Parameter,
+    Signature,
+    plain_function,
+    read_signature,
+)
+from toolkeel.define.returns import Output, output_of
+from toolkeel.define.schema.arguments import (
+    Arguments,
+    UnknownKeys,
+    from_parameters,
+    own_defaults,
+)
+from toolkeel.define.schema.from_model import from_model
+from toolkeel.define.schema.model_fields import input_model_fields, whole_check
+from toolkeel.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from toolkeel.define.schema.pydantic_v1 import OldModel
+
+REST = (VAR_POSITIONAL, VAR_KEYWORD)
+ParametersSchema: TypeAlias = "type[BaseModel] | type[OldModel] | Mapping[str, object]"
+
+
+@record
+class Request:
+    """What the author asked for.
+
+    Args:
+        name: The tool's name, if given.
+        description: For the model, if given.
+        parameters: Parameters described elsewhere, if they are.
+        unknown_keys: What happens to unknown keys.
+        docstring: Whether it describes the parameters, and is refused if it names others.
+        caller: Where the tool is defined.
+    """
+
+    name: str | None = None
+    description: str | None = None
+    parameters: ParametersSchema | None = None
+    unknown_keys: UnknownKeys = "forbid"
+    docstring: DocstringUse = "parse"
+    caller: FrameType | None = None
+
+
+@record
+class Blueprint:
+    """All a tool must know of its function; the fields are those of `Tool`."""
+
+    name: str
+    description: str
+    function: Callable[..., Any]
+    body: BodyKind
+    arguments: Arguments
+    injected: tuple[InjectedParameter, ...]
+    positional: tuple[Parameter, ...]
+    output: Output | None
+    unbound: bool
+
+
+def compile_function(function: Callable[..., Any], request: Request) -> Blueprint:
+    """Read a callable and compile its validators.
+
+    Raises:
+        DefinitionError: naming the function, the parameter and the fix.
+    """
+    kept: Any = function  # a class method, to be bound to its class
+    if isinstance(function, staticmethod | classmethod):
+        kept = kept if isinstance(function, classmethod) else function.__func__
+        function = function.__func__
+    if not callable(function):
+        raise DefinitionError(f"{function!r} is no function: a tool needs something to call")
+    signature = read_signature(function, request.name, request.caller)
+    name = check_name(signature.name)
+    docs = _docs(function, signature, request)
+    injected = signature.injected
+    if request.parameters is None:
+        _check_wrapper(name, signature)
+        arguments = from_parameters(name, signature.parameters, docs.params, request.unknown_keys)
+    elif _is_model(request.parameters):
+        arguments, more = _from_model(name, request.parameters, signature, request.unknown_keys)
+        injected = (*injected, *more)
+    else:
+        arguments = _from_elsewhere(name, request.parameters, signature, request.unknown_keys)
+    if request.parameters is not None:
+        injected = (*injected, *_unseen_defaults(signature, arguments))
+    description = docs.description if request.description is None else request.description
+    told = description or request.parameters or request.description is not None
+    if not told and request.docstring == "parse":
+        _warn_of_no_docstring(name, function)
+    return Blueprint(
+        name,
+        description or _schema_text(request.parameters) or name.replace("_", " "),
+        kept,
+        signature.body,
+        arguments,
+        injected,
+        signature.positional,
+        output_of(signature.returns),
+        signature.unbound,
+    )
+
+
+def _warn_of_no_docstring(name: str, function: Callable[..., Any]) -> None:
+    """Say at the function's own line that the model is told too little of it."""
+    code = getattr(plain_function(function), "__code__", None)
+    text = (
+        f"the tool {name!r} has no docstring, so the model is told no more than its name; write "
+        "one, or give description="
+    )
+    where = ("?", 0) if code is None else (code.co_filename, code.co_firstlineno)
+    warnings.warn_explicit(text, UserWarning, *where)
+
+
+def _is_model(schema: object) -> TypeIs[type[BaseModel]]:
+    return isinstance(schema, type) and issubclass(schema, BaseModel)
+
+
+def _schema_text(schema: ParametersSchema | None) -> str:
+    if isinstance(schema, Mapping):
+        return str(schema.get("description") or "")
+    return inspect.cleandoc(schema.__doc__ or "") if _is_model(schema) else ""
+
+
+def _from_model(
+    name: str, model: type[BaseModel], signature: Signature, unknown_keys: UnknownKeys
+) -> tuple[Arguments, list[InjectedParameter]]:
+    """Arguments of a pydantic model, and those of its fields that the program fills."""
+    known = {parameter.name for parameter in signature.injected}
+    own = {p.name for p in signature.parameters if p.default is not MISSING}
+    hidden, more = [], []
+    for field, (annotation, _) in input_model_fields(model).items():
+        marker = marker_of(annotation)
+        if marker is not None or field in known:
+            hidden.append(field)
+        if marker is not None and field not in known:
+            default = model.model_fields[field].get_default
+            if not model.model_fields[field].is_required() and field not in own:
+                marker = OrDefault(marker, functools.partial(default, call_default_factory=True))
+            more.append(InjectedParameter(field, marker, field in own))
+    fields = [field for field in model.model_fields if field not in hidden]
+    always = [*fields, *(injected.name for injected in more)]
+    _check_fit(name, f"parameters {model.__name__}", fields, signature, always)
+    made = from_model(name, model, hidden, unknown_keys)
+    if hidden:
+        made = dataclasses.replace(made, whole=whole_check(name, model, hidden))
+    return made, more
+
+
+def _from_elsewhere(
+    name: str, described: object, signature: Signature, unknown_keys: UnknownKeys
+) -> Arguments:
+    """Arguments of a JSON Schema, or of a model of pydantic's first version.
+
+    What reads those is loaded late: few programs need it, and it is a third of this chapter.
+
+    Raises:
+        DefinitionError: it is neither.
+    """
+    from toolkeel.define.schema.from_json_schema import arguments_of_schema, defaulting
+    from toolkeel.define.schema.pydantic_v1 import arguments_of_old_model, is_old_model
+
+    if is_old_model(described):
+        fields = list(described.__fields__)
+        _check_fit(name, f"parameters {described.__name__}", fields, signature, fields)
+        return arguments_of_old_model(name, described, unknown_keys)
+    if not isinstance(described, Mapping):
+        raise DefinitionError(
+            f"{name}: parameters is {described!r}; give a pydantic model class or a JSON Schema as "
+            "a dict"
+        )
+    properties, required = described.get("properties"), described.get("required")
+    known = properties if isinstance(properties, Mapping) else {}
+    always = [str(item) for item in required] if isinstance(required, Sequence) else []
+    always += [
+        field for field, each in known.items() if isinstance(each, Mapping) and "default" in each
+    ]
+    arguments = arguments_of_schema(name, described, unknown_keys)
+    _check_fit(name, "parameters", list(known), signature, always)
+    own = own_defaults(p for p in signature.parameters if p.name in known and p.name not in always)
+    return defaulting(arguments, own) if own else arguments
+
+
+def _check_wrapper(name: str, signature: Signature) -> None:
+    """Refuse what takes anything and says nothing: a decorator's inner function.
+
+    Raises:
+        DefinitionError: with the fix.
+    """
+    kinds = {parameter.kind for parameter in signature.parameters}
+    if kinds == {VAR_POSITIONAL, VAR_KEYWORD} and all(
+        parameter.annotation is Any for parameter in signature.parameters
+    ):
+        raise DefinitionError(
+            f"{name}: it takes *args and **kwargs of any kind, as a decorator's inner function "
+            "does; put @functools.wraps(function) on that one, or annotate the parameters"
+        )
+
+
+def _unseen_defaults(signature: Signature, arguments: Arguments) -> Iterator[InjectedParameter]:
+    """Mutable defaults of parameters that a schema from elsewhere does not have: made by us."""
+    known = arguments.schema.get("properties")
+    for name, default in own_defaults(signature.parameters).items():
+        make = maker_of(default)
+        if make is not None and arguments.keys.get(name, name) not in (known or {}):  # type: ignore[operator]
+            yield InjectedParameter(name, OrDefault(Bound(), make), optional=True)
+
+
+def _check_fit(
+    name: str, source: str, fields: Sequence[str], signature: Signature, always: Sequence[str]
+) -> None:
+    """Refuse a schema the function cannot be called by.
+
+    Args:
+        name: The tool's.
+        source: What the fields come from, for the message.
+        fields: What the schema can send.
+        signature: What the function takes.
+        always: Those of the fields that are always there.
+    """
+    takes_all = any(p.kind is VAR_KEYWORD for p in signature.parameters)
+    taken = {p.name for p in signature.parameters if p.kind is not VAR_KEYWORD}
+    injected = [p.name for p in signature.injected if p.name in fields]
+    if injected:
+        raise DefinitionError(
+            f"{name}: {source} has {injected[0]!r}, which the program fills; take it out there, or "
+            "rename the parameter"
+        )
+    unknown = [field for field in fields if field not in taken]
+    if unknown and not takes_all:
+        raise DefinitionError(
+            f"{name}: {source} has {', '.join(map(repr, unknown))}, which the function does not "
+            f"take; add the parameter{'s' * (len(unknown) > 1)}, or **kwargs"
+        )
+    for parameter in signature.parameters:
+        needed = parameter.default is MISSING and parameter.kind not in REST
+        if needed and parameter.name not in always:
+            raise DefinitionError(
+                f"{name}: the function needs {parameter.name!r}, but {source} does not always "
+                "give it; make it required there, or give the parameter a default"
+            )
+
+
+def _docs(function: Callable[..., Any], signature: Signature, request: Request) -> Docstring:
+    """The docstring of the function behind `function`, or of a callable object's class."""
+    whole = function
+    while isinstance(whole, functools.partial):  # its own docstring is Python's, about partials
+        whole = whole.func
+    plain = whole if isinstance(whole, type) else plain_function(whole)
+    text = getattr(plain, "__doc__", None) or ""
+    if not text.strip() and not inspect.isroutine(whole):
+        text = getattr(whole, "__doc__", None) or ""
+    if request.docstring == "plain":
+        return Docstring(inspect.cleandoc(text))
+    docs = parse_docstring(text)
+    if request.docstring == "strict":
+        known = {p.name for p in signature.parameters} | {p.name for p in signature.injected}
+        unknown = [name for name in docs.params if name not in known]
+        problems = [*docs.problems, *(f"it describes {name!r}, no parameter" for name in unknown)]
+        if problems:
+            raise DefinitionError(f"{signature.name}: its docstring: {'; '.join(problems)}")
+    return docs

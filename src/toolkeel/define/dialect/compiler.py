@@ -1,0 +1,298 @@
+"""JSON Schema → what a provider accepts, with a report of what was lost.
+
+One pure function: `compile_schema`. It spells the schema one way (`normal`), makes its
+root an object, and goes down it with the rules (`rules`) that look up the provider's
+facts (`facts`). A schema that strict mode cannot say is compiled for the provider's
+ordinary mode instead, and the report says why.
+
+>>> compiled = compile_schema(
+...     {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False},
+...     "openai-strict",
+... )
+>>> compiled.schema["properties"], compiled.schema["required"], compiled.strict
+({'n': {'type': ['integer', 'null']}}, ['n'], True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel.define.dialect.conversion import Conversion, Place, note
+from toolkeel.define.dialect.facts import (
+    DIALECTS,
+    LIMITS,
+    Dialect,
+    Limits,
+    Loss,
+    Target,
+)
+from toolkeel.define.dialect.merge import conjoin, constants, one_object, types_of
+from toolkeel.define.dialect.normal_form import (
+    ROOT,
+    Node,
+    Schema,
+    check_shape,
+    children,
+    escape_references,
+    json_copy,
+    map_children,
+    name_of,
+    normalise,
+)
+from toolkeel.define.dialect.rules import rewrite
+from toolkeel.define.dialect.unions import expand, merge_all_of, opened, without
+from toolkeel.define.names import hashed_name
+from toolkeel.errors import DefinitionError
+
+__all__ = ["Compiled", "Loss", "Target", "compile_schema", "restore_keys"]
+
+_VERBATIM: frozenset[Target] = frozenset({"mcp", "plain"})
+
+
+@record
+class Compiled:
+    """A schema as one provider takes it.
+
+    Args:
+        schema: What to send.
+        strict: Whether it is fit for the provider's strict mode.
+        losses: All it does not say as the original did.
+        keys: Wire name by own name, of the properties the provider would not have taken by
+            their own; `restore_keys` turns arguments back.
+    """
+
+    schema: dict[str, Any]
+    strict: bool
+    losses: tuple[Loss, ...]
+    keys: Mapping[str, str]
+
+
+def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
+    """Compile a tool's parameters for one target.
+
+    Args:
+        schema: A JSON Schema (any draft from 4 on) of an object. Never changed.
+        target: A row of `toolkeel.define.dialect.facts.DIALECTS`.
+
+    Raises:
+        DefinitionError: if `schema` is not JSON, not a schema, or admits no object.
+    """
+    if target not in DIALECTS:
+        raise DefinitionError(f"no target {target!r}; there are {', '.join(DIALECTS)}")
+    if target in _VERBATIM:
+        return _verbatim(schema)
+    dialect = DIALECTS[target]
+    normal, astray = normalise(schema)
+    run = Conversion(dialect, normal.get("$defs", {}))
+    for loss in astray:
+        run.losses[loss] = None
+    place = Place(ROOT, root=True)
+    root = _plain_root(normal, place, run)
+    if dialect.refs == "inline":
+        root = without(root, "$defs")
+    result = rewrite(root, place, run)
+    assert isinstance(result, dict)
+    result = _prune(result)
+    if target in LIMITS:
+        _check_limits(result, LIMITS[target], place, run)
+    if run.refusals and dialect.fallback:
+        plain = compile_schema(schema, dialect.fallback)
+        return Compiled(plain.schema, False, (*run.refusals, *plain.losses), plain.keys)
+    keys = _wire_keys(result, dialect)
+    if keys:
+        result = _rename(result, keys, dialect)
+    return Compiled(result, dialect.fallback is not None, tuple(run.losses), keys)
+
+
+def _verbatim(schema: Mapping[str, object]) -> Compiled:
+    result = json_copy(schema)
+    check_shape(result)
+    return Compiled(_object_type(escape_references(result)), False, (), {})
+
+
+def _object_type(node: Node) -> Node:
+    """`node` saying that it is an object: arguments never are anything else."""
+    kinds = types_of(node) or {"object"}
+    if "object" not in kinds:
+        raise DefinitionError(
+            f"a tool's parameters must be an object, not {' or '.join(sorted(kinds))}; wrap it: "
+            "{'type': 'object', 'properties': {'value': ...}, 'required': ['value']}"
+        )
+    return {**node, "type": "object"} if "type" in node else {"type": "object", **node}
+
+
+def _plain_root(node: Node, place: Place, run: Conversion) -> Node:
+    """The parameters as a plain object schema, which is all most providers take there."""
+    while "$ref" in node:
+        node, place = expand(without(node, "$ref"), name_of(node["$ref"]), place, run)
+    refused = run.dialect.root_refused
+    if "allOf" in node and "allOf" in refused:
+        node, place = merge_all_of(node, place, run)
+        if "$ref" in node:
+            return _plain_root(node, place, run)
+    for union in ("anyOf", "oneOf"):
+        if union in node and union in refused:
+            node = _one_root(node, union, place, run)
+    for keyword in sorted(refused & node.keys()):
+        node = run.drop(node, keyword, place)
+    return _object_type(node)
+
+
+def _one_root(node: Node, union: str, place: Place, run: Conversion) -> Node:
+    """A union of parameters as one object, the union told in the description."""
+    why = f"{run.dialect.provider} takes no union as a tool's parameters"
+    run.lose(place, union, f"{why}; it is merged into one object and told in the description")
+    if run.dialect.fallback:
+        run.refuse(place, union, why)
+    branches = [_open_branch(branch, place, run) for branch in node[union]]
+    known = [branch for branch in branches if branch is not None]
+    rest = note(without(node, union, "discriminator"), union, known or node[union])
+    wide = one_object(known) if len(known) == len(branches) else None
+    if wide is None:
+        return rest
+    merged = conjoin(rest, wide)
+    if isinstance(merged, dict):
+        return merged
+    properties = {**wide["properties"], **rest.get("properties", {})}
+    required = [*rest.get("required", ()), *wide.get("required", ())]
+    return {**rest, "properties": properties, "required": list(dict.fromkeys(required))}
+
+
+def _open_branch(branch: Schema, place: Place, run: Conversion) -> Node | None:
+    """A branch of a union with its references and intersections followed."""
+    found = opened(branch, place, run)
+    if found is None or isinstance(found[0], bool):
+        return None
+    node, inside = found[0], found[1]
+    return merge_all_of(node, inside, run)[0] if "allOf" in node else node
+
+
+def _prune(root: Node) -> Node:
+    """`root` without definitions that nothing refers to any more."""
+    defs = root.get("$defs", {})
+    used: set[str] = set()
+    todo: list[Schema] = [without(root, "$defs")]
+    while todo:
+        for node in _walk(todo.pop()):
+            name = name_of(node.get("$ref", ""))
+            if name in defs and name not in used:
+                used.add(name)
+                todo.append(defs[name])
+    kept = {name: schema for name, schema in defs.items() if name in used}
+    rest = without(root, "$defs")
+    return {**rest, "$defs": kept} if kept else rest
+
+
+def _walk(schema: Schema) -> Iterator[Node]:
+    if isinstance(schema, dict):
+        yield schema
+        for _, child in children(schema):
+            yield from _walk(child)
+
+
+# — size —
+
+
+def _check_limits(root: Node, limits: Limits, place: Place, run: Conversion) -> None:
+    nodes = list(_walk(root))
+    names = [name for node in nodes for name in node.get("properties", ())]
+    values = [value for node in nodes for value in constants(node) or ()]
+    words = [*names, *root.get("$defs", ()), *(v for v in values if isinstance(v, str))]
+    for what, found, most in (
+        ("properties", len(names), limits.properties),
+        ("depth", _depth(root), limits.depth),
+        ("enum", len(values), limits.enum_values),
+        ("size", sum(map(len, words)), limits.characters),
+    ):
+        if found > most:
+            why = f"{run.dialect.provider} takes at most {most}, and here are {found}"
+            run.refuse(place, what, why)
+
+
+def _depth(schema: Schema) -> int:
+    """How many objects and arrays stand inside one another."""
+    if isinstance(schema, bool):
+        return 0
+    nested = {"properties", "items", "prefixItems"}
+    return max(
+        (_depth(child) + (1 if keys[0] in nested else 0) for keys, child in children(schema)),
+        default=1,
+    )
+
+
+# — property names —
+
+
+def _wire_keys(root: Node, dialect: Dialect) -> dict[str, str]:
+    """Wire names of the properties whose own names the provider does not take.
+
+    Always with a hash, so that no key of a caller's own map can be taken for one.
+    """
+    if dialect.keys is None:
+        return {}
+    own = {
+        name: None
+        for node in _walk(root)
+        for name in (*node.get("properties", ()), *node.get("required", ()))
+    }
+    policy = dialect.keys
+    return {name: hashed_name(name, policy) for name in own if not policy.accepts(name)}
+
+
+def _rename(node: Node, keys: Mapping[str, str], dialect: Dialect) -> Node:
+    """`node` with its properties' wire names; each renamed one says what it is."""
+    result = map_children(
+        node, lambda child, _: _rename(child, keys, dialect) if isinstance(child, dict) else child
+    )
+    if "properties" in result:
+        result["properties"] = {
+            keys.get(name, name): _named(child, name, dialect) if name in keys else child
+            for name, child in result["properties"].items()
+        }
+    if "required" in result:
+        result["required"] = [keys.get(name, name) for name in result["required"]]
+    for word in ("dependentRequired", "dependentSchemas"):
+        if word in result:
+            result[word] = _swap(result[word], keys, deep=word == "dependentRequired")
+    for word in ("default", "const", "enum", "examples"):
+        if word in result:
+            result[word] = _swap(result[word], keys, deep=True)
+    return result
+
+
+def _named(schema: Schema, name: str, dialect: Dialect) -> Schema:
+    if isinstance(schema, bool) or ("title" in schema and schema["title"] == name):
+        return schema
+    if dialect.any_of == "alone" and "anyOf" in schema:
+        return {**schema, "anyOf": [_named(branch, name, dialect) for branch in schema["anyOf"]]}
+    if dialect.takes("title") and "title" not in schema and "$ref" not in schema:
+        return {"title": name, **schema}
+    return note(schema, "name", name) if "$ref" not in schema else schema
+
+
+def _swap(value: Any, keys: Mapping[str, str], *, deep: bool) -> Any:
+    if isinstance(value, dict):
+        return {
+            keys.get(key, key): _swap(item, keys, deep=deep) if deep else item
+            for key, item in value.items()
+        }
+    if isinstance(value, list) and deep:
+        return [_swap(item, keys, deep=True) for item in value]
+    return value
+
+
+def restore_keys(arguments: Any, keys: Mapping[str, str]) -> Any:
+    """Arguments under the tool's own property names.
+
+    Args:
+        arguments: A parsed JSON value, as a model sent it.
+        keys: `Compiled.keys`.
+
+    >>> restore_keys({"p_22cf3c76": "北京"}, {"城市": "p_22cf3c76"})
+    {'城市': '北京'}
+    """
+    if not keys:
+        return arguments
+    return _swap(arguments, {wire: own for own, wire in keys.items()}, deep=True)

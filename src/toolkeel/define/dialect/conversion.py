@@ -1,0 +1,137 @@
+"""One schema on its way into one dialect: where it is, what it lost, what it cannot say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from toolkeel._records.record import record
+from toolkeel.define.dialect.facts import Dialect, Loss
+from toolkeel.define.dialect.normal_form import (
+    ROOT,
+    Node,
+    Schema,
+    Where,
+    children,
+    name_of,
+    spelled,
+    within,
+)
+
+_LONGEST_NOTE = 400
+_UNTOLD = frozenset({"title", "discriminator", "$ref", "nullable"})
+"""Dropped keywords that would tell a model nothing."""
+
+_SAID_ALREADY = [
+    ("additionalProperties", False),
+    ("additionalProperties", True),
+    ("unevaluatedProperties", False),
+    ("default", None),
+]
+"""Dropped keywords whose value tells no more than the list of properties does."""
+
+
+@record
+class Place:
+    """Where in the original schema a node comes from.
+
+    Args:
+        where: The keys that lead to it.
+        inside: The definitions put in place around it, outermost first.
+        root: Whether it is the tool's parameters themselves.
+    """
+
+    where: Where
+    inside: tuple[str, ...] = ()
+    root: bool = False
+
+    @property
+    def path(self) -> str:
+        """Its JSON Pointer."""
+        return spelled(self.where)
+
+    def at(self, *keys: str) -> Place:
+        """The place of a schema inside this one."""
+        return Place(within(self.where, keys), self.inside)
+
+    def within(self, name: str) -> Place:
+        """The place of definition `name`, put here."""
+        return Place(((ROOT, "$defs"), name), (*self.inside, name), self.root)
+
+
+class Conversion:
+    """One schema on its way into one dialect: the facts, and the report so far.
+
+    Args:
+        dialect: The target's facts.
+        defs: The definitions of the schema.
+    """
+
+    def __init__(self, dialect: Dialect, defs: Mapping[str, Schema]) -> None:
+        self.dialect = dialect
+        self.defs = defs
+        self.recursive = _recursive(defs)
+        self.losses: dict[Loss, None] = {}
+        self.refusals: dict[Loss, None] = {}
+        self.nodes = 0
+
+    def lose(self, place: Place, what: str, why: str) -> None:
+        """Report that the provider's form does not say `what`."""
+        self.losses[Loss(place.path, what, why)] = None
+
+    def refuse(self, place: Place, what: str, why: str) -> None:
+        """Report what strict mode cannot say, or lose it where there is no other mode."""
+        if self.dialect.fallback is None:
+            self.lose(place, what, why)
+        else:
+            self.refusals[Loss(place.path, what, why)] = None
+
+    def drop(self, node: Node, keyword: str, place: Place) -> Node:
+        """`node` without `keyword`, told in the description and reported."""
+        untold = keyword in _UNTOLD or (keyword, node[keyword]) in _SAID_ALREADY
+        told = "" if untold else "; it is in the description"
+        why = f"{self.dialect.provider} does not take {keyword}{told}"
+        if keyword in self.dialect.refused:
+            self.refuse(place, keyword, why)
+        else:
+            self.lose(place, keyword, why)
+        rest = {key: value for key, value in node.items() if key != keyword}
+        return rest if untold else note(rest, keyword, node[keyword])
+
+
+def _recursive(defs: Mapping[str, Schema]) -> frozenset[str]:
+    """The definitions that refer to themselves, straight or through others."""
+    direct = {name: _references(schema) for name, schema in defs.items()}
+    found = set()
+    for name in defs:
+        seen: set[str] = set()
+        todo = list(direct[name])
+        while todo:
+            other = todo.pop()
+            if other not in seen:
+                seen.add(other)
+                todo += direct.get(other, ())
+        if name in seen:
+            found.add(name)
+    return frozenset(found)
+
+
+def _references(schema: Schema) -> set[str]:
+    if isinstance(schema, bool):
+        return set()
+    found = {name_of(schema["$ref"])} if "$ref" in schema else set()
+    return found.union(*(_references(child) for _, child in children(schema)))
+
+
+def note(node: Node, keyword: str, value: object) -> Node:
+    """`node` with ``keyword: value`` at the end of its description.
+
+    >>> note({"description": "A name."}, "minLength", 2)
+    {'description': 'A name. (minLength: 2)'}
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > _LONGEST_NOTE:
+        text = text[: _LONGEST_NOTE - 1] + "…"
+    before = node.get("description", "")
+    added = f"({keyword}: {text})"
+    return {**node, "description": f"{before} {added}" if before else added}

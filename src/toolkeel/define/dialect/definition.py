@@ -1,0 +1,230 @@
+"""The whole JSON of one tool, as each provider wants it.
+
+A form is an envelope around a compiled schema. `FORMS` says for each target which dialect its
+schema is compiled for, what the envelope looks like, and which extras it has a place for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel.define.dialect import Compiled, Loss, Target, compile_schema
+from toolkeel.define.dialect.normal_form import json_copy
+from toolkeel.define.names import POLICIES, wire_name
+from toolkeel.errors import DefinitionError
+
+Form: TypeAlias = Literal[
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "bedrock",
+    "gemini",
+    "gemini-legacy",
+    "mistral",
+    "compatible",
+    "mcp",
+    "plain",
+]
+
+
+@record
+class Definition:
+    """One tool as a provider is told of it.
+
+    Args:
+        body: The JSON to send.
+        strict: Whether the provider is asked to enforce the schema.
+        losses: All that `body` does not say as the original did.
+        keys: Wire name by own name of renamed properties (`toolkeel.define.dialect.Compiled`).
+    """
+
+    body: dict[str, Any]
+    strict: bool
+    losses: tuple[Loss, ...]
+    keys: Mapping[str, str]
+
+
+@record
+class _Head:
+    name: str
+    description: str
+    strict: bool | None
+
+
+@record
+class _Form:
+    """What a target's tools look like.
+
+    Args:
+        dialect: What the schema is compiled for.
+        strict: The same in strict mode; None: there is none.
+        envelope: Puts name, description, strict flag and schema together.
+        extras: Further keys it takes, and what they are called there.
+        extras_at: Where in the body they go; empty: at its top.
+    """
+
+    dialect: Target
+    strict: Target | None
+    envelope: Callable[[_Head, dict[str, Any]], dict[str, Any]]
+    extras: Mapping[str, str] = NOTHING  # type: ignore[assignment]
+    extras_at: str = ""
+
+
+def _named(head: _Head) -> dict[str, Any]:
+    """Name, and the description if there is one: Bedrock refuses an empty text."""
+    return {"name": head.name} | ({"description": head.description} if head.description else {})
+
+
+def _flag(head: _Head) -> dict[str, Any]:
+    return {} if head.strict is None else {"strict": head.strict}
+
+
+def _openai_chat(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": {**_named(head), "parameters": schema, **_flag(head)}}
+
+
+def _openai_responses(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    # absent, the server would try strict mode by itself
+    return {"type": "function", **_named(head), "parameters": schema, "strict": bool(head.strict)}
+
+
+def _compatible(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": {**_named(head), "parameters": schema}}
+
+
+def _anthropic(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    return {**_named(head), "input_schema": schema, **({"strict": True} if head.strict else {})}
+
+
+def _bedrock(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    strict = {"strict": True} if head.strict else {}
+    return {"toolSpec": {**_named(head), "inputSchema": {"json": schema}, **strict}}
+
+
+def _gemini(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    return {**_named(head), "parametersJsonSchema": schema}
+
+
+def _gemini_legacy(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    # an object without properties is refused; a function without parameters has none
+    return _named(head) | ({"parameters": schema} if schema.get("properties") else {})
+
+
+def _mcp(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    return {**_named(head), "inputSchema": schema}
+
+
+def _plain(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    rest = {key: value for key, value in schema.items() if key not in ("title", "description")}
+    described = {"description": head.description} if head.description else {}
+    return {"title": head.name, **described, **rest}
+
+
+def _same(*names: str) -> dict[str, str]:
+    return {name: name for name in names}
+
+
+_GEMINI_EXTRAS = {
+    **_same("behavior", "response"),
+    "response_json_schema": "responseJsonSchema",
+    "responseJsonSchema": "responseJsonSchema",
+}
+
+FORMS: Mapping[Form, _Form] = MappingProxyType(
+    {
+        "openai-chat": _Form("openai", "openai-strict", _openai_chat),
+        "openai-responses": _Form(
+            "openai",
+            "openai-strict",
+            _openai_responses,
+            _same("defer_loading", "allowed_callers", "output_schema", "async"),
+        ),
+        "anthropic": _Form(
+            "anthropic",
+            "anthropic-strict",
+            _anthropic,
+            _same("cache_control", "defer_loading", "allowed_callers", "input_examples")
+            | _same("eager_input_streaming"),
+        ),
+        "bedrock": _Form("bedrock", "anthropic-strict", _bedrock),
+        "gemini": _Form("gemini", None, _gemini, _GEMINI_EXTRAS),
+        "gemini-legacy": _Form("gemini-legacy", None, _gemini_legacy, _GEMINI_EXTRAS),
+        "mistral": _Form("mistral", "openai-strict", _openai_chat),
+        "compatible": _Form("compatible", None, _compatible),
+        "mcp": _Form(
+            "mcp",
+            None,
+            _mcp,
+            _same("title", "annotations", "outputSchema", "icons", "_meta", "execution")
+            | {"output_schema": "outputSchema"},
+        ),
+        "plain": _Form("plain", None, _plain),
+    }
+)
+"""What each target's tools look like."""
+
+
+def definition(
+    name: str,
+    description: str,
+    schema: Mapping[str, object],
+    target: Form,
+    *,
+    strict: bool | None = None,
+    provider_options: Mapping[str, object] | None = None,
+) -> Definition:
+    """The JSON that tells a provider of one tool.
+
+    Args:
+        name: As the provider takes it: see `toolkeel.define.names.wire_names`.
+        description: For the model; left out if empty.
+        schema: JSON Schema of the parameters.
+        target: A row of `FORMS`.
+        strict: True asks the provider to enforce the schema; if the schema does not fit its
+            strict mode, the tool goes out as an ordinary one and `losses` says why. False
+            forbids it; None leaves the flag out where its absence means no.
+        provider_options: Such as ``cache_control``. Those the target has no place for
+            are left out and reported.
+
+    Raises:
+        DefinitionError: if the name is not one the target takes, or the schema is none.
+
+    >>> definition("now", "Tell the time.", {"type": "object", "properties": {}}, "anthropic").body
+    {'name': 'now', 'description': 'Tell the time.', 'input_schema': {'type': 'object', 'properties': {}}}
+    """
+    form = FORMS.get(target)
+    if form is None:
+        raise DefinitionError(f"no target {target!r}; there are {', '.join(FORMS)}")
+    if not POLICIES[target].accepts(name):
+        raise DefinitionError(
+            f"{target} takes no tool called {name!r}; send it as "
+            f"{wire_name(name, POLICIES[target])!r} (see wire_names)"
+        )
+    compiled, losses = _compile(schema, form, target, bool(strict))
+    head = _Head(name, description, compiled.strict if strict is not None else None)
+    body = form.envelope(head, compiled.schema)
+    for key, value in (provider_options or {}).items():
+        if key in form.extras:
+            body[form.extras[key]] = json_copy(value)
+        else:
+            losses = (
+                *losses,
+                Loss(f"provider_options/{key}", key, f"{target} has no place for it"),
+            )
+    return Definition(body, compiled.strict, losses, compiled.keys)
+
+
+def _compile(
+    schema: Mapping[str, object], form: _Form, target: Form, strict: bool
+) -> tuple[Compiled, tuple[Loss, ...]]:
+    if strict and form.strict:
+        compiled = compile_schema(schema, form.strict)
+        return compiled, compiled.losses
+    compiled = compile_schema(schema, form.dialect)
+    if strict:
+        lost = Loss("strict", "strict", f"{target} has no strict mode")
+        return compiled, (lost, *compiled.losses)
+    return compiled, compiled.losses

@@ -1,0 +1,351 @@
+"""Arithmetic on schemas: both at once, one of several, and whether two can overlap.
+
+Every answer is exact or None: what cannot be said exactly is the caller's to report.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from toolkeel.define.dialect.facts import words
+from toolkeel.define.dialect.normal_form import ANNOTATIONS, Node, Schema, name_of
+
+TYPE_OF: dict[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
+"""JSON Schema's name for the type of a JSON value."""
+
+KEYWORD_TYPES: dict[str, frozenset[str]] = {
+    **dict.fromkeys(
+        words("minLength maxLength pattern contentEncoding contentMediaType"),
+        frozenset({"string"}),
+    ),
+    **dict.fromkeys(
+        words("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
+        frozenset({"number", "integer"}),
+    ),
+    **dict.fromkeys(
+        words("items prefixItems minItems maxItems uniqueItems contains minContains maxContains")
+        | words("unevaluatedItems"),
+        frozenset({"array"}),
+    ),
+    **dict.fromkeys(
+        words("properties required additionalProperties patternProperties propertyNames")
+        | words("minProperties maxProperties dependentRequired dependentSchemas")
+        | words("unevaluatedProperties"),
+        frozenset({"object"}),
+    ),
+}
+"""The types a keyword says anything about; those missing here concern every type."""
+
+# keywords whose meaning depends on one another: one side must have them all
+_GROUPS = (
+    frozenset({"if", "then", "else"}),
+    frozenset({"contains", "minContains", "maxContains"}),
+    frozenset({"items", "prefixItems"}),
+)
+
+
+def types_of(node: Node) -> frozenset[str] | None:
+    """The types `node` admits by its own words; None if it names none.
+
+    >>> sorted(types_of({"enum": ["a", None]}))
+    ['null', 'string']
+    """
+    if "const" in node:
+        return frozenset({TYPE_OF[type(node["const"])]})
+    if "enum" in node:
+        return frozenset(TYPE_OF[type(value)] for value in node["enum"])
+    kind = node.get("type")
+    if isinstance(kind, str):
+        return frozenset({kind})
+    return frozenset(kind) if isinstance(kind, list) else None
+
+
+def is_of(value: object, kind: str) -> bool:
+    """Whether a JSON value is of a type: 1 is a number too, and 1.0 an integer."""
+    own = TYPE_OF[type(value)]
+    if isinstance(value, float) and value.is_integer():
+        return kind in ("integer", "number")
+    return own == kind or (own == "integer" and kind == "number")
+
+
+def constrains(node: Mapping[str, Any]) -> bool:
+    """Whether `node` says anything beyond annotations."""
+    return any(key not in ANNOTATIONS and key != "$defs" for key in node)
+
+
+def same(a: object, b: object) -> bool:
+    """Equality of JSON values: ``true`` is not 1."""
+    return bool(type_key(a) == type_key(b))
+
+
+def type_key(value: object) -> Any:
+    """A hashable stand-in for a JSON value, equal just where the values are."""
+    if isinstance(value, dict):
+        return ("object", frozenset((key, type_key(item)) for key, item in value.items()))
+    if isinstance(value, list):
+        return ("array", tuple(type_key(item) for item in value))
+    return (isinstance(value, bool), value)
+
+
+def conjoin(a: Schema, b: Schema) -> Schema | None:
+    """One schema for "valid under both"; None where there is no such single one.
+
+    Descriptions are joined, other annotations are `a`'s.
+
+    >>> conjoin({"type": "integer", "minimum": 1}, {"minimum": 3, "description": "n"})
+    {'type': 'integer', 'minimum': 3, 'description': 'n'}
+    """
+    if isinstance(a, bool):
+        return b if a else False
+    if isinstance(b, bool):
+        return a if b else False
+    if _tangled(a, b):
+        return None
+    result = dict(a)
+    for key, value in b.items():
+        if key not in result:
+            result[key] = value
+        elif not same(result[key], value):
+            combine = _COMBINE.get(key)
+            merged = combine(result[key], value) if combine else None
+            if merged is None:
+                return None
+            result[key] = merged
+    return result
+
+
+def _tangled(a: Node, b: Node) -> bool:
+    """Whether putting the keywords side by side would change what some of them mean."""
+    for group in _GROUPS:
+        mine, theirs = group & a.keys(), group & b.keys()
+        if not mine or not theirs or mine == theirs == {"items"}:
+            continue
+        if mine != theirs or not all(same(a[key], b[key]) for key in mine):
+            return True
+    return _catches(a, b) or _catches(b, a)
+
+
+def _catches(a: Node, b: Node) -> bool:
+    """Whether `a` rules over properties "additional" to its own that `b` names."""
+    if a.get("additionalProperties", True) is True and "unevaluatedProperties" not in a:
+        return False
+    named = {*b.get("properties", ()), *b.get("patternProperties", ())}
+    return bool(named - {*a.get("properties", ()), *a.get("patternProperties", ())})
+
+
+def _join_text(a: str, b: str) -> str:
+    return a if b in a else b if a in b else f"{a}\n{b}"
+
+
+def _join_types(a: Any, b: Any) -> Any:
+    mine = [a] if isinstance(a, str) else a
+    theirs = [b] if isinstance(b, str) else b
+    both = [kind for kind in mine if kind in theirs]
+    both += ["integer" for x, y in ((mine, theirs), (theirs, mine)) if _narrows(x, y, both)]
+    return None if not both else both[0] if len(both) == 1 else both
+
+
+def _narrows(mine: Sequence[str], theirs: Sequence[str], both: Sequence[str]) -> bool:
+    return "integer" in mine and "number" in theirs and not {"integer", "number"} & {*both}
+
+
+def _join_properties(a: Node, b: Node) -> Node | None:
+    result = dict(a)
+    for name, schema in b.items():
+        merged = conjoin(result[name], schema) if name in result else schema
+        if merged is None:
+            return None
+        result[name] = merged
+    return result
+
+
+def _join_lists(a: list[Any], b: list[Any]) -> list[Any]:
+    return [*a, *(item for item in b if not any(same(item, other) for other in a))]
+
+
+def _meet_lists(a: list[Any], b: list[Any]) -> list[Any] | None:
+    return [item for item in a if any(same(item, other) for other in b)] or None
+
+
+def _multiple(a: Any, b: Any) -> Any:
+    return math.lcm(a, b) if isinstance(a, int) and isinstance(b, int) else None
+
+
+def _first(a: Any, _: Any) -> Any:
+    return a
+
+
+_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
+    "description": _join_text,
+    "title": _first,
+    "default": _first,
+    "deprecated": lambda a, b: a or b,
+    "examples": _join_lists,
+    "type": _join_types,
+    "properties": _join_properties,
+    "required": _join_lists,
+    "enum": _meet_lists,
+    "additionalProperties": conjoin,
+    "items": conjoin,
+    "minimum": max,
+    "exclusiveMinimum": max,
+    "minLength": max,
+    "minItems": max,
+    "minProperties": max,
+    "maximum": min,
+    "exclusiveMaximum": min,
+    "maxLength": min,
+    "maxItems": min,
+    "maxProperties": min,
+    "multipleOf": _multiple,
+    "uniqueItems": lambda a, b: a or b,
+}
+
+
+def disjoint(branches: Iterable[Schema], defs: Mapping[str, Schema]) -> bool:
+    """Whether no value can be valid under two of `branches` (so "one of" means "any of").
+
+    Seen by their types, by constants, or by a required property that is another constant in
+    each, as in a discriminated union.
+    """
+    found = [_follow(branch, defs) for branch in branches]
+    return all(
+        isinstance(a, dict) and isinstance(b, dict) and _apart(a, b, defs)
+        for a, b in combinations(found, 2)
+    )
+
+
+def _follow(node: Schema, defs: Mapping[str, Schema]) -> Schema:
+    seen: set[str] = set()
+    while isinstance(node, dict) and "$ref" in node and node["$ref"] not in seen:
+        seen.add(node["$ref"])
+        node = defs.get(name_of(node["$ref"]), True)
+    return node
+
+
+def _apart(a: Node, b: Node, defs: Mapping[str, Schema]) -> bool:
+    mine, theirs = types_of(a), types_of(b)
+    if mine is None or theirs is None:
+        return False
+    shared = _with_numbers(mine) & _with_numbers(theirs)
+    if not shared:
+        return True
+    if _constants_apart(a, b):
+        return True
+    return shared == {"object"} and any(
+        _tags_apart(a, b, name, defs)
+        for name in {*a.get("required", ())} & {*b.get("required", ())}
+    )
+
+
+def _with_numbers(types: frozenset[str]) -> frozenset[str]:
+    """1.0 is an integer too, so the two kinds of number count as one."""
+    return types | {"integer", "number"} if types & {"integer", "number"} else types
+
+
+def _tags_apart(a: Node, b: Node, name: str, defs: Mapping[str, Schema]) -> bool:
+    mine = _follow(a.get("properties", {}).get(name, True), defs)
+    theirs = _follow(b.get("properties", {}).get(name, True), defs)
+    return isinstance(mine, dict) and isinstance(theirs, dict) and _constants_apart(mine, theirs)
+
+
+def _constants_apart(a: Node, b: Node) -> bool:
+    mine, theirs = constants(a), constants(b)
+    return mine is not None and theirs is not None and _meet_lists(mine, theirs) is None
+
+
+def constants(node: Node) -> list[Any] | None:
+    """The only values `node` admits, if it lists them."""
+    if "const" in node:
+        return [node["const"]]
+    enum = node.get("enum")
+    return enum if isinstance(enum, list) else None
+
+
+def one_object(branches: Sequence[Node]) -> Node | None:
+    """An object schema wide enough for several, or None if one of them is no object.
+
+    Properties of the same name become a union; required is what all of them require.
+
+    >>> one_object([{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}])
+    {'type': 'object', 'properties': {'a': {}, 'b': {}}}
+    """
+    if any(types_of(branch) not in (None, frozenset({"object"})) for branch in branches):
+        return None
+    result: Node = {"type": "object", "properties": _one_of_each(branches)}
+    first, *others = branches
+    needed = [
+        name
+        for name in first.get("required", ())
+        if all(name in other.get("required", ()) for other in others)
+    ]
+    if needed:
+        result["required"] = needed
+    if all(branch.get("additionalProperties") is False for branch in branches):
+        result["additionalProperties"] = False
+    return result
+
+
+def _one_of_each(branches: Sequence[Node]) -> Node:
+    """The properties of all `branches`; different ones of one name become a union."""
+    kinds: dict[str, list[Schema]] = {}
+    for branch in branches:
+        for name, schema in branch.get("properties", {}).items():
+            kinds[name] = _join_lists(kinds.get(name, []), [schema])
+    return {
+        name: found[0] if len(found) == 1 else {"anyOf": found} for name, found in kinds.items()
+    }
+
+
+def admits_null(
+    schema: Schema, defs: Mapping[str, Schema], seen: frozenset[str] = frozenset()
+) -> bool:
+    """Whether null is valid, as far as types, constants, unions and references tell."""
+    if isinstance(schema, bool):
+        return schema
+    ref = schema.get("$ref")
+    if ref in seen:
+        return False
+    if ref and not admits_null(defs.get(name_of(ref), True), defs, seen | {ref}):
+        return False
+    kinds = types_of(schema)
+    if kinds is not None and "null" not in kinds:
+        return False
+    unions = [schema[word] for word in ("anyOf", "oneOf") if word in schema]
+    return all(any(admits_null(one, defs, seen) for one in union) for union in unions) and all(
+        admits_null(one, defs, seen) for one in schema.get("allOf", ())
+    )
+
+
+_SIMPLE = ("string", "integer", "number", "boolean")
+
+
+def nullable(schema: Node) -> Node:
+    """`schema` or null, in the shortest spelling that says so.
+
+    >>> nullable({"type": "string", "enum": ["a"]})
+    {'type': ['string', 'null'], 'enum': ['a', None]}
+    """
+    simple = schema.get("type") in _SIMPLE and not {"anyOf", "oneOf", "allOf", "not"} & {*schema}
+    if simple and "const" not in schema:
+        result = {**schema, "type": [schema["type"], "null"]}
+        if "enum" in schema:
+            result["enum"] = [*schema["enum"], None]
+        return result
+    if schema.keys() <= {"anyOf", "description", "title", "default"} and "anyOf" in schema:
+        return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+    labels = ("title", "description", "default")
+    outside: Node = {key: schema[key] for key in labels if key in schema}
+    inside = {key: value for key, value in schema.items() if key not in outside}
+    return {"anyOf": [inside, {"type": "null"}], **outside}

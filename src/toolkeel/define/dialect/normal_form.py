@@ -1,0 +1,351 @@
+"""Any JSON Schema → one plain spelling of it: 2020-12, JSON values only, references by name.
+
+Every older spelling is gone afterwards (``definitions``, tuple-valued ``items``,
+``dependencies``, boolean ``exclusiveMinimum``), each ``$ref`` is ``#/$defs/<name>``, and
+``$defs`` holds just what the schema reaches. Nothing of this changes what is valid.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+from urllib.parse import quote, unquote
+
+from toolkeel.define.dialect.facts import MAX_DEPTH, Loss, words
+from toolkeel.errors import DefinitionError
+
+Node: TypeAlias = dict[str, Any]
+"""A schema as an object; any keyword may hold any JSON value."""
+
+Schema: TypeAlias = Node | bool
+
+ONE = words(
+    "items additionalProperties additionalItems not if then else contains propertyNames"
+    " unevaluatedItems unevaluatedProperties contentSchema"
+)
+MANY = words("anyOf oneOf allOf prefixItems items")
+NAMED = words("properties patternProperties $defs dependentSchemas")
+_HOLDING = ONE | MANY | NAMED
+_LEADING = _HOLDING | {"$ref", "definitions", "dependencies"}
+"""Keywords that lead to other schemas; most nodes have none."""
+ANNOTATIONS = words(
+    "title description default examples deprecated readOnly writeOnly discriminator"
+)
+_IDENTIFIERS = words("$schema $id id $anchor $comment $vocabulary $defs definitions")
+_OLD_DRAFTS = ("draft-03", "draft-04", "draft-06", "draft-07")
+_OLD_KEYWORDS = frozenset({"additionalItems", "dependencies"})
+_RESPELLED = _OLD_KEYWORDS | words("items enum exclusiveMinimum exclusiveMaximum")
+"""Keywords whose values are looked at, since older drafts meant other things by them."""
+
+
+def escape_references(node: Node) -> Node:
+    """`node` with each ``$ref`` a proper URI reference; pydantic writes class names as they are."""
+    result = map_children(
+        node, lambda child, _: escape_references(child) if isinstance(child, dict) else child
+    )
+    if isinstance(result.get("$ref"), str):
+        result["$ref"] = quote(result["$ref"], safe="#/$%:?&=+,;@!*'()~.-_")
+    if isinstance(result.get("definitions"), dict):
+        result["definitions"] = escape_references({"$defs": result["definitions"]})["$defs"]
+    return result
+
+
+Where: TypeAlias = "tuple[Where, str | int] | str"
+"""A place in a schema: the place around it and the key within that; a text is a place by itself."""
+
+ROOT = "#"
+
+
+def within(where: Where, keys: tuple[str, ...]) -> Where:
+    """A place further in."""
+    for key in keys:
+        where = (where, key)
+    return where
+
+
+def spelled(where: Where) -> str:
+    """A place as a JSON Pointer; written out only if there is something to tell of it.
+
+    >>> spelled((("#", "properties"), "a/b"))
+    '#/properties/a~1b'
+    """
+    keys: list[str] = []
+    while not isinstance(where, str):
+        where, key = where
+        keys.append(str(key))
+    return pointer(where, *reversed(keys))
+
+
+def json_copy(value: object) -> Any:
+    """A deep copy of `value` in plain dicts and lists.
+
+    Raises:
+        DefinitionError: for anything that is not JSON, and for a value inside itself.
+    """
+    return _copy(value, ROOT, 0)
+
+
+def _copy(value: object, where: Where, depth: int) -> Any:
+    if depth > 4 * MAX_DEPTH:
+        place = spelled(where)[:80]
+        raise DefinitionError(f"schema at {place}: nested too deeply, or inside itself")
+    if isinstance(value, (dict, Mapping)):
+        copy = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise DefinitionError(f"schema at {spelled(where)}: the key {key!r} must be text")
+            copy[key] = item if type(item) is str else _copy(item, (where, key), depth + 1)
+        return copy
+    if isinstance(value, (list, tuple)):
+        return [_copy(item, (where, i), depth + 1) for i, item in enumerate(value)]
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise DefinitionError(
+        f"schema at {spelled(where)}: {value!r:.60} is not a JSON value; write it as text, number, "
+        "list, object, true, false or null"
+    )
+
+
+_TYPES = words("object array string number integer boolean null")
+_SHAPES: dict[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(
+        NAMED | words("definitions dependencies dependentRequired"), ((dict,), "an object")
+    ),
+    **dict.fromkeys(words("anyOf oneOf allOf enum prefixItems required"), ((list,), "a list")),
+    **dict.fromkeys(words("$ref title description format pattern"), ((str,), "text")),
+    **dict.fromkeys(words("minimum maximum multipleOf"), ((int, float), "a number")),
+    **dict.fromkeys(words("exclusiveMinimum exclusiveMaximum"), ((int, float, bool), "a number")),
+    **dict.fromkeys(
+        words("minLength maxLength minItems maxItems minProperties maxProperties"),
+        ((int, float), "a number"),
+    ),
+    "items": ((dict, bool, list), "a schema"),
+    "type": ((str, list), "text or list"),
+}
+"""What a keyword's value must be, for those that the rules look into."""
+
+
+def check_shape(schema: Any, where: Where = ROOT, types: frozenset[str] | None = _TYPES) -> None:
+    """See that `schema` has the shape of a JSON Schema all the way down.
+
+    Args:
+        schema: A JSON value.
+        where: Where it stands, for the report.
+        types: The values ``type`` may have; None: any text.
+
+    Raises:
+        DefinitionError: naming the place, the keyword and what belongs there.
+    """
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, dict):
+        raise DefinitionError(f"schema at {spelled(where)}: it must be an object or a boolean")
+    for keyword, value in schema.items():
+        if keyword in _SHAPES:
+            _check_keyword(keyword, value, where, types)
+    if _LEADING.isdisjoint(schema):
+        return
+    for keys, child in _raw_children(schema):
+        if keys[0] != "dependencies" or not isinstance(child, list):
+            check_shape(child, within(where, keys), types)
+
+
+def _check_keyword(keyword: str, value: Any, where: Where, types: frozenset[str] | None) -> None:
+    kinds, called = _SHAPES[keyword]
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise DefinitionError(
+            f"schema at {spelled(where)}: {keyword} must be {called}, not {value!r:.40}"
+        )
+    if keyword in ("anyOf", "oneOf", "allOf", "type") and not value:
+        raise DefinitionError(
+            f"schema at {spelled(where)}: {keyword} is empty, so nothing is valid"
+        )
+    if keyword in ("type", "required"):
+        _check_words(keyword, value, where, types)
+
+
+def _check_words(keyword: str, value: Any, where: Where, types: frozenset[str] | None) -> None:
+    for word in [value] if isinstance(value, str) else value:
+        if not isinstance(word, str):
+            raise DefinitionError(
+                f"schema at {spelled(where)}: {keyword} lists {word!r:.40}, which is no text"
+            )
+        if keyword == "type" and types is not None and word not in types:
+            raise DefinitionError(
+                f"schema at {spelled(where)}: no type {word!r}; there are "
+                f"{', '.join(sorted(types))}"
+            )
+
+
+def children(node: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every schema directly inside `node`, with the keys that lead to it."""
+    for key, value in node.items():
+        if key not in _HOLDING:
+            continue
+        if key in NAMED and isinstance(value, dict):
+            yield from (((key, name), child) for name, child in value.items())
+        elif key in MANY and isinstance(value, list):
+            yield from (((key, str(i)), child) for i, child in enumerate(value))
+        elif key in ONE:
+            yield (key,), value
+
+
+def map_children(node: Node, change: Callable[[Any, tuple[str, ...]], Any]) -> Node:
+    """A copy of `node` with `change(child, keys)` in place of every schema inside it."""
+    result = dict(node)
+    for key, value in node.items():
+        if key not in _HOLDING:
+            continue
+        if key in NAMED and isinstance(value, dict):
+            result[key] = {name: change(child, (key, name)) for name, child in value.items()}
+        elif key in MANY and isinstance(value, list):
+            result[key] = [change(child, (key, str(i))) for i, child in enumerate(value)]
+        elif key in ONE and isinstance(value, (dict, bool)):
+            result[key] = change(value, (key,))
+    return result
+
+
+def normalise(schema: Mapping[str, object]) -> tuple[Node, tuple[Loss, ...]]:
+    """`schema` in the plain spelling, and the references that lead nowhere.
+
+    >>> normalise({"definitions": {"A": {"type": "string"}}, "$ref": "#/definitions/A"})[0]
+    {'$ref': '#/$defs/A', '$defs': {'A': {'type': 'string'}}}
+    """
+    root: Node = json_copy(schema)
+    check_shape(root)
+    old = any(draft in str(root.get("$schema", "")) for draft in _OLD_DRAFTS)
+    names, losses = _name_references(root)
+    result = _upgrade(root, names, old, 0)
+    assert isinstance(result, dict)
+    order = [*root.get("$defs", ()), *root.get("definitions", ())]
+    refs = {name: ref for ref, name in names.items() if name}
+    if refs:
+        result["$defs"] = {
+            name: _upgrade(_resolve(root, refs[name]), names, old, 0)
+            for name in sorted(refs, key=lambda name: order.index(name) if name in order else -1)
+        }
+    return result, losses
+
+
+def _name_references(root: Node) -> tuple[dict[str, str], tuple[Loss, ...]]:
+    """A name for every ``$ref`` that `root` reaches; an empty one if it leads nowhere."""
+    names: dict[str, str] = {}
+    losses = []
+    todo: list[tuple[Where, Any]] = [(ROOT, root)]
+    while todo:
+        where, node = todo.pop()
+        if not isinstance(node, dict):
+            continue
+        ref = node.get("$ref")
+        if isinstance(ref, str) and ref not in names:
+            target = _resolve(root, ref)
+            names[ref] = _free(ref, set(names.values())) if target is not None else ""
+            todo.append((ref, target))
+        if isinstance(ref, str) and not names[ref]:
+            why = f"{ref!r} is not in this schema; any value fits"
+            losses.append(Loss(spelled(where), "$ref", why))
+        for keys, child in _raw_children(node):
+            leads = isinstance(child, dict) and not _LEADING.isdisjoint(child)
+            if leads and keys[0] not in ("$defs", "definitions"):
+                todo.append((within(where, keys), child))
+    return names, tuple(losses)
+
+
+def _raw_children(node: Node) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """`children`, and those under the names of older drafts."""
+    yield from children(node)
+    for word in ("definitions", "dependencies"):
+        named = node.get(word)
+        if isinstance(named, dict):
+            yield from (((word, name), child) for name, child in named.items())
+
+
+def _free(ref: str, taken: set[str]) -> str:
+    """A name for what `ref` points to that needs no escaping in a reference (RFC 3986)."""
+    base = re.sub(r"[^A-Za-z0-9_.-]+", "_", unquote(ref.rsplit("/", 1)[-1])).strip("_") or "Def"
+    name, n = base, 1
+    while name in taken:
+        n += 1
+        name = f"{base}{n}"
+    return name
+
+
+def _resolve(root: Node, ref: str) -> Any:
+    """What `ref` points to inside `root`; None if nothing."""
+    if not ref.startswith("#") or (len(ref) > 1 and ref[1] != "/"):
+        return None
+    at: Any = root
+    for part in ref.split("/")[1:]:
+        key = unquote(part).replace("~1", "/").replace("~0", "~")
+        if isinstance(at, list) and key.isdigit() and int(key) < len(at):
+            at = at[int(key)]
+        elif isinstance(at, dict) and key in at:
+            at = at[key]
+        else:
+            return None
+    return at if isinstance(at, (dict, bool)) else None
+
+
+def _upgrade(node: Any, names: Mapping[str, str], old: bool, depth: int) -> Schema:
+    if isinstance(node, bool):
+        return node
+    if not isinstance(node, dict):
+        raise DefinitionError(f"a schema must be an object or a boolean, not {node!r:.60}")
+    if depth > MAX_DEPTH:
+        raise DefinitionError("the schema is nested too deeply")
+    if not _RESPELLED.isdisjoint(node):
+        node = _modern_keywords(node)
+    if "$ref" in node:
+        node = _modern_reference(node, names, old)
+    if not _IDENTIFIERS.isdisjoint(node):
+        node = {key: value for key, value in node.items() if key not in _IDENTIFIERS}
+    return map_children(node, lambda child, _: _upgrade(child, names, old, depth + 1))
+
+
+def _modern_reference(node: Node, names: Mapping[str, str], old: bool) -> Node:
+    """The reference by its new name. Up to draft-07 its neighbours constrain nothing."""
+    name = names.get(node["$ref"], "")
+    rest = {key: value for key, value in node.items() if key != "$ref"}
+    if old:
+        rest = {key: value for key, value in rest.items() if key in ANNOTATIONS}
+    return {"$ref": ref_to(name), **rest} if name else rest
+
+
+def _modern_keywords(node: Node) -> Node:
+    result = {key: value for key, value in node.items() if key not in _OLD_KEYWORDS}
+    if isinstance(node.get("items"), list):
+        result["prefixItems"] = result.pop("items")
+        if "additionalItems" in node:
+            result["items"] = node["additionalItems"]
+    if node.get("enum") == []:
+        result = {**{key: result[key] for key in result if key != "enum"}, "not": {}}
+    for name, dependency in (node.get("dependencies") or {}).items():
+        word = "dependentRequired" if isinstance(dependency, list) else "dependentSchemas"
+        result[word] = {**result.get(word, {}), name: dependency}
+    for exclusive, inclusive in _BOUNDS.items():
+        switch = result.pop(exclusive) if isinstance(result.get(exclusive), bool) else False
+        if switch and inclusive in result:
+            result[exclusive] = result.pop(inclusive)
+    return result
+
+
+_BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+
+
+def ref_to(name: str) -> str:
+    """The reference to definition `name`."""
+    return f"#/$defs/{name}"
+
+
+def name_of(ref: str) -> str:
+    """The definition a normalised reference names."""
+    return ref.removeprefix("#/$defs/")
+
+
+def pointer(path: str, *keys: str) -> str:
+    """`path` and `keys` as one JSON Pointer (RFC 6901)."""
+    return "/".join((path, *(key.replace("~", "~0").replace("/", "~1") for key in keys)))

@@ -1,0 +1,299 @@
+"""The rules that turn a normalised schema into one a provider takes.
+
+`rewrite` goes down the schema once. At each node it first settles the structure (references,
+intersections, unions: `unions`), then applies `RULES` in order; each rule looks up one
+fact of the dialect and does nothing if the provider takes the node as it is. What cannot be
+said moves into the description, where the model still reads it, and into the report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from toolkeel.define.dialect.conversion import Conversion, Place, note
+from toolkeel.define.dialect.merge import (
+    admits_null,
+    conjoin,
+    is_of,
+    nullable,
+    same,
+    types_of,
+)
+from toolkeel.define.dialect.normal_form import Node, Schema, map_children
+from toolkeel.define.dialect.unions import settle
+
+Rule = Callable[[Node, Place, Conversion], Node]
+
+
+def fixed_values(node: Node, place: Place, run: Conversion) -> Node:
+    """``const`` as a one-valued ``enum``; enums of other things than strings put differently."""
+    if "const" in node and not run.dialect.takes("const"):
+        rest = {key: value for key, value in node.items() if key not in ("const", "enum")}
+        node = {**rest, "enum": [node["const"]]}
+    if not run.dialect.string_enums or "enum" not in node:
+        return node
+    fitting = [
+        value for value in node["enum"] if any(is_of(value, kind) for kind in _declared(node))
+    ]
+    node = {**node, "enum": fitting} if fitting else node
+    kinds = types_of(node)
+    if kinds == frozenset({"string"}) and _declared(node) in ([], ["string"]):
+        return node
+    typed = {**node, "type": next(iter(kinds))} if kinds and len(kinds) == 1 else node
+    return _other_enum(typed, place, run)
+
+
+def _other_enum(node: Node, place: Place, run: Conversion) -> Node:
+    """An enum of numbers or booleans as bounds, if that says the same."""
+    values = node["enum"]
+    rest = {key: value for key, value in node.items() if key != "enum"}
+    if rest.get("type") == "boolean" and {*values} == {True, False}:
+        return rest
+    if rest.get("type") == "integer" and _in_a_row(values):
+        bounded = conjoin(rest, {"minimum": min(values), "maximum": max(values)})
+        run.lose(place, "enum", "said as minimum and maximum, which admit the same integers")
+        return bounded if isinstance(bounded, dict) else rest
+    if rest.get("type") == "null":
+        return rest
+    run.lose(place, "enum", f"{run.dialect.provider} takes enums of strings only")
+    return note(rest, "enum", values)
+
+
+def _in_a_row(values: list[Any]) -> bool:
+    whole = all(isinstance(value, int) for value in values)
+    return whole and max(values) - min(values) == len({*values}) - 1
+
+
+def own_type(node: Node, place: Place, run: Conversion) -> Node:
+    """A ``type`` for a schema that has none but lets one be seen."""
+    if not run.dialect.typed or {"type", "anyOf", "$ref"} & node.keys():
+        return node
+    kinds = types_of(node)
+    if kinds:
+        spelled = sorted(kinds - {"integer"} if "number" in kinds else kinds)
+        if len(spelled) > 1 and not run.dialect.type_lists:
+            return node
+        return {**node, "type": spelled[0] if len(spelled) == 1 else spelled}
+    for kind, signs in (("object", ("properties",)), ("array", ("items", "prefixItems"))):
+        if any(sign in node for sign in signs):
+            run.lose(place, "type", f"{run.dialect.provider} wants a type; taken for {kind}")
+            return {**node, "type": kind}
+    run.refuse(place, "any value", f"{run.dialect.provider} wants a type, and every one fits here")
+    return node
+
+
+_INCLUSIVE = {"exclusiveMinimum": ("minimum", 1), "exclusiveMaximum": ("maximum", -1)}
+
+
+def bounds(node: Node, place: Place, run: Conversion) -> Node:
+    """Exclusive bounds of integers as inclusive ones."""
+    for exclusive, (inclusive, step) in _INCLUSIVE.items():
+        limit = node.get(exclusive)
+        if run.dialect.takes(exclusive) or not run.dialect.takes(inclusive):
+            continue
+        if isinstance(limit, int) and node.get("type") == "integer":
+            rest = {key: value for key, value in node.items() if key != exclusive}
+            moved = conjoin(rest, {inclusive: limit + step})
+            node = moved if isinstance(moved, dict) else node
+    return node
+
+
+def arrays(node: Node, place: Place, run: Conversion) -> Node:
+    """Tuples as arrays of a union where ``prefixItems`` is not taken; ``items`` spelled out."""
+    if run.dialect.keywords is None and not run.dialect.explicit:
+        return node
+    if node.get("items") is False:
+        prefix = node.get("prefixItems", [])
+        rest = {key: value for key, value in node.items() if key != "items"}
+        node = {**rest, "maxItems": min(len(prefix), node.get("maxItems", len(prefix)))}
+    if "prefixItems" in node:
+        node = _tuple(node, place, run)
+    if run.dialect.explicit and "array" in _declared(node) and node.get("items", True) is True:
+        node = {**node, "items": {}}
+    return node
+
+
+def _tuple(node: Node, place: Place, run: Conversion) -> Node:
+    prefix = node["prefixItems"]
+    closed = node.get("maxItems", len(prefix) + 1) <= len(prefix)
+    kept = run.dialect.takes("prefixItems")
+    if kept and not (closed and run.dialect.explicit):
+        return node
+    rest = [] if closed else [node.get("items", True)]
+    kinds: list[Any] = []
+    for kind in (*prefix, *rest):
+        if not any(same(kind, other) for other in kinds):
+            kinds.append(kind)
+    node = {**node, "items": _any_item(kinds)}
+    if kept:
+        return node
+    if len(kinds) > 1:
+        return run.drop(node, "prefixItems", place)
+    return {key: value for key, value in node.items() if key != "prefixItems"}
+
+
+def _any_item(kinds: list[Any]) -> Any:
+    if any(kind is True or kind == {} for kind in kinds):
+        return {}
+    return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+
+
+_AROUND = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\[kbB]|\(\?P=")
+
+
+def texts(node: Node, place: Place, run: Conversion) -> Node:
+    """Formats and patterns the provider does not know, as part of the description."""
+    formats = run.dialect.formats
+    if formats is not None and "format" in node and node["format"] not in formats:
+        node = run.drop(node, "format", place)
+    if not run.dialect.lookaround and _AROUND.search(str(node.get("pattern", ""))):
+        node = run.drop(node, "pattern", place)
+    allowed = run.dialect.min_items
+    if allowed is not None and node.get("minItems", 0) not in allowed:
+        node = run.drop(node, "minItems", place)
+    return node
+
+
+def objects(node: Node, place: Place, run: Conversion) -> Node:
+    """Objects as the provider wants them: properties listed, closed, all required."""
+    if "object" not in _declared(node):
+        return node
+    if run.dialect.closed:
+        node = _close(node, place, run)
+    if (run.dialect.explicit or place.root) and "properties" not in node:
+        node = {**node, "properties": {}}
+    if run.dialect.keywords is not None:
+        node = _known_required(node, place, run)
+    return node
+
+
+def _declared(node: Node) -> list[str]:
+    kinds = node.get("type", [])
+    return [kinds] if isinstance(kinds, str) else kinds
+
+
+def _close(node: Node, place: Place, run: Conversion) -> Node:
+    rest = node.get("additionalProperties")
+    if rest is False:
+        return node
+    closed = {**node, "additionalProperties": False}
+    if rest is None and node.get("unevaluatedProperties") is False:
+        return {key: value for key, value in closed.items() if key != "unevaluatedProperties"}
+    if rest is None and (node.get("properties") or place.root):
+        run.lose(
+            place,
+            "additionalProperties",
+            f"{run.dialect.provider} closes every object; properties not listed cannot be sent",
+        )
+        return closed
+    run.refuse(
+        place,
+        "additionalProperties",
+        f"{run.dialect.provider} takes no open objects; closing this one would change the tool",
+    )
+    return closed
+
+
+def _known_required(node: Node, place: Place, run: Conversion) -> Node:
+    """``required`` without names that are not listed as properties."""
+    unknown = [name for name in node.get("required", ()) if name not in node.get("properties", ())]
+    if not unknown:
+        return node
+    run.refuse(place, "required", f"{unknown[0]!r} is required but not listed as a property")
+    kept = [name for name in node["required"] if name not in unknown]
+    return note({**node, "required": kept}, "required", node["required"])
+
+
+def keywords(node: Node, place: Place, run: Conversion) -> Node:
+    """Only keywords the provider takes; the others told in the description."""
+    if run.dialect.keywords is None:
+        return node
+    for keyword in [key for key in node if key not in run.dialect.keywords]:
+        # null is how strict mode leaves a property unset
+        if run.dialect.all_required and keyword == "default" and node[keyword] is None:
+            node = {key: value for key, value in node.items() if key != keyword}
+        else:
+            node = run.drop(node, keyword, place)
+    return node
+
+
+RULES: tuple[Rule, ...] = (
+    fixed_values,
+    own_type,
+    bounds,
+    arrays,
+    texts,
+    objects,
+    keywords,
+)
+"""In this order: values before types, types before what depends on them, the rest last."""
+
+
+def rewrite(node: Schema, place: Place, run: Conversion) -> Schema:
+    """`node` and everything in it as `run.dialect` takes it."""
+    if isinstance(node, bool):
+        return _boolean(node, place, run)
+    run.nodes += 1
+    node, place = settle(node, place, run)
+    for rule in RULES:
+        node = rule(node, place, run)
+    result = map_children(node, lambda child, keys: _inner(child, keys, place, run))
+    return _require_all(node, result, place, run) if run.dialect.all_required else result
+
+
+def _require_all(before: Node, after: Node, place: Place, run: Conversion) -> Node:
+    """Every property required; those that were not may be null instead of missing."""
+    if "properties" not in after:
+        return after
+    optional = after["properties"].keys() - {*before.get("required", ())}
+    properties = {
+        name: _optional(before["properties"][name], schema, place.at("properties", name), run)
+        if name in optional
+        else schema
+        for name, schema in after["properties"].items()
+    }
+    return {**after, "properties": properties, "required": list(properties)}
+
+
+def _optional(before: Schema, after: Schema, place: Place, run: Conversion) -> Schema:
+    if isinstance(before, bool) or isinstance(after, bool):
+        return after
+    if not admits_null(before, run.defs):
+        return nullable(after)
+    if before.get("default", 0) is not None:
+        why = f"{run.dialect.provider} cannot leave this unset: null is sent, and means null"
+        run.lose(place, "default", why)
+    return after
+
+
+def _inner(child: Schema, keys: tuple[str, ...], place: Place, run: Conversion) -> Schema:
+    if isinstance(child, bool):
+        return child if keys[0] in _SWITCHES else rewrite(child, place.at(*keys), run)
+    known = run.dialect.keywords
+    if _is_leaf(child) and (known is None or known.issuperset(child)):
+        run.nodes += 1
+        return dict(child)
+    return rewrite(child, place.at(*keys), run)
+
+
+def _is_leaf(node: Node) -> bool:
+    """Whether no rule looks into it: a scalar that says little more, as most nodes are."""
+    kind = node.get("type")
+    return isinstance(kind, str) and kind in _SCALARS and _LEAF.issuperset(node)
+
+
+_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
+_LEAF = frozenset({"type", "title", "description", "default"})
+
+_SWITCHES = frozenset({"additionalProperties", "unevaluatedProperties", "unevaluatedItems"})
+"""Where a boolean is a switch and not a schema."""
+
+
+def _boolean(node: bool, place: Place, run: Conversion) -> Schema:
+    if run.dialect.keywords is None:
+        return node
+    if not node:
+        run.refuse(place, "false", f"{run.dialect.provider} cannot forbid a value")
+    return rewrite({}, place, run)

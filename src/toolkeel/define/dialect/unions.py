@@ -1,0 +1,323 @@
+"""The structure of one node: references, intersections, unions and null.
+
+`settle` applies `STEPS` until none has anything left to do. A step answers None where the
+dialect takes the node as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from toolkeel.define.dialect.conversion import Conversion, Place, note
+from toolkeel.define.dialect.facts import MAX_EXPANSIONS, MAX_NODES
+from toolkeel.define.dialect.merge import (
+    KEYWORD_TYPES,
+    conjoin,
+    constants,
+    constrains,
+    disjoint,
+    is_of,
+    one_object,
+    types_of,
+)
+from toolkeel.define.dialect.normal_form import ANNOTATIONS, Node, Schema, name_of
+from toolkeel.errors import DefinitionError
+
+_MAX_STEPS = 200
+
+Step = Callable[[Node, Place, Conversion], tuple[Node, Place] | None]
+
+
+def settle(node: Node, place: Place, run: Conversion) -> tuple[Node, Place]:
+    """`node` with its structure as the dialect takes it, and where that now comes from."""
+    for _ in range(_MAX_STEPS):
+        for step in STEPS:
+            changed = step(node, place, run)
+            if changed is not None:
+                node, place = changed
+                break
+        else:
+            return node, place
+    raise DefinitionError(f"schema at {place.path}: its references and unions never end")
+
+
+def without(node: Node, *keys: str) -> Node:
+    """`node` less some keywords."""
+    return {key: value for key, value in node.items() if key not in keys}
+
+
+def _as_node(schema: Schema, place: Place, run: Conversion) -> Node:
+    if isinstance(schema, dict):
+        return schema
+    if not schema:
+        run.lose(place, "false", "no value fits here, which the provider cannot be told")
+    return {}
+
+
+# — references —
+
+
+def references(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+    """A definition in the place of its reference, where one may not stand (so)."""
+    if "$ref" not in node or run.dialect.refs == "keep":
+        return None
+    name, rest = name_of(node["$ref"]), without(node, "$ref")
+    if run.dialect.refs == "inline":
+        return expand(rest, name, place, run)
+    if name in run.recursive and not run.dialect.recursion:
+        run.refuse(place, "$ref", f"{run.dialect.provider} takes no recursive definitions")
+    if not rest.keys() - {"$defs"}:
+        return None
+    if name in run.recursive or run.nodes > MAX_NODES:
+        rest = _told(rest, place, run)
+        return {"anyOf": [{"$ref": node["$ref"]}], **rest}, place
+    return expand(rest, name, place, run)
+
+
+def expand(rest: Node, name: str, place: Place, run: Conversion) -> tuple[Node, Place]:
+    """Definition `name` and its neighbours `rest` as one node.
+
+    A definition inside itself is put in place `MAX_EXPANSIONS` times, then only its type.
+    """
+    target = run.defs.get(name, True)
+    if place.inside.count(name) >= MAX_EXPANSIONS or run.nodes > MAX_NODES:
+        run.lose(
+            place, "$ref", f"{run.dialect.provider} takes no $ref; {name} inside itself ends here"
+        )
+        kinds = types_of(target) if isinstance(target, dict) else None
+        known = {"type": next(iter(kinds))} if kinds and len(kinds) == 1 else {}
+        return note({**_told(rest, place, run), **known}, "like", name), place
+    merged = conjoin(rest, target)
+    if merged is None:
+        merged = conjoin(_told(rest, place, run), target)
+    return _as_node(merged if merged is not None else target, place, run), place.within(name)
+
+
+def _told(rest: Node, place: Place, run: Conversion) -> Node:
+    """`rest` with its constraints moved into the description."""
+    for keyword in [key for key in rest if key not in ANNOTATIONS and key != "$defs"]:
+        rest = run.drop(rest, keyword, place)
+    return rest
+
+
+def opened(schema: Schema, place: Place, run: Conversion) -> tuple[Schema, Place] | None:
+    """`schema` with its own reference followed; None if that would not end."""
+    while isinstance(schema, dict) and "$ref" in schema:
+        name = name_of(schema["$ref"])
+        if place.inside.count(name) >= MAX_EXPANSIONS:
+            return None
+        merged = conjoin(without(schema, "$ref"), run.defs.get(name, True))
+        if merged is None:
+            return None
+        schema, place = merged, place.within(name)
+    return schema, place
+
+
+# — intersections —
+
+
+def intersections(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+    """``allOf`` as one schema."""
+    if "allOf" not in node or run.dialect.takes("allOf"):
+        return None
+    return merge_all_of(node, place, run)
+
+
+def merge_all_of(node: Node, place: Place, run: Conversion) -> tuple[Node, Place]:
+    """`node` and the branches of its ``allOf`` as one schema, or told in the description."""
+    merged: Schema = without(node, "allOf")
+    inside = place
+    for branch in node["allOf"]:
+        both = conjoin(merged, branch)
+        if both is None:
+            mine, theirs = opened(merged, inside, run), opened(branch, inside, run)
+            both = conjoin(mine[0], theirs[0]) if mine and theirs else None
+            if mine and theirs and both is not None:
+                inside = Place(place.where, (*mine[1].inside, *theirs[1].inside), place.root)
+        if both is None:
+            return run.drop(node, "allOf", place), place
+        merged = both
+    return _as_node(merged, place, run), inside
+
+
+# — unions —
+
+
+def one_of(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+    """``oneOf`` as ``anyOf``; the same thing where no value fits two branches."""
+    if "oneOf" not in node or run.dialect.takes("oneOf"):
+        return None
+    if "anyOf" in node:
+        return run.drop(node, "oneOf", place), place
+    if not disjoint(node["oneOf"], run.defs):
+        run.lose(place, "oneOf", f"{run.dialect.provider} takes anyOf only: more than one may fit")
+    return {**without(node, "oneOf", "discriminator"), "anyOf": node["oneOf"]}, place
+
+
+def nulls(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+    """ "Or null" as the provider spells it."""
+    if run.dialect.null == "type":
+        return None
+    if "anyOf" in node:
+        others = [branch for branch in node["anyOf"] if not _is_null(branch)]
+        if others and len(others) < len(node["anyOf"]):
+            return _mark_null({**node, "anyOf": others}, place, run), place
+    kinds = node.get("type")
+    if isinstance(kinds, list) and "null" in kinds and len(kinds) > 1:
+        others = [kind for kind in kinds if kind != "null"]
+        return _mark_null({**node, "type": others}, place, run), place
+    enum = node.get("enum")
+    if isinstance(enum, list) and None in enum and len(enum) > 1:
+        values = [value for value in enum if value is not None]
+        node = {**node, "enum": values}
+        allowed = "null" in (kinds or ("null",))
+        return (_mark_null(node, place, run) if allowed else node), place
+    return None
+
+
+def _is_null(branch: Schema) -> bool:
+    return isinstance(branch, dict) and types_of(branch) == frozenset({"null"})
+
+
+def _mark_null(node: Node, place: Place, run: Conversion) -> Node:
+    if run.dialect.null == "flag":
+        return {**node, "nullable": True}
+    run.lose(place, "null", f"{run.dialect.provider} takes no null")
+    return node
+
+
+def single(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+    """A union of one as that one."""
+    if run.dialect.any_of == "keep" or len(node.get("anyOf", ())) != 1:
+        return None
+    branch, rest = node["anyOf"][0], without(node, "anyOf")
+    if run.dialect.refs == "alone" and rest and isinstance(branch, dict) and "$ref" in branch:
+        return None
+    merged = conjoin(rest, branch)
+    return None if merged is None else (_as_node(merged, place, run), place)
+
+
+def beside(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+    """What may not stand beside ``anyOf`` moved into its branches."""
+    if "anyOf" not in node or run.dialect.any_of not in ("annotations", "alone"):
+        return None
+    rest = without(node, "anyOf", "$defs")
+    if run.dialect.any_of == "annotations":
+        moved = {key: value for key, value in rest.items() if key not in ANNOTATIONS}
+    else:
+        for keyword in [key for key in rest if key in ANNOTATIONS and key != "description"]:
+            node = run.drop(node, keyword, place)
+        moved = without(node, "anyOf", "$defs")
+    if not moved:
+        return (node, place) if len(node) <= len(rest) else None
+    branches = [conjoin(moved, branch) for branch in node["anyOf"]]
+    if None in branches:
+        return _unmovable(node, moved, place, run), place
+    return {**without(node, *moved), "anyOf": branches}, place
+
+
+def _unmovable(node: Node, moved: Node, place: Place, run: Conversion) -> Node:
+    """Constraints that fit no branch as one schema: strict mode gives up, others tell them."""
+    run.refuse(place, "anyOf", f"{run.dialect.provider} takes no constraints beside anyOf")
+    for keyword in [key for key in moved if key not in ("description", "nullable")]:
+        node = run.drop(node, keyword, place)
+    return node
+
+
+def split_types(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+    """A list of types as a union of schemas with one type each."""
+    kinds = node.get("type")
+    if isinstance(kinds, str) or run.dialect.type_lists or "anyOf" in node:
+        return None
+    if kinds is None:
+        kinds = sorted(types_of(node) or ()) if run.dialect.string_enums else []
+        if len(kinds) < 2 or "enum" not in node:
+            return None
+    if len(kinds) == 1:
+        return {**node, "type": kinds[0]}, place
+    branches = [branch for kind in kinds if (branch := _of_type(node, kind)) is not None]
+    if not branches:  # no value fits, and a union of nothing is no schema
+        return {**node, "type": kinds[0]}, place
+    outside = {key: node[key] for key in node if key in _OUTSIDE and key != "type"}
+    return {**outside, "anyOf": branches}, place
+
+
+_OUTSIDE = ANNOTATIONS | {"$defs", "nullable", "type"}
+"""Keywords that stay beside the union, or are what makes it."""
+
+
+def _of_type(node: Node, kind: str) -> Node | None:
+    """What `node` says about values of one type; None if it admits none."""
+    branch: Node = {"type": kind}
+    for key, value in node.items():
+        if key == "enum":
+            fitting = [item for item in value if is_of(item, kind)]
+            if not fitting:
+                return None
+            branch[key] = fitting
+        elif key == "format":
+            if kind == "string" or value in _NUMBER_FORMATS:
+                branch[key] = value
+        elif key not in _OUTSIDE and kind in KEYWORD_TYPES.get(key, (kind,)):
+            branch[key] = value
+    return branch
+
+
+_NUMBER_FORMATS = frozenset({"float", "double", "int32", "int64"})
+
+
+def widen(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+    """A union as one wide schema, where no union is taken at all."""
+    if "anyOf" not in node or run.dialect.any_of != "none":
+        return None
+    rest = without(node, "anyOf")
+    found = [opened(branch, place, run) for branch in node["anyOf"]]
+    branches = [one[0] for one in found if one and isinstance(one[0], dict)]
+    inside = place
+    if len(branches) == len(found):
+        values = [constants(branch) for branch in branches if not constrains(_bare(branch))]
+        if len(values) == len(found) and all(value is not None for value in values):
+            merged = conjoin(rest, _one_enum(values))
+            if isinstance(merged, dict):
+                return merged, place
+        inside = Place(place.where, sum((one[1].inside for one in found if one), ()), place.root)
+    return _widest(node, branches if len(branches) == len(found) else [], run, inside), inside
+
+
+def _one_enum(lists: list[list[Any] | None]) -> Node:
+    enum: Node = {"enum": [item for values in lists for item in values or ()]}
+    kinds = types_of(enum)
+    return {"type": next(iter(kinds)), **enum} if kinds and len(kinds) == 1 else enum
+
+
+def _bare(branch: Node) -> Node:
+    return without(branch, "const", "enum", "type")
+
+
+def _widest(node: Node, branches: list[Node], run: Conversion, place: Place) -> Node:
+    """The narrowest type that holds all branches, and the union in the description."""
+    told = run.drop({**node, "anyOf": branches or node["anyOf"]}, "anyOf", place)
+    kinds = {types_of(branch) for branch in branches}
+    if len(kinds) != 1 or None in kinds:
+        return told
+    (shared,) = kinds
+    if shared == frozenset({"object"}):
+        wide: Schema | None = one_object(branches)
+    else:
+        wide = {"type": sorted(shared or ())}
+    merged = conjoin(told, wide) if wide is not None else None
+    return merged if isinstance(merged, dict) else told
+
+
+STEPS: tuple[Step, ...] = (
+    references,
+    intersections,
+    one_of,
+    nulls,
+    single,
+    beside,
+    split_types,
+    widen,
+)
+"""In this order: what hides structure first, then unions, then what is left of types."""

@@ -1,0 +1,98 @@
+"""Explaining what is wrong within a budget, where pydantic would report a million faults.
+
+For each branch of each union on the way down pydantic tries the value and reports its faults, so
+that one wrong leaf of a recursive type makes a number of them that doubles with each level, and
+takes as long. Deep values of such types, and values with many faults, are judged by the JSON Schema
+that is advertised, whose validator does each place once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from toolkeel.define.subschemas import Schema, subschemas
+from toolkeel.errors import FieldError
+
+if TYPE_CHECKING:
+    from toolkeel.define.explain.mismatch import Mismatches
+
+MOST = 100
+"""Faults of pydantic's that are told one by one."""
+SHALLOW = 8
+"""Objects and lists of a text up to which pydantic alone judges a recursive type."""
+
+
+class Bounded:
+    """The advertised schema as a second judge, compiled when it is first asked.
+
+    Args:
+        schema: Of all arguments.
+    """
+
+    __slots__ = ("_mismatches", "_schema", "is_recursive")
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._mismatches: Mismatches | None = None
+        self.is_recursive = "$defs" in schema and _is_recursive(schema)
+
+    def refuses(self, text: str | bytes, value: object) -> bool:
+        """Whether a value surely does not fit, asked before pydantic would take for ever.
+
+        Args:
+            text: As it was sent.
+            value: What it says.
+        """
+        count = (
+            text.count(b"{") + text.count(b"[")
+            if isinstance(text, bytes)
+            else (text.count("{") + text.count("["))
+        )
+        return count > SHALLOW and not self._judge().validator.is_valid(value)
+
+    def errors(self, value: object) -> list[FieldError]:
+        """At most `MOST` fields that failed; none if only the type's own code says no."""
+        return self._judge().of(value)
+
+    def _judge(self) -> Mismatches:
+        if self._mismatches is None:
+            import jsonschema_rs  # late, both: for what is wrong alone
+
+            from toolkeel.define.explain.mismatch import Mismatches
+
+            engine = jsonschema_rs.FancyRegexOptions(backtrack_limit=10_000)
+            plain = dict(self._schema)
+            validator = jsonschema_rs.Draft202012Validator(
+                plain, offline=True, validate_formats=False, pattern_options=engine
+            )
+            self._mismatches = Mismatches(plain, validator, {}, engine)
+        return self._mismatches
+
+
+def _is_recursive(schema: Schema) -> bool:
+    """Whether some definition leads back to itself, and a union stands in some definition."""
+    defs = schema.get("$defs")
+    if not isinstance(defs, Mapping):
+        return False
+    leads = {name: _references(part) for name, part in defs.items()}
+    for name in leads:
+        waiting, seen = list(leads[name]), set[str]()
+        for each in waiting:  # which grows while it is walked
+            if each == name:
+                return True
+            if each not in seen:
+                seen.add(each)
+                waiting += leads.get(each, ())
+    return False
+
+
+def _references(part: Schema) -> Sequence[str]:
+    found: list[str] = []
+    waiting = [part]
+    for each in waiting:  # which grows while it is walked
+        reference = each.get("$ref")
+        if isinstance(reference, str):
+            found.append(reference.rpartition("/")[2])
+        waiting += [inner for _, inner in subschemas(each)]
+    return found

@@ -1,0 +1,393 @@
+"""Why a value does not match a JSON Schema, field by field.
+
+jsonschema-rs reports each fault with its place in the schema, and for a union the faults of
+every branch: for a recursive union that is a tree whose size doubles at each level of the
+value. So the faults are collected with a second form of the schema, in which each union is
+hidden behind a double negation: it then reports itself as one fault without its branches, and
+the one branch that was evidently meant is asked for its own faults, from here, one level at a
+time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from toolkeel.define.explain.flat_unions import Unionless, pointer
+from toolkeel.define.explain.phrases import (
+    condition,
+    counted,
+    describe_type,
+    describe_value,
+    quoted,
+    short,
+)
+from toolkeel.define.explain.validation_errors import (
+    expected,
+    known_keys,
+    missing_field,
+    unknown_key,
+    wrong_tag,
+)
+from toolkeel.define.subschemas import Location, Schema, all_subschemas
+from toolkeel.errors import FieldError
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+Path = tuple[str | int, ...]
+
+_MOST = 100  # faults collected
+_OF_A_BRANCH = 50
+_ITEMS = 200  # items of a list or an object that are looked at first
+_DEPTH = 100
+_LEVELS = 24  # unions within each other that are looked into
+_DOCUMENT = "urn:toolkeel:schema"
+
+
+class Mismatches:
+    """The faults of values against one schema.
+
+    Args:
+        schema: Plain data.
+        validator: The schema, compiled.
+        documents: Other schemas it may refer to, by URI.
+        engine: What runs its patterns.
+    """
+
+    __slots__ = (
+        "_branches", "_documents", "_engine", "_form", "_names", "_phrases", "_root", "_schema",
+        "validator",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        schema: Schema | bool,
+        validator: jsonschema_rs.Validator,
+        documents: Mapping[str, Schema | bool],
+        engine: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions,
+    ) -> None:
+        self._schema = schema
+        self._root: Schema = schema if isinstance(schema, Mapping) else {}
+        self.validator = validator
+        self._engine = engine
+        self._documents = documents
+        self._form: Unionless | None = None
+        held = (each.get("properties") for each in all_subschemas(self._root))
+        self._names = {name for each in held if isinstance(each, Mapping) for name in each}
+        self._phrases: dict[Location, str] = {}
+        self._branches: dict[Location, jsonschema_rs.Validator | None] = {}
+
+    def of(self, value: object) -> list[FieldError]:
+        """Every field that failed, one error each, of long lists those of the first items."""
+        cuts: set[Path] = set()
+        start = _cut(value, (), cuts, self._names)
+        if cuts and (found := [each for each in self._all(start) if each.path not in cuts]):
+            return found
+        return self._all(value)
+
+    def _all(self, value: object) -> list[FieldError]:
+        if self._form is None:
+            self._form = Unionless(self._root, bool(self._documents))
+        form = self._form
+        fields: _Fields = {}
+        try:
+            whole = self._compiled(()) if form.unions else self.validator
+            faults = whole.iter_errors(value) if whole and form.schema is not None else ()
+            for fault in islice(faults, _MOST):
+                self._add(fault, (), fields, 0)
+            if not fields and not self.validator.is_valid(value):
+                _merge(fields, FieldError((), describe_type(self._schema), describe_value(value)))
+        except ValueError:  # not JSON, or nested beyond reason
+            _merge(fields, FieldError((), "JSON values, not nested too deeply"))
+        return list(fields.values())
+
+    def _compiled(self, where: Location) -> jsonschema_rs.Validator | None:
+        """A place in the form without unions, compiled; None if it does not stand alone."""
+        if where in self._branches:
+            return self._branches[where]
+        import jsonschema_rs  # long imported, by whoever compiled the schema
+
+        assert self._form is not None
+        documents: list[tuple[str, Any]] = [
+            (_DOCUMENT, self._form.schema),
+            *self._documents.items(),
+        ]
+        try:
+            compiled = type(self.validator)(
+                {"$ref": f"{_DOCUMENT}#{quote(pointer(where)[1:])}"},
+                registry=jsonschema_rs.Registry(documents),
+                offline=True,
+                validate_formats=False,
+                pattern_options=self._engine,
+            )
+        except (ValueError, jsonschema_rs.ReferencingError):
+            compiled = None
+        self._branches[where] = compiled
+        return compiled
+
+    def _add(
+        self, fault: jsonschema_rs.ValidationError, prefix: Path, fields: _Fields, level: int
+    ) -> None:
+        """Put one fault into words; a union is asked what was meant."""
+        assert self._form is not None
+        where = _place(fault)
+        path = (*prefix, *fault.instance_path)
+        union = self._form.unions.get(where) if fault.kind.name == "not" else None
+        if union is None:
+            schema = self._form.origin.get(where)
+            if type(fault.kind).__name__ in _UNCHECKED:
+                _merge(fields, FieldError(path, _SIMPLER, describe_value(fault.instance)))
+                return
+            if schema is not None and fault.kind.name in _OF_THE_VALUE:
+                value = fault.instance
+                phrase = self._phrase(where, schema, value) + self._because(fault)
+                _merge(fields, FieldError(path, phrase, describe_value(value)))
+                return
+            because = self._because(fault)
+            for error in islice(_errors(fault, path, schema, self._root, because), _MOST):
+                _merge(fields, error)
+            return
+        self._add_union(fault, union, path, fields, level)
+
+    def _add_union(
+        self,
+        fault: jsonschema_rs.ValidationError,
+        union: tuple[str, list[object]],
+        path: Path,
+        fields: _Fields,
+        level: int,
+    ) -> None:
+        keyword, branches = union
+        value = fault.instance
+        where: Location = (*fault.schema_path, "not", keyword)
+        tried: list[_Faults] = []
+        if level < _LEVELS and isinstance(value, (dict, list)):
+            tried = self._tried(value, where, len(branches))
+        meant = _closest(tried)
+        for inner in meant:
+            self._add(inner, path, fields, level + 1)
+        if meant:
+            return
+        tag = _common_tag(tried)
+        if tag is not None and isinstance(value, dict):
+            _merge(fields, wrong_tag(path, tag, branches, self._root, value[tag]))
+            return
+        phrase = expected([{keyword: branches}], self._root, value)
+        if keyword == "oneOf" and self._some_take(value, where, len(branches)):
+            phrase = f"only one of: {phrase}"
+        _merge(fields, FieldError(path, phrase, describe_value(value)))
+
+    def _because(self, fault: jsonschema_rs.ValidationError) -> str:
+        """The condition under which it is a fault, if it stands under one."""
+        assert self._form is not None
+        path = tuple(fault.schema_path)
+        for index in range(len(path) - 1, -1, -1):
+            word = path[index]
+            if word not in ("then", "else", "dependentRequired", "dependentSchemas"):
+                continue
+            holder = self._form.origin.get(path[:index], {})
+            if word in ("then", "else"):
+                told = condition(holder.get("if"), self._root)
+                return told and f"{' because' if word == 'then' else ' unless'} {told}"
+            if word == "dependentSchemas":
+                return f" because {quoted(str(path[index + 1]))} is given"
+            needed: Any = holder.get(word, {})
+            asking = (key for key, names in needed.items() if fault.kind.property in names)  # type: ignore[attr-defined]
+            return "".join(f" because {quoted(key)} is given" for key in islice(asking, 1))
+        return ""
+
+    def _phrase(self, where: Location, schema: Schema, value: object) -> str:
+        """What the schema wants, kept by its place: only the nearest option depends on the value."""
+        phrase = self._phrases.get(where)
+        if phrase is None:
+            phrase = self._phrases[where] = expected([schema], self._root)
+        if '"' in phrase and isinstance(value, str):
+            return expected([schema], self._root, value)
+        return phrase
+
+    def _some_take(self, value: object, where: Location, count: int) -> bool:
+        branches = (self._compiled((*where, index)) for index in range(count))
+        return any(branch is not None and branch.is_valid(value) for branch in branches)
+
+    def _tried(self, value: object, where: Location, count: int) -> list[_Faults]:
+        """The faults of each branch that takes values of this type at all."""
+        tried = []
+        for index in range(count):
+            branch = self._compiled((*where, index))
+            faults = list(islice(branch.iter_errors(value), _OF_A_BRANCH)) if branch else []
+            if not any(_is_of_another_kind(fault) for fault in faults):
+                tried.append(faults)
+        return tried
+
+
+def _cut(value: object, path: Path, cuts: set[Path], names: set[str]) -> object:
+    """The value with the first items of long lists and objects; where they were cut goes to `cuts`.
+
+    The validator makes an object of every fault, a million if there are so many. What lies deeper
+    than any list worth cutting is left as it is, and so are keys that the schema names.
+    """
+    if len(path) >= _DEPTH:
+        return value
+    if isinstance(value, dict):
+        if len(value) > _ITEMS:
+            cuts.add(path)
+            first = set(islice(value, _ITEMS))
+            value = {key: item for key, item in value.items() if key in first or key in names}
+        return {key: _cut(item, (*path, key), cuts, names) for key, item in value.items()}
+    if not isinstance(value, list):
+        return value
+    if len(value) > _ITEMS:
+        cuts.add(path)
+    return [_cut(item, (*path, index), cuts, names) for index, item in enumerate(value[:_ITEMS])]
+
+
+_Faults = list["jsonschema_rs.ValidationError"]
+
+
+def _is_of_another_kind(fault: jsonschema_rs.ValidationError) -> bool:
+    kinds = ("type", "enum", "const", "falseSchema")
+    return not fault.instance_path and fault.kind.name in kinds
+
+
+def _tags(faults: _Faults) -> list[str]:
+    """Keys right below the union of which the branch wants another value."""
+    return [
+        str(fault.instance_path[0])
+        for fault in faults
+        if fault.kind.name in ("const", "enum") and len(fault.instance_path) == 1
+    ]
+
+
+def _closest(tried: list[_Faults]) -> _Faults:
+    """The faults of the branch that was evidently meant; none if that is not evident."""
+    # A fixed value right below the union is most likely what tells the branches apart.
+    ranked = [((len(_tags(faults)), len(faults)), faults) for faults in tried]
+    ranked.sort(key=lambda each: each[0])
+    if not ranked or (ranked[0][0][0] and len(ranked) > 1):
+        return []
+    if len(ranked) > 1 and ranked[0][0] == ranked[1][0]:
+        first, second = ({tuple(f.instance_path) for f in faults} for _, faults in ranked[:2])
+        return ranked[0][1] if first == second and () not in first else []
+    return ranked[0][1]
+
+
+def _common_tag(tried: list[_Faults]) -> str | None:
+    """The one key that every branch wants another value of."""
+    common = set.intersection(*(set(_tags(faults)) for faults in tried)) if tried else set()
+    return common.pop() if len(common) == 1 else None
+
+
+_Fields = dict[Path, FieldError]
+
+# A pattern that looks around gave up within its bound: that is no mismatch, and no match either.
+_UNCHECKED = ("BacktrackLimitExceeded", "RegexEngineFailure")
+_SIMPLER = "a shorter or simpler text: its pattern cannot be checked against this one"
+
+# Keywords about the value alone, all of which the schema's phrase tells.
+_OF_THE_VALUE = frozenset(
+    {
+        "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+        "multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems",
+    }
+)  # fmt: skip
+
+
+def _merge(fields: _Fields, error: FieldError) -> None:
+    """One error a field: what else is wrong with it is added to what was expected."""
+    known = fields.get(error.path)
+    if known is None:
+        fields[error.path] = error
+    elif error.expected not in known.expected and len(known.expected) < 300:
+        both = f"{known.expected}, and {error.expected}"
+        fields[error.path] = FieldError(error.path, both, known.got)
+
+
+# — one fault —
+
+
+def _place(fault: jsonschema_rs.ValidationError) -> Location:
+    """Where the schema stands that a fault is of."""
+    where = fault.schema_path
+    if fault.kind.name == "propertyNames":  # it ends at the rule that the name breaks
+        return tuple(where[: len(where) - where[::-1].index("propertyNames")])
+    return tuple(where[:-1])
+
+
+def _errors(
+    fault: jsonschema_rs.ValidationError,
+    path: Path,
+    schema: Schema | None,
+    root: Schema,
+    because: str,
+) -> Iterator[FieldError]:
+    """What a fault that is no union's says, for the model.
+
+    Args:
+        schema: The schema that the fault is of; None if it lies in another document.
+        because: The condition under which it is one.
+    """
+    kind = fault.kind
+    if schema is None:
+        schema = _from_kind(kind)
+    match kind.name:
+        case "required":
+            properties = schema.get("properties")
+            child = properties.get(kind.property) if isinstance(properties, Mapping) else None  # type: ignore[attr-defined]
+            yield missing_field((*path, kind.property), (child,) if child else (), root, because)  # type: ignore[attr-defined]
+        case "additionalProperties" | "unevaluatedProperties":
+            known = known_keys([schema], root)
+            patterns: Any = schema.get("patternProperties", ())
+            for name in kind.unexpected:  # type: ignore[attr-defined]
+                yield unknown_key((*path, name), known, patterns)
+        case "propertyNames":
+            name = str(kind.error.instance)  # type: ignore[attr-defined]
+            phrase = describe_type(schema, root)
+            yield FieldError((*path, name), f"a key that is {phrase}")
+        case other:
+            yield FieldError(
+                path, _phrase(other, schema, root, fault) + because, describe_value(fault.instance)
+            )
+
+
+def _phrase(
+    keyword: str, schema: Schema, root: Schema, fault: jsonschema_rs.ValidationError
+) -> str:
+    match keyword:
+        case "falseSchema":
+            return "nothing here"
+        case "not":
+            refused = describe_type(schema.get("not"), root)
+            return "nothing here" if refused == "any value" else f"anything but {refused}"
+        case "contains":
+            item, bound = describe_type(schema.get("contains"), root), fault.schema_path[-1]
+            if bound == "contains":
+                return f"a list that holds {item}"
+            least = "at least" if bound == "minContains" else "at most"
+            return f"a list with {least} {counted(schema.get(str(bound)), 'item')} that each are {item}"
+        case "minProperties":
+            return f"an object with at least {counted(schema.get('minProperties'), 'key')}"
+        case "maxProperties":
+            return f"an object with at most {counted(schema.get('maxProperties'), 'key')}"
+        case "additionalItems" if isinstance(schema.get("items"), list):
+            return f"a list of at most {counted(len(schema['items']), 'item')}"  # type: ignore[arg-type]
+        case "additionalItems" | "unevaluatedItems":
+            return "a list without the last items"
+    phrase = expected([schema], root, fault.instance)
+    return phrase if phrase != "any value" else f"a value that passes {short(keyword)}"
+
+
+def _from_kind(kind: jsonschema_rs.ValidationErrorKind) -> Schema:
+    """As much of the schema as the fault itself tells."""
+    for attribute, keyword in _KEYWORDS.items():
+        if hasattr(kind, attribute):
+            return {keyword or kind.name: getattr(kind, attribute)}
+    return {}
+
+
+_KEYWORDS = {
+    "types": "type", "options": "enum", "expected_value": "const", "limit": "",
+    "multiple_of": "multipleOf", "pattern": "pattern",
+}  # fmt: skip

@@ -1,0 +1,379 @@
+"""Schemas and values in short phrases: "an integer from 1 to 10", `"twelve" (a string)`.
+
+Everything is bounded: a schema or a value of a megabyte makes a phrase like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from json.encoder import encode_basestring
+
+from toolkeel.define.subschemas import Schema, resolve
+
+# Made once: `json.dumps` with options makes an encoder at every call.
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+
+_DEEPEST = 5  # types within each other that a phrase still spells out
+_OPTIONS = 20  # values of an enum that a phrase still lists
+_KEYS = 8  # keys of an object that a phrase still lists
+
+
+# — schemas —
+
+
+def describe_type(schema: object, root: Schema | None = None) -> str:
+    """What a value of this schema is, as a phrase that follows "expected".
+
+    Args:
+        schema: A JSON Schema, or True or False.
+        root: The document that its local references point into, if it is not the whole.
+
+    >>> describe_type({"type": "array", "items": {"type": "string"}})
+    'a list of strings'
+    >>> describe_type({"enum": ["celsius", "fahrenheit"]})
+    'one of "celsius", "fahrenheit"'
+    >>> describe_type({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]})
+    'an integer of at least 1, or null'
+    """
+    if root is None:
+        root = schema if isinstance(schema, (dict, Mapping)) else {}
+    return _phrase(schema, root, 0)
+
+
+def _phrase(schema: object, root: Schema, depth: int) -> str:
+    # `dict` first, here as elsewhere: asking an abstract class takes five times as long.
+    if not isinstance(schema, (dict, Mapping)):
+        return "no value at all" if schema is False else "any value"
+    if depth > _DEEPEST:
+        return "any value"
+    if "const" in schema:
+        return _json(schema["const"])
+    if "enum" in schema:
+        return _one_of(schema["enum"])
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        return _typed(kind, schema, root, depth)
+    if isinstance(kind, list):
+        return either(_typed(str(each), schema, root, depth) for each in kind)
+    return _untyped(schema, root, depth)
+
+
+def _untyped(schema: Schema, root: Schema, depth: int) -> str:
+    if "$ref" in schema:
+        return _phrase(resolve(schema["$ref"], root), root, depth + 1)
+    for keyword in ("anyOf", "oneOf"):
+        branches = schema.get(keyword)
+        if isinstance(branches, list) and branches:
+            return either(_phrase(branch, root, depth + 1) for branch in branches)
+    parts = schema.get("allOf")
+    for part in parts if isinstance(parts, list) else ():
+        if (phrase := _phrase(part, root, depth + 1)) != "any value":
+            return phrase
+    for keyword, kind in _KIND_BY_KEYWORD:
+        if keyword in schema:
+            return _typed(kind, schema, root, depth)
+    return "any value"
+
+
+# What a schema without a type is about.
+_KIND_BY_KEYWORD = (
+    ("properties", "object"), ("required", "object"), ("items", "array"), ("prefixItems", "array"), ("minItems", "array"),
+    ("maxItems", "array"), ("pattern", "string"), ("minLength", "string"), ("maxLength", "string"),
+    ("minimum", "number"), ("maximum", "number"), ("exclusiveMinimum", "number"),
+    ("exclusiveMaximum", "number"), ("multipleOf", "number"), ("uniqueItems", "array"),
+)  # fmt: skip
+
+
+def _typed(kind: str, schema: Schema, root: Schema, depth: int) -> str:
+    if kind == "string":
+        return _string(schema)
+    if kind in ("integer", "number"):
+        return f"{'an integer' if kind == 'integer' else 'a number'}{_number_bounds(schema)}"
+    if kind == "array":
+        return _list(schema, root, depth)
+    if kind == "object":
+        return _object(schema, root, depth)
+    return {"boolean": "true or false", "null": "null"}.get(
+        kind, f"a value of type {cut(kind, 30)}"
+    )
+
+
+_FORMATS = {
+    "date": "a date (YYYY-MM-DD)",
+    "date-time": "a date and time (ISO 8601)",
+    "time": "a time (HH:MM:SS)",
+    "duration": "a duration (ISO 8601)",
+    "uuid": "a UUID",
+    "email": "an e-mail address",
+    "uri": "a URL",
+    "ipv4": "an IPv4 address",
+    "ipv6": "an IPv6 address",
+    "base64": "a string of base64 data",
+    "base64url": "a string of base64url data",
+    "path": "a path",
+    "file-path": "a path of a file",
+    "directory-path": "a path of a directory",
+}
+
+
+def _string(schema: Schema) -> str:
+    if _STRING_KEYWORDS.isdisjoint(schema):
+        return "a string"
+    text = _FORMATS.get(str(schema.get("format")), "a string")
+    low, high = schema.get("minLength"), schema.get("maxLength")
+    if low is not None or high is not None:
+        text += f" of {_span(low, high)} characters"
+    if "pattern" in schema:
+        text += f" matching {cut(str(schema['pattern']), 60)}"
+    return text
+
+
+_STRING_KEYWORDS = frozenset({"format", "minLength", "maxLength", "pattern"})
+
+
+def _number_bounds(schema: Schema) -> str:
+    if _NUMBER_KEYWORDS.isdisjoint(schema):
+        return ""
+    low, high = schema.get("minimum"), schema.get("maximum")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    if above is True or below is True:  # draft 4: they say how the others are meant
+        above, low = (low, None) if above is True else (None, low)
+        below, high = (high, None) if below is True else (None, high)
+    text = ""
+    if low is not None or high is not None:
+        text = (
+            f" {'of' if low is None or high is None or low == high else 'from'} {_span(low, high)}"
+        )
+    if above is not None and above is not False:
+        text += f" greater than {above}"
+    if below is not None and below is not False:
+        text += f" less than {below}"
+    if "multipleOf" in schema:
+        text += f", a multiple of {schema['multipleOf']}"
+    return text
+
+
+_NUMBER_KEYWORDS = frozenset(
+    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+)
+
+_BEYOND_TYPE = frozenset({"const", "enum"}) | _STRING_KEYWORDS | _NUMBER_KEYWORDS
+PLAIN: Mapping[object, str] = {
+    "string": "a string", "integer": "an integer", "number": "a number",
+    "boolean": "true or false", "null": "null",
+}  # fmt: skip
+"""The phrases for schemas that say no more than a type, as most do."""
+
+
+def plain_type(schema: object) -> object:
+    """The type of a schema that says no more than that about its values; else None."""
+    if type(schema) is not dict or not _BEYOND_TYPE.isdisjoint(schema):
+        return None
+    kind = schema.get("type")
+    return kind if type(kind) is str else None
+
+
+def _span(low: object, high: object) -> str:
+    if high is None:
+        return f"at least {low}"
+    if low is None:
+        return f"at most {high}"
+    return f"exactly {low}" if low == high else f"{low} to {high}"
+
+
+def _list(schema: Schema, root: Schema, depth: int) -> str:
+    first = schema.get("prefixItems")
+    if isinstance(first, list) and first:
+        parts = ", ".join(_phrase(each, root, depth + 1) for each in first[:_KEYS])
+        text = f"a list of {len(first)} items ({parts}{', …' if len(first) > _KEYS else ''})"
+    else:
+        item = _phrase(schema.get("items", True), root, depth + 1)
+        text = "a list" if item == "any value" else f"a list of {_plural(item)}"
+    low, high = schema.get("minItems"), schema.get("maxItems")
+    if not first and (low is not None or high is not None):
+        text += f", {_span(low, high)} of them"
+    return text + (", none twice" if schema.get("uniqueItems") is True else "")
+
+
+def _plural(phrase: str) -> str:
+    noun, space, rest = phrase.partition(" ")[2].partition(" ")
+    if noun.rstrip(",") in _NOUNS and phrase[0] == "a":
+        comma = "," if noun.endswith(",") else ""
+        return f"{noun.rstrip(',')}s{comma}{space}{rest}"
+    return "booleans" if phrase == "true or false" else f"items, each {phrase}"
+
+
+_NOUNS = frozenset({"string", "integer", "number", "list", "object", "UUID", "URL", "path"})
+
+
+def _object(schema: Schema, root: Schema, depth: int) -> str:
+    properties, required = schema.get("properties"), schema.get("required")
+    known = properties if isinstance(properties, (dict, Mapping)) else {}
+    if names := required if isinstance(required, list) and required else list(known):
+        return f"an object with {_keys(names, known)}"
+    values = schema.get("additionalProperties")
+    if (
+        isinstance(values, (dict, Mapping))
+        and (phrase := _phrase(values, root, depth + 1)) != "any value"
+    ):
+        return f"an object whose values are {_plural(phrase)}"
+    return "an object"
+
+
+def _keys(names: Sequence[object], properties: Mapping[object, object]) -> str:
+    """Names, and the values of those that can have only one: they tell a union's branches apart."""
+    shown = []
+    for name in names[:_KEYS]:
+        value = properties.get(name)
+        fixed = (
+            f": {_json(value['const'])}"
+            if isinstance(value, (dict, Mapping)) and "const" in value
+            else ""
+        )
+        shown.append(quoted(str(name)) + fixed)
+    return ", ".join(shown) + (f", … ({len(names)} in all)" if len(names) > _KEYS else "")
+
+
+def condition(schema: object, root: Schema) -> str:
+    """What holds of an object that fits a schema, as a clause; empty if it has no plain words.
+
+    >>> condition({"properties": {"kind": {"const": "card"}}, "required": ["pin"]}, {})
+    '"kind" is "card" and "pin" is given'
+    """
+    if not isinstance(schema, (dict, Mapping)):
+        return ""
+    properties, required = schema.get("properties"), schema.get("required")
+    known = properties if isinstance(properties, (dict, Mapping)) else {}
+    told = [f"{quoted(str(name))} is {_phrase(each, root, 1)}" for name, each in known.items()]
+    names = required if isinstance(required, list) else []
+    told += [f"{quoted(str(name))} is given" for name in names if name not in known]
+    return " and ".join(told[:_KEYS])
+
+
+def counted(number: object, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "key"), counted(2, "key")
+    ('1 key', '2 keys')
+    """
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def listed(names: Collection[object]) -> str:
+    """Names in quotation marks, the first few of many."""
+    shown = ", ".join(quoted(str(name)) for name in list(names)[:_KEYS])
+    return f"{shown}, … ({len(names)} in all)" if len(names) > _KEYS else shown
+
+
+def _one_of(options: object) -> str:
+    if not isinstance(options, Sequence) or isinstance(options, str):
+        return "any value"
+    shown = ", ".join(_json(option) for option in options[:_OPTIONS])
+    if len(options) > _OPTIONS:
+        shown += f", … ({len(options)} in all)"
+    return shown if len(options) == 1 else f"one of {shown}"
+
+
+def either(phrases: Iterable[str]) -> str:
+    """Phrases as alternatives, each once."""
+    distinct = list(dict.fromkeys(phrases))
+    if len(distinct) > _KEYS:
+        distinct = [*distinct[:_KEYS], "…"]
+    if "any value" in distinct:
+        return "any value"
+    separator = ", or " if any("," in each or " of " in each for each in distinct) else " or "
+    return separator.join(distinct)
+
+
+def alternatives(schemas: Iterable[object], root: Schema) -> list[Schema]:
+    """The plain schemas that hold in place: references followed, unions and `allOf` opened."""
+    plain: list[Schema] = []
+    waiting = list(schemas)
+    seen: set[int] = set()
+    while waiting and len(plain) < 100:
+        schema = waiting.pop(0)
+        if not isinstance(schema, (dict, Mapping)) or id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        plain.append(schema)
+        if "$ref" in schema:
+            waiting.append(resolve(schema["$ref"], root))
+        for keyword in ("anyOf", "oneOf", "allOf"):
+            branches = schema.get(keyword)
+            waiting += branches if isinstance(branches, list) else ()
+    return plain
+
+
+# — values —
+
+
+def describe_value(value: object) -> str:
+    """What was received, in at most 80 characters; large values are counted, not shown.
+
+    >>> describe_value("twelve")
+    '"twelve" (a string)'
+    >>> describe_value([1, 2, 3])
+    'a list of 3 items'
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        if len(value) <= _SHOWN:
+            return f"{quoted(value)} (a string)"
+        return f"{quoted(value[:_SHOWN] + '…')} (a string of {len(value):,} characters)"
+    if isinstance(value, bool):
+        return "true (a boolean)" if value else "false (a boolean)"
+    if isinstance(value, int):
+        return f"{_digits(value)} (an integer)"
+    if isinstance(value, float):
+        return f"{value!r} (a number)"
+    if isinstance(value, (list, tuple)):
+        return f"a list of {len(value)} items" if len(value) != 1 else "a list of 1 item"
+    if isinstance(value, (dict, Mapping)):
+        return _described_keys(value)
+    return f"a {cut(type(value).__name__, 40)}"
+
+
+_SHOWN = 36
+
+
+def _described_keys(value: Mapping[object, object]) -> str:
+    if not value:
+        return "an empty object"
+    text = f"an object with {listed([str(key)[:20] for key in list(value)[:_KEYS]])}"
+    return text if len(text) <= 80 else f"an object with {len(value):,} keys"
+
+
+def _digits(value: int) -> str:
+    if value.bit_length() <= 128:
+        return str(value)
+    return f"about {'-' if value < 0 else ''}10^{int(value.bit_length() * 0.30103)}"
+
+
+def _json(value: object) -> str:
+    return cut(_encode(value), 60)
+
+
+def short(value: object) -> str:
+    """A value as JSON text, or what it is if that is long.
+
+    >>> short("5"), short(True)
+    ('"5"', 'true')
+    """
+    if isinstance(value, (str, list, dict)) and len(value) > _SHOWN:
+        return describe_value(value)
+    text = _encode(value)
+    return text if len(text) <= 60 else describe_value(value)
+
+
+def quoted(text: str) -> str:
+    """Text as JSON writes it, half surrogate pairs replaced."""
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()
+    return encode_basestring(text)
+
+
+def cut(text: str, length: int) -> str:
+    """Text of at most `length` characters."""
+    return text if len(text) <= length else text[: length - 1] + "…"

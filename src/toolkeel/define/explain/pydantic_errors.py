@@ -1,0 +1,277 @@
+"""Pydantic's validation errors, in words a model can act on.
+
+Paths lead to what was sent: names that pydantic puts between for branches of unions are taken out,
+and of those branches the one is told that was evidently meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from toolkeel._records.record import record
+from toolkeel.define.explain.phrases import PLAIN, alternatives, cut, describe_value, plain_type
+from toolkeel.define.explain.validation_errors import (
+    COMPOSED,
+    Path,
+    children_of,
+    expected,
+    known_keys,
+    missing_field,
+    unknown_key,
+    wrong_tag,
+)
+from toolkeel.define.subschemas import Schema, resolve
+from toolkeel.errors import FieldError
+
+
+@record
+class _Found:
+    """One of pydantic's errors, its path cleaned.
+
+    Args:
+        error: As pydantic has it.
+        path: Keys and indexes that exist in the data, or would.
+        schemas: What may stand there.
+        parents: What may stand one level up.
+        branches: Unions on the way: the length of the path there, and the tag of the branch.
+    """
+
+    error: Mapping[str, Any]
+    path: Path
+    schemas: tuple[object, ...]
+    parents: tuple[object, ...]
+    branches: tuple[tuple[int, str], ...]
+
+
+_MISSING = frozenset({"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"})  # fmt: skip
+_UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument", "unexpected_positional_argument"})  # fmt: skip
+_UNSENT: Any = object()
+
+
+def pydantic_errors(
+    error: ValidationError, schema: Schema, data: object = _UNSENT
+) -> list[FieldError]:
+    """One `FieldError` for each field that pydantic refused.
+
+    Args:
+        error: What validation raised.
+        schema: The advertised JSON Schema of what was validated.
+        data: What was validated, as parsed JSON. Without it, a union's tags in pydantic's
+            paths are told from keys by the schema alone, which an open object cannot.
+    """
+    return refused_fields(error.errors(include_url=False), schema, data)
+
+
+def refused_fields(
+    errors: Sequence[Mapping[str, Any]], schema: Schema, data: object = _UNSENT
+) -> list[FieldError]:
+    """The same, of errors in pydantic's own form."""
+    if (plain := _plain_fields(errors, schema)) is not None:
+        return plain
+    errors = [each for each in errors if each["type"] != "default_factory_not_called"]
+    found = [_locate(each, schema, data) for each in errors]
+    if len(found) > 1:
+        found = _settle(found, 0, schema, data)
+    fields: dict[Path, FieldError] = {}
+    for each in found:
+        if each.path not in fields:
+            fields[each.path] = _field(each, schema)
+    return list(fields.values())
+
+
+def _plain_fields(errors: Sequence[Mapping[str, Any]], root: Schema) -> list[FieldError] | None:
+    """The fields, if all are values of another type at properties of a plain root, as most are."""
+    properties = root.get("properties")
+    if not isinstance(properties, dict) or not COMPOSED.isdisjoint(root):
+        return None
+    fields: list[FieldError] = []
+    for error in errors:
+        location = error["loc"]
+        phrase = PLAIN.get(plain_type(properties.get(location[0]))) if len(location) == 1 else None
+        if phrase is None or not error["type"].endswith(("_type", "_parsing")):
+            return None
+        fields.append(FieldError(location, phrase, describe_value(error["input"])))
+    return fields
+
+
+def _locate(error: Mapping[str, Any], root: Schema, data: object) -> _Found:
+    """Walk the path through schema and data; what exists in neither is a name of a branch."""
+    location = error["loc"]
+    absent = error["type"] in _MISSING
+    schemas: tuple[object, ...] = (root,)
+    parents: tuple[object, ...] = ()
+    path: list[str | int] = []
+    branches: list[tuple[int, str]] = []
+    for number, part in enumerate(location):
+        last = number == len(location) - 1
+        children = children_of(schemas, part, root)
+        if data is _UNSENT:
+            there = bool(children) or (last and error["type"] in _UNKNOWN)
+        else:
+            there = (absent and last) or _has(data, part)
+        if there:
+            path.append(part)
+            parents, schemas = schemas, children
+            data = data if data is _UNSENT or (absent and last) else data[part]  # type: ignore[index]
+        elif part != "[key]":
+            branches.append((len(path), str(part)))
+            schemas = _branch(schemas, str(part), root)
+    return _Found(error, tuple(path), schemas, parents, tuple(branches))
+
+
+def _has(data: object, part: str | int) -> bool:
+    if isinstance(data, (dict, Mapping)):
+        return part in data
+    return isinstance(data, list) and isinstance(part, int) and 0 <= part < len(data)
+
+
+def _value_at(data: object, path: Path) -> object:
+    for part in path:
+        if not _has(data, part):
+            return _UNSENT
+        data = data[part]  # type: ignore[index]
+    return data
+
+
+def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object, ...]:
+    """The branch of a union that pydantic calls `tag`; all of them if none is called so."""
+    for schema in alternatives(schemas, root):
+        discriminator = schema.get("discriminator")
+        mapping = (
+            discriminator.get("mapping") if isinstance(discriminator, (dict, Mapping)) else None
+        )
+        if isinstance(mapping, (dict, Mapping)) and tag in mapping:
+            return (resolve(mapping[tag], root),)
+        if schema.get("title") == tag or str(schema.get("$ref", "")).endswith(f"/{tag}"):
+            return (schema,)
+    return schemas
+
+
+def _settle(found: list[_Found], level: int, root: Schema, data: object) -> list[_Found]:
+    """Of a union's branches, keep the errors of the one that was meant, or one for them all."""
+    kept: list[_Found] = []
+    unions: dict[Path, dict[str, list[_Found]]] = {}
+    for each in found:
+        if len(each.branches) <= level:
+            kept.append(each)
+        else:
+            length, tag = each.branches[level]
+            unions.setdefault(each.path[:length], {}).setdefault(tag, []).append(each)
+    for path, branches in unions.items():
+        tried = [
+            errors
+            for errors in branches.values()
+            if not any(len(e.path) == len(path) and _is_of_another_kind(e) for e in errors)
+        ]
+        meant = _closest(tried, path)
+        kept += _settle(meant, level + 1, root, data) or [
+            _whole_union(branches.values(), tried, path, root, data)
+        ]
+    return kept
+
+
+def _is_of_another_kind(found: _Found) -> bool:
+    kind = found.error["type"]
+    return kind in ("literal_error", "enum") or kind.endswith(("_type", "_parsing"))
+
+
+def _tags(errors: list[_Found], path: Path) -> set[str | int]:
+    """Keys right below the union of which the branch wants another value."""
+    return {
+        e.path[-1]
+        for e in errors
+        if e.error["type"] == "literal_error" and len(e.path) == len(path) + 1
+    }
+
+
+def _closest(tried: list[list[_Found]], path: Path) -> list[_Found]:
+    """The errors of the branch that was evidently meant; none if that is not evident."""
+    right = [errors for errors in tried if not _tags(errors, path)]
+    candidates = right if right or len(tried) > 1 else tried
+    closest = [errors for errors in candidates if len(errors) == min(map(len, candidates))]
+    # Branches that want something of the same places below are one to whoever reads of it.
+    places = {tuple(e.path for e in errors) for errors in closest}
+    one = len(closest) == 1 or (len(places) == 1 and path not in places.pop())
+    return closest[0] if one else []
+
+
+def _whole_union(
+    branches: Iterable[list[_Found]],
+    tried: list[list[_Found]],
+    path: Path,
+    root: Schema,
+    data: object,
+) -> _Found:
+    """One error for all branches: at the key they are told apart by, or at the union."""
+    tags = set.intersection(*(_tags(errors, path) for errors in tried)) if tried else set()
+    if len(tags) == 1:
+        path = (*path, tags.pop())
+    value = _value_at(data, path)
+    if value is _UNSENT:
+        at_path = (e.error["input"] for errors in branches for e in errors if e.path == path)
+        value = next(at_path, _UNSENT)
+    return _locate({"type": "union", "loc": path, "input": value}, root, data)
+
+
+def _field(found: _Found, root: Schema) -> FieldError:
+    kind = found.error["type"]
+    if kind in _MISSING:
+        return missing_field(found.path, found.schemas, root)
+    if kind in _UNKNOWN:
+        return unknown_key(found.path, known_keys(found.parents, root))
+    if kind.startswith("union_tag_") and (tag := _tag_error(found, root)) is not None:
+        return tag
+    if found.error["loc"][-1:] == ("[key]",):
+        wanted = _message(found.error).removeprefix("Input should be ").partition(",")[0]
+        return FieldError(found.path, f"a key that is {wanted}")
+    value = found.error["input"]
+    phrase = expected(found.schemas, root, value)
+    if kind not in _TOLD_BY_SCHEMA and not kind.endswith(("_type", "_parsing")):
+        phrase = f"{phrase}: {_message(found.error)}"
+    elif phrase == "any value":
+        phrase = _message(found.error).removeprefix("Input should be ")
+    return FieldError(found.path, phrase, "" if value is _UNSENT else describe_value(value))
+
+
+# Errors of which the schema's phrase says all there is to say.
+_TOLD_BY_SCHEMA = frozenset(
+    {
+        "union", "literal_error", "enum", "int_from_float", "finite_number", "none_required",
+        "greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of",
+        "too_short", "too_long", "string_too_short", "string_too_long",
+        "string_pattern_mismatch", "union_tag_invalid", "union_tag_not_found",
+    }
+)  # fmt: skip
+
+
+# What pydantic says to programmers, said to those who write JSON.
+_IN_JSON: Mapping[str, str] = {
+    "set_item_not_hashable": "no objects or lists within it",
+    "recursion_loop": "not nested so deeply",
+    "recursion_depth_exceeded": "not nested so deeply",
+    "get_attribute_error": "a value that can be read",
+    "iteration_error": "a list that can be read",
+    "url_syntax_violation": "a URL without mistakes",
+} | dict.fromkeys(
+    ("needs_python_object", "is_instance_of", "is_subclass_of", "ellipsis_error", "missing_sentinel_error"),
+    "nothing that JSON can say: leave it out",
+)  # fmt: skip
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    text: str = _IN_JSON.get(error["type"], error["msg"])
+    return cut(text.removeprefix("Value error, ").removeprefix("Assertion failed, "), 200)
+
+
+def _tag_error(found: _Found, root: Schema) -> FieldError | None:
+    """A discriminator that is missing or names no branch: the fault is in that one key."""
+    key = str(found.error["ctx"]["discriminator"]).strip("'")
+    schemas = children_of(found.schemas, key, root)
+    if not schemas:
+        return None
+    if found.error["type"] == "union_tag_not_found":
+        return missing_field((*found.path, key), schemas, root)
+    return wrong_tag(found.path, key, found.schemas, root, found.error["ctx"]["tag"])

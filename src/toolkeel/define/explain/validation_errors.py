@@ -1,0 +1,169 @@
+"""What is wrong with arguments, in words a model can act on.
+
+Both validators speak through here, pydantic and JSON Schema, so that a model reads the same
+sentence whichever kind of tool it called: one `FieldError` for each field that failed, with
+what was expected, what was received, and the nearest name or option where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from toolkeel.define.explain.phrases import (
+    alternatives,
+    cut,
+    describe_type,
+    describe_value,
+    either,
+    listed,
+    quoted,
+)
+from toolkeel.define.subschemas import Schema
+from toolkeel.errors import FieldError, InvalidArguments
+
+Path = tuple[str | int, ...]
+
+
+_LISTED = 20
+_LINE = 400
+
+
+def invalid_arguments(tool_name: str, errors: Sequence[FieldError]) -> InvalidArguments:
+    """The failure the model is told: every field, at most 20 of them, and what to do next.
+
+    >>> error = FieldError(("n",), "an integer", '"x" (a string)')
+    >>> print(invalid_arguments("count", [error]).text)
+    The arguments of count are invalid, and it did not run:
+    - n: expected an integer, got "x" (a string)
+    Correct this and call count again.
+    """
+    name = cut(tool_name, 100)
+    lines = [f"- {cut(error.__str__(), _LINE)}" for error in errors[:_LISTED]]
+    if len(errors) > _LISTED:
+        lines.append(f"- and {len(errors) - _LISTED} more")
+    listing = "\n".join(lines)
+    what = "this" if len(errors) == 1 else "these"
+    return InvalidArguments(
+        f"The arguments of {name} are invalid, and it did not run:\n{listing}\n"
+        f"Correct {what} and call {name} again.",
+        errors,
+    )
+
+
+# — one field —
+
+
+def expected(schemas: Sequence[object], root: Schema, value: object = None) -> str:
+    """The phrase for a place in the arguments, with the nearest option if text was sent.
+
+    Args:
+        schemas: What may stand there; several if it lies within different branches of a union.
+        root: The document that local references point into.
+        value: What does stand there.
+    """
+    if len(schemas) == 1:
+        text = describe_type(schemas[0], root)
+    else:
+        text = either(describe_type(schema, root) for schema in schemas) if schemas else "any value"
+    if isinstance(value, str) and '"' in text:
+        near = nearest(value, _string_options(schemas, root))
+        if near is not None:
+            text += f" (did you mean {quoted(near)}?)"
+    return text
+
+
+def _string_options(schemas: Sequence[object], root: Schema) -> Iterator[str]:
+    for schema in alternatives(schemas, root):
+        options = schema.get("enum", [schema.get("const")])
+        for option in options if isinstance(options, list) else ():
+            if isinstance(option, str):
+                yield option
+
+
+def missing_field(
+    path: Path, schemas: Sequence[object], root: Schema, because: str = ""
+) -> FieldError:
+    """A required field that was not sent; `because` is the condition under which it is required."""
+    return FieldError(path, f"{expected(schemas, root)} (required{because})")
+
+
+def unknown_key(path: Path, known: Collection[str], patterns: Collection[str] = ()) -> FieldError:
+    """A key that the schema does not have; `known` are those it has, or their `patterns`."""
+    matching = either(f"a key matching {cut(pattern, 60)}" for pattern in patterns)
+    if not known:
+        return FieldError(path, matching or "no keys at all", "an unknown key")
+    near = nearest(str(path[-1]), known)
+    hint = f" (did you mean {quoted(near)}?)" if near is not None and len(known) > 1 else ""
+    one = "the key" if len(known) == 1 else "one of the keys"
+    other = f", or {matching}" if matching else ""
+    return FieldError(path, f"{one} {listed(known)}{hint}{other}", "an unknown key")
+
+
+def wrong_tag(
+    path: Path, key: str, branches: Iterable[object], root: Schema, value: object
+) -> FieldError:
+    """A key whose value tells a union's branches apart, with a value that none of them has."""
+    children = children_of(list(branches), key, root)
+    return FieldError((*path, key), expected(children, root, value), describe_value(value))
+
+
+def known_keys(schemas: Iterable[object], root: Schema) -> list[str]:
+    """Names of the properties that an object of these schemas may have."""
+    names: dict[str, None] = {}
+    for schema in alternatives(schemas, root):
+        properties = schema.get("properties")
+        if isinstance(properties, (dict, Mapping)):
+            names.update(dict.fromkeys(properties))
+    return list(names)
+
+
+COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+
+
+def children_of(schemas: Sequence[object], part: str | int, root: Schema) -> tuple[object, ...]:
+    """The schemas one step down."""
+    only = schemas[0] if len(schemas) == 1 else None
+    if isinstance(only, (dict, Mapping)) and COMPOSED.isdisjoint(only):
+        properties = only.get("properties")
+        if isinstance(properties, (dict, Mapping)) and part in properties:
+            return (properties[part],)
+    children: list[object] = []
+    for schema in alternatives(schemas, root):
+        if isinstance(part, int):
+            first = schema.get("prefixItems")
+            if isinstance(first, list) and part < len(first):
+                children.append(first[part])
+            elif "items" in schema:
+                children.append(schema["items"])
+            continue
+        properties = schema.get("properties")
+        if isinstance(properties, (dict, Mapping)) and part in properties:
+            children.append(properties[part])
+        elif isinstance(schema.get("additionalProperties"), (dict, Mapping)):
+            children.append(schema["additionalProperties"])
+    return tuple(children)
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that `name` was probably meant to be, or None.
+
+    >>> nearest("departureDate", ["city", "departure_date"])
+    'departure_date'
+    """
+    if not name or len(name) > 100:
+        return None
+    plain: dict[str, str] = {}
+    for candidate in candidates:
+        plain.setdefault(_plain(candidate), candidate)
+    wanted = _plain(name)
+    if wanted in plain:
+        return plain[wanted]
+    # Imported here: only mistakes need it.
+    from difflib import get_close_matches
+
+    close = get_close_matches(wanted, [c for c in plain if len(c) <= 100][:1000], 1, 0.6)
+    return plain[close[0]] if close else None
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("_", "").replace("-", "").replace(" ", "")

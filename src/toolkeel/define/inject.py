@@ -1,0 +1,207 @@
+"""Parameters the model never sees: filled at run time, by marker or by type.
+
+Values travel on a channel of their own. They are put beside the model's arguments after those
+were validated, so no argument of the model can take their place.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import Parameter
+from typing import (
+    Annotated,
+    Any,
+    Protocol,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    runtime_checkable,
+)
+
+from toolkeel._records.record import record
+from toolkeel.context import CancelToken, RunContext, ToolContext
+from toolkeel.define.fresh_defaults import maker_of
+from toolkeel.errors import InjectionError
+
+
+class Injected:
+    """Marks a parameter as filled by the program: ``Annotated[User, Injected]``.
+
+    The class or an instance will do. Its value is the run's `inject[name]`; a subclass may
+    override `resolve` to take it from elsewhere.
+
+    Attributes:
+        crosses: Whether another process can be given it: it follows from the call alone.
+    """
+
+    crosses = False
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        """Give the value.
+
+        Args:
+            context: The running call.
+            name: The parameter's name.
+
+        Raises:
+            KeyError: if there is none; the parameter's default then stands, if it has one.
+        """
+        return context.run.inject[name]
+
+
+@runtime_checkable
+class Injectable(Protocol):
+    """A class whose instances are made from the running call wherever a parameter has its type."""
+
+    @classmethod
+    def from_tool_context(cls, context: ToolContext[Any]) -> object: ...
+
+
+class _ByType(Injected):
+    def __init__(self, wanted: type) -> None:
+        self.crosses = issubclass(wanted, ToolContext)
+        self._is_token = issubclass(wanted, CancelToken)
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        if self.crosses:
+            return context
+        return context.cancel if self._is_token else context.run
+
+
+class _FromContext(Injected):
+    def __init__(self, wanted: Injectable) -> None:
+        self.wanted = wanted
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        return self.wanted.from_tool_context(context)
+
+
+class Bound(Injected):
+    """Marks a parameter that a partial has fixed: nothing is injected, and nothing is taken."""
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        raise KeyError(name)
+
+
+class OrDefault(Injected):
+    """Gives the default of a model's field where its marker has nothing to give."""
+
+    def __init__(self, marker: Injected, default: Callable[[], object]) -> None:
+        self.marker = marker
+        self.default = default
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        try:
+            return self.marker.resolve(context, name)
+        except KeyError:
+            return self.default()
+
+
+def or_default(marker: Injected, annotation: object, default: object) -> tuple[Injected, bool]:
+    """The marker with the default that a `Field` says; and whether the function has one itself.
+
+    Args:
+        marker: Of the parameter.
+        annotation: Of the parameter; a `Field` may stand in it.
+        default: The function's; or a `Field`, which is none: the function would get just that.
+    """
+    from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
+
+    metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    own = default is not Parameter.empty and not isinstance(default, FieldInfo)
+    for info in (default, *reversed(metadata)):
+        if not own and isinstance(info, FieldInfo) and not info.is_required():
+            return OrDefault(marker, partial(info.get_default, call_default_factory=True)), False
+    if own and (make := maker_of(default)) is not None:
+        return OrDefault(marker, make), False
+    return marker, own
+
+
+@record
+class InjectedParameter:
+    """One parameter to inject.
+
+    Args:
+        name: Of the parameter.
+        marker: Gives the value.
+        optional: Whether the function has a default for it.
+    """
+
+    name: str
+    marker: Injected
+    optional: bool = False
+
+
+def marker_of(annotation: object) -> Injected | None:
+    """The marker that says how a parameter is injected; None if the model fills it.
+
+    >>> marker_of(int) is None
+    True
+    >>> type(marker_of(Annotated[str, Injected])).__name__
+    'Injected'
+    """
+    if type(annotation) is type and annotation.__module__ == "builtins":  # the most of them
+        return None
+    if type(annotation).__name__ == "TypeAliasType":  # Python's and typing_extensions' differ
+        return marker_of(getattr(annotation, "__value__", None))
+    if get_origin(annotation) is Annotated:
+        base, *metadata = get_args(annotation)
+        for item in metadata:
+            if isinstance(item, Injected):
+                return item
+            if isinstance(item, type) and issubclass(item, Injected):
+                return item()
+        return marker_of(base)
+    if get_origin(annotation) in (Union, types.UnionType):
+        kept = [part for part in get_args(annotation) if part is not type(None)]
+        return marker_of(kept[0]) if len(kept) == 1 else None
+    return _marker_of_class(get_origin(annotation) or annotation)
+
+
+def _marker_of_class(wanted: object) -> Injected | None:
+    if not isinstance(wanted, type):
+        return None
+    if issubclass(wanted, _BY_TYPE):
+        return _ByType(wanted)
+    # What isinstance(wanted, Injectable) asks, in a tenth of the time.
+    makes = getattr(wanted, "from_tool_context", None) is not None
+    return _FromContext(cast("Injectable", wanted)) if makes else None
+
+
+_BY_TYPE = (ToolContext, RunContext, CancelToken)
+
+
+def inject(
+    parameters: tuple[InjectedParameter, ...],
+    values: Mapping[str, object],
+    context: ToolContext[Any],
+) -> dict[str, object]:
+    """The injected values beside the validated ones.
+
+    What the model sent under the name of an injected parameter, as it can where ``**kwargs`` takes
+    any key, is dropped.
+
+    Raises:
+        InjectionError: if a value is missing and the function has no default for it.
+    """
+    filled = {**values}
+    for parameter in parameters:
+        try:
+            filled[parameter.name] = parameter.marker.resolve(context, parameter.name)
+        except KeyError:
+            if not parameter.optional:
+                raise InjectionError(missing(context.tool_name, parameter.name)) from None
+            filled.pop(parameter.name, None)
+    return filled
+
+
+def missing(tool: str, name: str) -> str:
+    """What the developer is told about a value nobody gave."""
+    return (
+        f"tool {tool!r}: nothing to inject for parameter {name!r}; "
+        f"give the run inject={{{name!r}: ...}} (or state=, store=, deps=), "
+        "or give the parameter a default"
+    )

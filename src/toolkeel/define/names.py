@@ -1,0 +1,235 @@
+"""Names: what a tool may be called here, and what a provider lets it be called.
+
+Inside, a name is any text a person would type without a space, Chinese included. On the wire
+each provider has its own alphabet, so a set of tools gets a set of aliases that can be turned
+round: results and events always carry the tool's own name.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+
+from toolkeel._records.record import record
+from toolkeel.errors import DefinitionError, DuplicateToolError
+
+MAX_NAME = 128
+_HASH = 8
+
+
+@record
+class NamePolicy:
+    """The alphabet and length a provider allows.
+
+    Args:
+        letters: Allowed characters, as the inside of a regular expression's ``[...]``.
+        length: The most characters.
+        first: Allowed first characters, likewise; empty: the same as `letters`.
+        stem: What an alias is called if nothing of the name survives.
+    """
+
+    letters: str = "A-Za-z0-9_-"
+    length: int = 64
+    first: str = ""
+    stem: str = "tool"
+
+    def accepts(self, name: str) -> bool:
+        """Whether the provider takes `name` as it is."""
+        return _pattern(self).fullmatch(name) is not None
+
+
+@cache
+def _pattern(policy: NamePolicy) -> re.Pattern[str]:
+    first = policy.first or policy.letters
+    return re.compile(f"[{first}][{policy.letters}]{{0,{policy.length - 1}}}")
+
+
+COMMON = NamePolicy()
+"""The common denominator, ``[A-Za-z0-9_-]{1,64}``: every target but Gemini takes any such name;
+Gemini also wants a letter or an underscore in front."""
+
+POLICIES: Mapping[str, NamePolicy] = MappingProxyType(
+    {
+        "openai-chat": COMMON,  # openai.types.shared_params.FunctionDefinition.name
+        "openai-responses": COMMON,
+        "compatible": COMMON,
+        "mistral": COMMON,  # "must be a-z, A-Z, 0-9, or contain underscores and dashes, … 64"
+        "anthropic": COMMON,  # newer models take 128, tool references still 64
+        "bedrock": COMMON,  # botocore: ToolName
+        # google.genai.types.FunctionDeclaration.name; Vertex AI stops at 64, the SDK says 128
+        "gemini": NamePolicy("A-Za-z0-9_.:-", 64, "A-Za-z_"),
+        "gemini-legacy": NamePolicy("A-Za-z0-9_.:-", 64, "A-Za-z_"),
+        # MCP 2025-11-25, "Tool names" (SEP-986 as adopted: no slash)
+        "mcp": NamePolicy("A-Za-z0-9_.-", MAX_NAME),
+        "plain": NamePolicy(r"\S", MAX_NAME),
+    }
+)
+"""Name policy by target of `toolkeel.define.dialect.definition.definition`."""
+
+
+def check_name(name: str) -> str:
+    """Return `name` if a tool may be called that.
+
+    Args:
+        name: Any text without spaces and control characters, at most 128 characters.
+
+    Raises:
+        DefinitionError: saying what is wrong and a name that would do.
+
+    >>> check_name("查询天气")
+    '查询天气'
+    >>> check_name("get weather")
+    Traceback (most recent call last):
+    ...
+    toolkeel.errors.DefinitionError: tool name 'get weather' contains ' '; use 'get_weather'
+    """
+    if not name:
+        raise DefinitionError("a tool needs a name; pass name='...'")
+    plain = name.isascii() and name.isidentifier()  # most; they need no look at each character
+    bad = None if plain else next((char for char in name if _forbidden(char)), None)
+    if bad is not None:
+        fixed = "".join("_" if _forbidden(char) else char for char in name)[:MAX_NAME]
+        told = "; what it does goes into description=" if name.count(" ") > 1 else ""
+        raise DefinitionError(f"tool name {name!r} contains {bad!r}; use {fixed!r}{told}")
+    if len(name) > MAX_NAME:
+        raise DefinitionError(
+            f"tool name {name[:40]!r}... has {len(name)} characters; use at most {MAX_NAME}"
+        )
+    return name
+
+
+def _forbidden(char: str) -> bool:
+    """Spaces, control and invisible format characters, lone surrogates."""
+    return char.isspace() or unicodedata.category(char) in ("Cc", "Cf", "Cs")
+
+
+def wire_name(name: str, policy: NamePolicy = COMMON) -> str:
+    """The alias of one name taken alone.
+
+    A name the provider takes stays. A short ASCII name has each refused character replaced by
+    an underscore. Whatever would lose more than punctuation (other scripts, the end of a long
+    name) also gets eight hexadecimal digits of its SHA-256, so that it stays recognisable.
+
+    >>> wire_name("weather.get")
+    'weather_get'
+    >>> wire_name("查询天气")
+    'tool_22cf3c76'
+    """
+    if policy.accepts(name):
+        return name
+    cleaned = _cleaned(name, policy)
+    if name.isascii() and re.search("[A-Za-z0-9]", name) and policy.accepts(cleaned):
+        return cleaned
+    return hashed_name(name, policy)
+
+
+def hashed_name(name: str, policy: NamePolicy = COMMON, digits: int = _HASH) -> str:
+    """The alias of `name` with `digits` hexadecimal digits of its SHA-256 at the end.
+
+    >>> hashed_name("weather.get")
+    'weather_get_b8affdae'
+    """
+    import hashlib  # late: it serves names alone that some provider does not take
+
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
+    kept = _cleaned(re.sub(r"[^\x00-\x7f]+", "_", name), policy).strip("_.:-")
+    stem = kept[: policy.length - digits - 1] or policy.stem
+    if not policy.accepts(stem):  # it begins with a digit where only letters may
+        stem = f"{policy.stem}_{stem}"[: policy.length - digits - 1]
+    return f"{stem}_{digest}"
+
+
+def _cleaned(name: str, policy: NamePolicy) -> str:
+    return re.sub(f"[^{policy.letters}]", "_", name)
+
+
+def wire_names(names: Sequence[str], policy: NamePolicy = COMMON) -> dict[str, str]:
+    """Aliases for a whole set: one each, none shared, the same in whatever order they come.
+
+    Args:
+        names: The tools' own names, each once.
+        policy: What the provider takes.
+
+    Returns:
+        Alias by name, in the order of `names`. Names the provider takes are their own alias;
+        of the others, those that would get the same one are told apart by a hash.
+
+    Raises:
+        DuplicateToolError: if a name comes twice.
+
+    >>> wire_names(["weather.get", "weather_get", "news.get"])
+    {'weather.get': 'weather_get_b8affdae', 'weather_get': 'weather_get', 'news.get': 'news_get'}
+    """
+    _check_unique(names)
+    aliases = {name: name for name in names if policy.accepts(name)}
+    others = sorted(set(names) - set(aliases))
+    wanted = {name: wire_name(name, policy) for name in others}
+    claims = Counter([*aliases, *wanted.values()])
+    for name in others:
+        if claims[wanted[name]] == 1:
+            aliases[name] = wanted[name]
+    for name in others:
+        if name not in aliases:
+            aliases[name] = _free_name(name, policy, {*claims, *aliases.values()})
+    return {name: aliases[name] for name in names}
+
+
+def _free_name(name: str, policy: NamePolicy, taken: set[str]) -> str:
+    """The first alias of `name` with more and more digits that nobody has."""
+    for digits in range(_HASH, policy.length - len(policy.stem), 4):
+        alias = hashed_name(name, policy, digits)
+        if alias not in taken:
+            return alias
+    raise DefinitionError(f"no free alias for tool name {name!r}; rename the tool")
+
+
+def _check_unique(names: Iterable[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DuplicateToolError(f"two tools are called {twice[0]!r}; rename or prefix one")
+
+
+# — names that a model got nearly right —
+
+_QUALIFIED = re.compile(r"^(?:[\w-]+(?:\.|::|/|:))+(?=\w)")
+
+
+def folded(name: str) -> str:
+    """A name in the one form of all its spellings.
+
+    >>> folded("getHTTPWeather") == folded("get_http_weather") == folded("Get-HTTP-Weather")
+    True
+    """
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return re.sub(r"[\s_.-]+", "", plain)
+
+
+def meant_by(name: str, known: Iterable[str]) -> list[str]:
+    """The known names that are this one, spelt otherwise or within a namespace.
+
+    >>> meant_by("functions.getWeather", ["get_weather", "get_time"])
+    ['get_weather']
+    """
+    if len(name) > 2 * MAX_NAME:
+        return []
+    by_fold: dict[str, list[str]] = {}
+    for each in known:
+        by_fold.setdefault(folded(each), []).append(each)
+    for tried in (name, _QUALIFIED.sub("", name)):
+        if found := by_fold.get(folded(tried)):
+            return found
+    return []
+
+
+def nearest_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """The known names most like this one, compared in the one form of all spellings."""
+    import difflib  # late: for mistakes alone
+
+    by_fold = {folded(each): each for each in known}
+    wanted = folded(_QUALIFIED.sub("", name[: 2 * MAX_NAME]))
+    near = difflib.get_close_matches(wanted, list(by_fold), n=most, cutoff=0.5)
+    return [by_fold[each] for each in near]

@@ -1,0 +1,202 @@
+"""What a tool's options may be: a mistake in one is told where the tool is defined."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from toolkeel._records.other_words import TOOL, unknown_option
+from toolkeel.effects import Effects
+from toolkeel.errors import DefinitionError, Refused
+from toolkeel.hosted import Hosted
+
+Check = tuple[Callable[[Any], bool], str]
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_rule(value: object) -> bool:
+    return isinstance(value, bool) or callable(value)
+
+
+def _is_handler(value: object) -> bool:
+    return value is None or isinstance(value, bool | str) or callable(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+_FLAG: Check = (_is_flag, "True or False")
+_RULE: Check = (_is_rule, "True, False or a function")
+_HANDLER: Check = (_is_handler, "True, False, a text or a function of the error")
+_MAPPING: Check = (lambda value: isinstance(value, Mapping), "a dict")
+CHECKS: Mapping[str, Check] = {
+    "effects": (lambda value: isinstance(value, Effects), "Effects(...)"),
+    "timeout": (
+        lambda value: value is None or (_is_number(value) and value > 0),
+        "a number of seconds above 0, or None for no limit",
+    ),
+    "inline": _FLAG,
+    "executor": (
+        lambda value: value is None or (callable(value) and not isinstance(value, type)),
+        "what runs it elsewhere, such as Process()",
+    ),
+    "sequential": _FLAG,
+    "ends_run": _FLAG,
+    "returns": (
+        lambda value: value in ("content", "content_and_artifact"),
+        "'content' or 'content_and_artifact'",
+    ),
+    "unknown_keys": (
+        lambda value: value in ("forbid", "ignore", "allow"),
+        "'forbid', 'ignore' or 'allow'",
+    ),
+    "on_error": _HANDLER,
+    "on_invalid": _HANDLER,
+    "on_crash": _HANDLER,
+    "max_output": (
+        lambda value: value is None or (isinstance(value, int) and _is_number(value)),
+        "a number of characters, or None for no limit",
+    ),
+    "approval": _RULE,
+    "enabled": _RULE,
+    "steps": (lambda value: all(map(callable, value)), "a list of steps, which can be called"),
+    "tags": (
+        lambda value: not isinstance(value, str) and all(isinstance(tag, str) for tag in value),
+        "a list of texts",
+    ),
+    "metadata": _MAPPING,
+    "provider_options": _MAPPING,
+    "hosted": (
+        lambda value: value is None or isinstance(value, Hosted),
+        "Hosted({wire: Native(...)})",
+    ),
+    "docstring": (
+        lambda value: value in ("parse", "strict", "plain"),
+        "'parse', 'strict' or 'plain'",
+    ),
+}
+"""By option: whether a value is one, and what it should be."""
+_FRONT = ("name", "description", "parameters")
+"""What the front doors take besides."""
+
+
+def checked(name: str, options: Mapping[str, object]) -> dict[str, Any]:
+    """The options; what holds several is a tuple.
+
+    Args:
+        name: The tool's, for messages.
+        options: Values by option.
+
+    Raises:
+        DefinitionError: there is no such option, or it cannot be this; naming what it should be.
+    """
+    given: dict[str, Any] = dict(options)
+    for plural in ("steps", "tags"):
+        several = given.get(plural)
+        if isinstance(several, Iterable) and not isinstance(several, str):
+            given[plural] = tuple(several)
+    for option, value in given.items():
+        if option not in CHECKS:
+            raise unknown_option(name, option, [*CHECKS, *_FRONT], TOOL)
+        good, wanted = CHECKS[option]
+        try:
+            fits = good(value)
+        except TypeError:  # what cannot be gone through holds no steps and no tags
+            fits = False
+        if not fits:
+            raise DefinitionError(f"{name}: {option} is {value!r:.80}; give it {wanted}")
+    check_steps(given.get("steps", ()))
+    return given
+
+
+def check_names(name: object, description: object) -> None:
+    """See that name and description are texts, if they are given.
+
+    Raises:
+        DefinitionError: naming the one that is not.
+    """
+    for what, value in (("name", name), ("description", description)):
+        if not (value is None or isinstance(value, str)):
+            raise DefinitionError(f"the {what} of a tool is a text, not {value!r:.80}")
+
+
+async def external(prepared: object, context: object) -> object:
+    """Where a tool runs whose result comes from outside: ``@tool(executor=external)``.
+
+    No body runs here. A call waits as for approval, and `Ticket.answer` gives its result: a form
+    that a person fills, a job elsewhere, what a browser did. Guards, rules and limits hold for it.
+    """
+    raise Refused("Nothing here runs this call: its result comes from outside.")
+
+
+def check_on_invoke(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, which takes the context and the arguments, as `Tool.from_schema` calls it.
+
+    Raises:
+        DefinitionError: if it cannot be called so.
+    """
+    if not callable(function):
+        raise DefinitionError(f"{name}: on_invoke is {function!r:.80}; give it a function")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # written in C, without saying what it takes
+        return function
+    try:
+        signature.bind(None, {})
+        return function
+    except TypeError:
+        raise DefinitionError(
+            f"{name}: on_invoke takes {signature}, but is called with the context and a dict of "
+            "the arguments; write on_invoke(context, arguments)"
+        ) from None
+
+
+def check_steps(steps: Iterable[Any]) -> None:
+    """See that each can be called as a step is, and gives back what it goes on to.
+
+    Raises:
+        DefinitionError: naming the one that cannot, or that goes on and forgets to return.
+    """
+    if not isinstance(steps, Iterable):
+        raise DefinitionError(f"steps are {steps!r:.60}; give a list of them: steps=[...]")
+    for step in steps:
+        told = getattr(step, "__qualname__", None) or type(step).__name__
+        try:
+            inspect.signature(step).bind(None, None, None)
+        except TypeError as error:
+            raise DefinitionError(
+                f"step {told!r} cannot be called with (prepared, context, proceed): {error}; write "
+                "async def step(prepared, context, proceed)"
+            ) from None
+        except ValueError:  # written in C, without saying what it takes
+            continue
+        if _forgets(step if inspect.isroutine(step) else type(step).__call__):
+            raise DefinitionError(
+                f"step {told!r} goes on and gives back nothing, so the tool's result would be "
+                "lost; write return await proceed(prepared)"
+            )
+
+
+def _forgets(step: Any) -> bool:
+    """Whether it uses what it is called with to go on, and has no way to return a value."""
+    code = getattr(inspect.unwrap(step), "__code__", None)
+    if not inspect.iscoroutinefunction(step) or code is None:
+        return False
+    import dis  # late: for steps alone
+
+    nothing, before, goes_on = False, None, False
+    last = code.co_varnames[: code.co_argcount][-1:]
+    for each in dis.get_instructions(code):
+        goes_on = goes_on or (each.opname.startswith("LOAD_") and each.argval in last)
+        if each.opname in ("RETURN_VALUE", "RETURN_CONST"):
+            source = before if each.opname == "RETURN_VALUE" else each
+            if source is None or source.argval is not None or "CONST" not in source.opname:
+                return False
+            nothing = True
+        before = each
+    return goes_on and nothing

@@ -1,0 +1,139 @@
+"""A type becomes the form of an answer: the tool by which a model gives it.
+
+The same tool holds both ways a model can answer. Where the wire has no better, the model calls it;
+where the wire holds replies to a schema, the reply's text is checked as that call's arguments
+would be. So either way the same schema is advertised, the same coercions apply, and a wrong answer
+is explained field by field.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from inspect import Parameter as Kind
+from typing import Any
+
+from pydantic import TypeAdapter
+from typing_extensions import TypeForm
+
+from toolkeel._records.record import record
+from toolkeel.define.reading.annotations import modern
+from toolkeel.define.reading.parameter import Values
+from toolkeel.define.reading.signature import MISSING, Parameter
+from toolkeel.define.schema.arguments import Arguments, from_parameters
+from toolkeel.define.schema.from_model import closed_arguments
+from toolkeel.define.schema.json_schema import SchemaMaker
+from toolkeel.define.subschemas import resolve
+from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.errors import DefinitionError
+from toolkeel.messages import ToolOutput
+from toolkeel.model import OutputFormat
+
+ANSWER = "final_result"
+"""What the tool is called, unless another of the run's tools is called so."""
+
+ACCEPTED = "The answer was accepted."
+_VALUE = "result"
+"""The key of an answer that is no object of its own: arguments always are one."""
+
+
+@record
+class Answer:
+    """The form that a run's answer must have.
+
+    Args:
+        tool: By which the model gives it; its artifact is the value.
+        wrapped: Whether the value stands under a key of its own, since it is no object.
+    """
+
+    tool: AnyTool
+    wrapped: bool
+
+    @property
+    def format(self) -> OutputFormat:
+        """What a wire is told that holds replies to a schema."""
+        return OutputFormat(self.tool.name, self.tool.parameters, self.tool.description)
+
+    def readings(self, text: str) -> Iterator[str]:
+        """The arguments that a reply's text may stand for, the likeliest first.
+
+        >>> list(answer_of(int).readings("5"))
+        ['5', '{"result": 5}', '{"result": "5"}']
+        """
+        yield text
+        if self.wrapped:
+            yield f'{{"{_VALUE}": {text}}}'
+            yield json.dumps({_VALUE: text}, ensure_ascii=False)
+
+    def shown(self, partial: Any) -> Any:
+        """The value within the arguments that have come so far; None if nothing of it has."""
+        return partial.get(_VALUE) if self.wrapped else partial
+
+
+def answer_of(output_type: TypeForm[Any], name: str = ANSWER) -> Answer:
+    """The form of answers of a type.
+
+    Args:
+        output_type: Anything pydantic can validate: models, dataclasses, typed dicts, unions,
+            lists, plain types.
+        name: What the tool shall be called.
+
+    Raises:
+        DefinitionError: the type has no JSON form.
+
+    >>> form = answer_of(list[int])
+    >>> form.tool.parameters["properties"]["result"]["type"]
+    'array'
+    >>> form.tool.invoke({"result": [1, 2]}).artifact
+    [1, 2]
+    """
+    title = output_type.__name__ if inspect.isclass(output_type) else repr(output_type)
+    try:
+        output_type = modern(output_type)
+        adapter: TypeAdapter[Any] = TypeAdapter(output_type)
+        schema = _rooted(adapter.json_schema(schema_generator=SchemaMaker))
+    except Exception as error:
+        why = str(error).splitlines()[0]
+        raise DefinitionError(f"output_type={title}: it has no JSON form ({why})") from error
+    told = str(schema.pop("description", ""))
+    schema.pop("title", None)
+    wrapped = schema.get("type") != "object"
+    arguments = _wrapped(name, output_type) if wrapped else _plain(name, schema, adapter)
+    description = f"Give the final answer, and end with it. {told}".strip()
+    return Answer(_tool(name, description, arguments), wrapped)
+
+
+def _rooted(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with the object it refers to at its root, as recursive models do not have it."""
+    target = resolve(schema.get("$ref"), schema)
+    root = dict(target) if isinstance(target, Mapping) else dict(schema)
+    return {**root, "$defs": schema["$defs"]} if "$defs" in schema else root
+
+
+def _wrapped(name: str, output_type: TypeForm[Any]) -> Arguments:
+    value = Parameter(_VALUE, output_type, MISSING, Kind.POSITIONAL_OR_KEYWORD)
+    return from_parameters(name, [value], {}, "forbid")
+
+
+def _plain(name: str, schema: dict[str, Any], adapter: TypeAdapter[Any]) -> Arguments:
+    validate = adapter.validator.validate_json
+
+    def given(text: str | bytes, **options: Any) -> Values:
+        return {_VALUE: validate(text, **options)}
+
+    return closed_arguments(name, schema, given, None, "forbid")
+
+
+def _tool(name: str, description: str, arguments: Arguments) -> AnyTool:
+    def accept(**values: object) -> ToolOutput:
+        return ToolOutput(ACCEPTED, artifact=values[_VALUE])
+
+    return Tool(
+        name=name,
+        description=description,
+        function=accept,
+        body="sync",
+        arguments=arguments,
+        inline=True,
+    )

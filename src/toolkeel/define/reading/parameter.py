@@ -1,0 +1,146 @@
+"""One parameter as pydantic shall see it, and what pydantic shall not."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin
+
+from pydantic_core import PydanticUndefined
+from typing_extensions import TypeIs
+
+from toolkeel._records.record import record
+from toolkeel.define.fresh_defaults import FactoryDefault, maker_of
+from toolkeel.define.reading.annotations import modern
+from toolkeel.define.reading.signature import MISSING, VAR_POSITIONAL, Parameter
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+Values: TypeAlias = dict[str, object]
+Factory: TypeAlias = Callable[[Values], object]
+MADE = object()
+"""Stands for a default that a factory makes anew each time."""
+
+
+@record
+class ParameterField:
+    """A parameter as pydantic shall see it, and what pydantic shall not.
+
+    Args:
+        annotation: Without a default, and without the description.
+        default: The function's, or that of a `Field`; `MISSING`, `ABSENT` or `MADE`.
+        factory: What makes the default for each call, if something must.
+        description: For the model.
+        infos: Every `Field` that tells of it.
+    """
+
+    annotation: Any
+    default: object
+    factory: Factory | None = None
+    description: str | None = None
+    infos: tuple[FieldInfo, ...] = ()
+
+    def told(self) -> Any:
+        """The annotation with the description."""
+        from pydantic.fields import FieldInfo
+
+        if not self.description:
+            return self.annotation
+        return Annotated[self.annotation, FieldInfo(description=self.description)]
+
+
+def is_field(item: object) -> TypeIs[FieldInfo]:
+    """Whether it is what pydantic's `Field` gives.
+
+    Nothing is, as long as nobody has loaded that; to load it takes as long as all of this package.
+    """
+    kind: Any = getattr(sys.modules.get("pydantic.fields"), "FieldInfo", None)
+    return kind is not None and isinstance(item, kind)
+
+
+def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterField:
+    """One parameter, with its description, its default, and what makes the default.
+
+    Args:
+        parameter: Of a function.
+        docs: Descriptions by parameter name, from the docstring.
+    """
+    annotation, metadata = _split(parameter.annotation)
+    if is_field(parameter.default):
+        metadata = [*metadata, parameter.default]
+    infos = [item for item in metadata if is_field(item)]
+    default, factory = _default(parameter.default, infos)
+    several = parameter.kind is VAR_POSITIONAL  # what is described is each value, not their list
+    text = _described(metadata, [] if several else infos, docs.get(parameter.name))
+    if several and any(info.description for info in infos):
+        text = None
+    for item in metadata:
+        plain = _bare(item, several) if is_field(item) else item
+        annotation = Annotated[annotation, plain]
+    if several:  # each value must fit, not the list of them
+        annotation, default = list[annotation], []  # type: ignore[valid-type]
+    return ParameterField(annotation, default, factory, text, tuple(infos))
+
+
+def _default(own: object, infos: Sequence[FieldInfo]) -> tuple[object, Factory | None]:
+    """The default, and what makes it for each call; the last `Field` that says one counts."""
+    for info in reversed(infos):
+        if info.default is not PydanticUndefined and info.default is not ...:
+            return info.default, _constant(info.default)
+        if info.default_factory is not None:
+            return MADE, _factory(info)
+    if is_field(own):
+        return MISSING, None
+    if isinstance(own, FactoryDefault):
+        return MADE, _constantly(own.make)
+    make = maker_of(own)
+    return own, None if make is None else _constantly(make)
+
+
+def _described(
+    metadata: Sequence[object], infos: Sequence[FieldInfo], documented: str | None
+) -> str | None:
+    """The description: a `Field`'s, a text in the annotation, or else the docstring's."""
+    told = [info.description for info in infos if info.description]
+    if told:
+        return told[-1]
+    return next((item for item in metadata if isinstance(item, str)), None) or documented
+
+
+def _split(annotation: object) -> tuple[Any, Sequence[Any]]:
+    if type(annotation) is type:  # the most of them
+        return annotation, ()
+    annotation = modern(annotation)
+    if get_origin(annotation) is Annotated:
+        base, *metadata = get_args(annotation)
+        return base, metadata
+    return annotation, ()
+
+
+def _constant(value: object) -> Factory:
+    return lambda _: copy.deepcopy(value)
+
+
+def _constantly(make: Callable[[], object]) -> Factory:
+    return lambda _: make()
+
+
+def _factory(info: FieldInfo) -> Factory:
+    make: Any = info.default_factory
+    return make if info.default_factory_takes_validated_data else lambda _: make()
+
+
+def _bare(info: FieldInfo, described: bool) -> FieldInfo:
+    """What a `Field` says without its default; and without its description, if not `described`."""
+    dropped = ["default", "default_factory"]
+    plain = copy.copy(info)
+    plain.default, plain.default_factory = PydanticUndefined, None
+    if info.description and not described:
+        plain.description = None
+        dropped.append("description")
+    plain._attributes_set = {
+        key: value for key, value in info._attributes_set.items() if key not in dropped
+    }
+    return plain

@@ -1,0 +1,357 @@
+"""Reading a callable: its name, its parameters, how its body runs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import sys
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from types import FrameType
+from typing import Any, Final, Literal, get_args, get_origin
+
+import typing_extensions
+
+from toolkeel._records.record import record
+from toolkeel.define.fresh_defaults import factory_of
+from toolkeel.define.inject import Bound, InjectedParameter, marker_of, or_default
+from toolkeel.errors import DefinitionError
+
+BodyKind = Literal["async", "sync", "async_generator", "generator"]
+Function = Callable[..., Any]
+
+POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
+VAR_POSITIONAL = inspect.Parameter.VAR_POSITIONAL
+VAR_KEYWORD = inspect.Parameter.VAR_KEYWORD
+MISSING = inspect.Parameter.empty
+ABSENT: Final = object()
+"""The default of a key that may be left out, and then is not there."""
+SELF: Final[tuple[object, ...]] = (typing.Self, typing_extensions.Self)
+UNPACK = (typing.Unpack, typing_extensions.Unpack)
+
+
+QUALIFIERS: Final[Mapping[Any, Callable[[bool], bool]]] = {
+    typing.Required: lambda _: True,
+    typing_extensions.Required: lambda _: True,
+    typing.NotRequired: lambda _: False,
+    typing_extensions.NotRequired: lambda _: False,
+    typing_extensions.ReadOnly: bool,
+}
+"""What the qualifiers of a `TypedDict`'s key make of whether it is required."""
+
+
+@record
+class Parameter:
+    """One parameter the model fills.
+
+    Args:
+        name: As in the function.
+        annotation: Resolved, with its `Annotated` metadata; `Any` if there was none.
+        default: The function's default, `MISSING`, or `ABSENT`.
+        kind: Of `inspect.Parameter`.
+    """
+
+    name: str
+    annotation: object
+    default: object
+    kind: inspect._ParameterKind
+
+
+@record
+class Signature:
+    """All that is known of a callable before a schema is made.
+
+    Args:
+        name: Name of the function.
+        parameters: What the model fills, in order.
+        injected: What the program fills.
+        positional: Names to pass by position; empty if all go by keyword.
+        body: How the body runs.
+        returns: The return annotation; `MISSING` if there is none.
+        unbound: Whether it is a function of a class body, waiting for its instance.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    injected: tuple[InjectedParameter, ...]
+    positional: tuple[Parameter, ...]
+    body: BodyKind
+    returns: object
+    unbound: bool
+
+
+def read_signature(function: Function, name: str | None, caller: FrameType | None) -> Signature:
+    """Read a function, method, partial or callable object.
+
+    Args:
+        function: What to read.
+        name: The tool's name, if it was given.
+        caller: Where the tool is defined: names of postponed annotations are looked up there too.
+
+    Raises:
+        DefinitionError: if it has no name, no readable signature, or an annotation that cannot be
+            resolved.
+    """
+    title = function_name(function) if name is None else name
+    try:
+        raw = inspect.signature(function)
+    except (ValueError, TypeError) as error:
+        raise DefinitionError(
+            f"{title}: its signature cannot be read ({error}); wrap it in a function of your own"
+        ) from None
+    hints = _hints(function, title, caller)
+    bound = _bound_by_partial(function)
+    parameters, injected, positional = [], [], []
+    kinds = {p.kind for p in raw.parameters.values()}
+    if VAR_KEYWORD in kinds:
+        taken = [*bound, *_receiver(function)]
+        injected += [InjectedParameter(name, Bound(), optional=True) for name in taken]
+    by_place = VAR_POSITIONAL in kinds or hasattr(function, "dispatch")  # functools.singledispatch
+    for item in _parameters(function, title, raw, hints, caller):
+        if item.name in bound:
+            continue
+        if item.kind is POSITIONAL_ONLY or (by_place and item.kind <= VAR_POSITIONAL):
+            positional.append(item)
+        marker = marker_of(item.annotation)
+        if marker is None:
+            parameters.append(item)
+        else:
+            injected.append(
+                InjectedParameter(item.name, *or_default(marker, item.annotation, item.default))
+            )
+    return Signature(
+        title,
+        tuple(parameters),
+        tuple(injected),
+        tuple(positional),
+        _body_kind(function),
+        hints.get("return", MISSING),
+        _is_method(function, raw),
+    )
+
+
+def _parameters(
+    function: Function,
+    title: str,
+    raw: inspect.Signature,
+    hints: Mapping[str, Any],
+    caller: FrameType | None,
+) -> Iterator[Parameter]:
+    """Its parameters with their types, without ``self``; the keys of an unpacked dictionary too."""
+    for index, parameter in enumerate(raw.parameters.values()):
+        if index == 0 and _is_unbound_self(function, parameter):
+            continue
+        annotation = hints.get(parameter.name, _own_annotation(parameter))
+        if _names_self(annotation):
+            raise DefinitionError(
+                f"{title}: parameter {parameter.name!r} is annotated with Self, which stands for a "
+                "class only within that class; write the class by its name"
+            )
+        if get_origin(annotation) not in UNPACK:
+            default: object = parameter.default
+            if type(default).__name__ == "_HAS_DEFAULT_FACTORY_CLASS":  # dataclasses
+                default = factory_of(plain_function(function), parameter.name) or ABSENT
+            yield Parameter(parameter.name, annotation, default, parameter.kind)
+            continue
+        [inner] = get_args(annotation)
+        if parameter.kind is not VAR_KEYWORD or not typing_extensions.is_typeddict(inner):
+            raise DefinitionError(
+                f"{title}: parameter {parameter.name!r} is annotated with Unpack of what is no "
+                "TypedDict, which cannot be told to a model; write its keys as keyword-only "
+                "parameters"
+            )
+        for item in _keys(inner, title, caller):
+            if item.name in raw.parameters:
+                raise DefinitionError(
+                    f"{title}: {inner.__name__} has a key {item.name!r}, and so is a parameter "
+                    "called; rename one of them"
+                )
+            yield item
+
+
+def _keys(inner: Any, title: str, caller: FrameType | None) -> Iterator[Parameter]:
+    """The keys of a `TypedDict` as keyword-only parameters."""
+    for name, hint in _hints_of(inner, title, caller).items():
+        required, annotation = name in inner.__required_keys__, hint
+        while (origin := get_origin(annotation)) in QUALIFIERS:
+            # what a postponed annotation says is not among the class's own required keys
+            required = QUALIFIERS[origin](required)
+            [annotation] = get_args(annotation)
+        default = MISSING if required else ABSENT
+        yield Parameter(name, annotation, default, inspect.Parameter.KEYWORD_ONLY)
+
+
+def _names_self(annotation: object) -> bool:
+    return annotation in SELF or any(map(_names_self, get_args(annotation)))
+
+
+def _receiver(function: Function) -> list[str]:
+    """What a method calls its instance: no other value can go by that name."""
+    inner: Any = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    if inspect.ismethod(inner):
+        plain: Any = inner.__func__
+    elif isinstance(inner, type):
+        plain = inspect.getattr_static(inner, "__init__")
+    elif inspect.isroutine(inner):
+        return ["self", "cls"] if _is_method(inner, inspect.signature(inner)) else []
+    else:
+        plain = inspect.getattr_static(type(inner), "__call__")
+    if not inspect.isfunction(plain):  # a static method, or one that is not written in Python
+        return []
+    first = next(iter(inspect.signature(plain).parameters.values()), None)
+    given = first is not None and first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return [first.name] if first is not None and given else []
+
+
+def function_name(function: Function) -> str:
+    """A callable's own name; of an object, its class's name in snake case.
+
+    Raises:
+        DefinitionError: for a lambda, which has none.
+    """
+    inner = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    name = getattr(inner, "__name__", None)
+    if name is None:
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(inner).__name__).lower()
+    if name == "<lambda>":
+        raise DefinitionError("a lambda has no name: give it one, tool('name')(lambda ...)")
+    return str(name)
+
+
+def plain_function(function: Function) -> Function:
+    """The function behind partials, methods and callable objects: where annotations live."""
+    inner = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    if not inspect.isroutine(inner) and not isinstance(inner, type):
+        inner = type(inner).__call__
+    return getattr(inner, "__func__", inner)
+
+
+def _sources_of_hints(function: Function) -> Iterator[Any]:
+    """Where a callable's annotations may stand, the last one counts; a class has three places."""
+    plain = inspect.unwrap(plain_function(function))
+    if isinstance(plain, type):
+        yield plain
+        made = (getattr(plain, name) for name in ("__new__", "__init__"))
+        yield from filter(inspect.isfunction, made)
+    else:
+        yield plain
+
+
+def _is_method(function: Function, raw: inspect.Signature) -> bool:
+    """Whether it is a function of a class body, waiting for its instance."""
+    first = next(iter(raw.parameters.values()), None)
+    return first is not None and _is_unbound_self(function, first)
+
+
+def _is_unbound_self(function: Function, first: inspect.Parameter) -> bool:
+    return (
+        inspect.isfunction(function)
+        and first.name in ("self", "cls")
+        and first.annotation is MISSING
+        and "." in function.__qualname__.rpartition("<locals>.")[2]
+    )
+
+
+def _own_annotation(parameter: inspect.Parameter) -> object:
+    """What a ``__signature__`` written by hand says; nothing, if that is still text."""
+    known = parameter.annotation
+    return Any if known is MISSING or isinstance(known, str) else known
+
+
+def _bound_by_partial(function: Function) -> list[str]:
+    """Parameters that a partial has fixed: the model shall not choose them."""
+    if not isinstance(function, functools.partial):
+        return []
+    inner: Function = function
+    fixed: set[str] = set()
+    while isinstance(inner, functools.partial):
+        fixed.update(inner.keywords)
+        inner = inner.func
+    left = inspect.signature(function).parameters
+    return [
+        name for name in inspect.signature(inner).parameters if name in fixed or name not in left
+    ]
+
+
+def _hints(function: Function, title: str, caller: FrameType | None) -> dict[str, Any]:
+    """Resolved annotations; postponed ones also see the names around the definition."""
+    hints: dict[str, Any] = {}
+    for plain in _sources_of_hints(function):
+        hints |= _hints_of(plain, title, caller)
+    return hints
+
+
+def _hints_of(plain: Any, title: str, caller: FrameType | None) -> dict[str, Any]:
+    annotations = getattr(plain, "__annotations__", {})
+    if not any(isinstance(value, str) for value in annotations.values()):
+        try:
+            return typing.get_type_hints(plain, include_extras=True)
+        except Exception:  # a forward reference inside, such as list["Later"]
+            pass
+    try:
+        return typing.get_type_hints(plain, None, _locals(plain, caller), include_extras=True)
+    except Exception as error:
+        name, text = _unresolved(annotations, error)
+        raise DefinitionError(
+            f"{title}: the annotation of {name} cannot be resolved ({error}); "
+            f"import or define {text} before the tool, outside 'if TYPE_CHECKING'"
+        ) from error
+
+
+def _locals(plain: Function, caller: FrameType | None) -> Mapping[str, object]:
+    names: dict[str, object] = {}
+    frames: list[FrameType] = []
+    while caller is not None and len(frames) < 4:
+        if not str(caller.f_globals.get("__name__")).startswith("toolkeel."):
+            frames.append(caller)  # frames of our own on the way to the tool do not count
+        caller = caller.f_back
+    for frame in reversed(frames):
+        if frame.f_locals is not frame.f_globals:
+            names.update(frame.f_locals)
+    return names | _closed_over(plain)
+
+
+def _closed_over(plain: Function) -> dict[str, object]:
+    """What the function takes from around it, as far as it is there already."""
+    code, cells = getattr(plain, "__code__", None), getattr(plain, "__closure__", None) or ()
+    names: dict[str, object] = {}
+    for name, cell in zip(code.co_freevars if code else (), cells, strict=False):
+        with suppress(ValueError):  # a name that is bound later, such as the tool's own
+            names[name] = cell.cell_contents
+    return names
+
+
+def _unresolved(annotations: Mapping[str, object], error: Exception) -> tuple[str, str]:
+    """Which parameter an unresolvable name belongs to, and the name."""
+    name = getattr(error, "name", None) or str(error)
+    for parameter, annotation in annotations.items():
+        if str(name) in str(annotation):
+            where = "the result" if parameter == "return" else f"parameter {parameter!r}"
+            return where, repr(name)
+    return "a parameter", repr(name)
+
+
+def _body_kind(function: Function) -> BodyKind:
+    inner = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    if not inspect.isroutine(inner) and not isinstance(inner, type):
+        inner = type(inner).__call__
+    if inspect.isasyncgenfunction(inner):
+        return "async_generator"
+    if inspect.iscoroutinefunction(inner):
+        return "async"
+    return "generator" if inspect.isgeneratorfunction(inner) else "sync"
+
+
+def calling_frame(depth: int = 2) -> FrameType | None:
+    """The frame that calls the function that calls this one."""
+    return sys._getframe(depth) if hasattr(sys, "_getframe") else None

@@ -1,0 +1,71 @@
+"""What a tool promises about its result."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from toolkeel._records.record import record
+from toolkeel.define.reading.annotations import modern
+from toolkeel.define.subschemas import all_subschemas
+
+
+@record
+class Output:
+    """What a tool returns, where its annotation promises a structure.
+
+    Args:
+        schema: JSON Schema of the result; an object.
+        check: Accepts the value, or raises `ValueError`.
+    """
+
+    schema: Mapping[str, object]
+    check: Callable[[object], object]
+
+
+def output_of(annotation: object) -> Output | None:
+    """The promise in a return annotation; None unless it is a model, dataclass or TypedDict."""
+    wanted = modern(annotation)
+    if not (
+        inspect.isclass(wanted)
+        and (
+            issubclass(wanted, BaseModel)
+            or dataclasses.is_dataclass(wanted)
+            or typing.is_typeddict(wanted)
+            or hasattr(wanted, "__required_keys__")
+        )
+        and not wanted.__module__.startswith("toolkeel.")
+    ):
+        return None
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(wanted)
+        schema = adapter.json_schema(mode="serialization")
+        return Output(schema, _finite(adapter, schema))
+    except Exception:  # the promise cannot be stated as a schema: then it is none
+        return None
+
+
+def _finite(adapter: TypeAdapter[Any], schema: Mapping[str, object]) -> Callable[[object], object]:
+    """The adapter's check, which also refuses numbers that JSON does not have."""
+    if not any(part.get("type") == "number" for part in all_subschemas(schema)):
+        return adapter.validate_python
+
+    def checked(value: object) -> object:
+        made = adapter.validate_python(value)
+        waiting: list[object] = [adapter.dump_python(made, warnings=False)]
+        for item in waiting:  # which grows while it is walked
+            if isinstance(item, float) and not math.isfinite(item):
+                raise ValueError(f"{item} is not a number that JSON has")
+            if isinstance(item, Mapping):
+                waiting += item.values()
+            elif isinstance(item, list | tuple | set | frozenset):
+                waiting += item
+        return made
+
+    return checked

@@ -1,0 +1,16 @@
+"""Parameters become a JSON Schema and a validator: the part that knows pydantic.
+
+json_schema       pydantic's JSON Schemas, as a tool shows them
+model_fields      a pydantic model's fields as parameters, less those the program fills
+canonical         validated values back to JSON: what the model could have sent to mean exactly them
+closed_objects    what holds for a schema as a whole: which objects are closed, what is strict, what can hide
+plain_types       what pydantic makes of plain types, written down: most tools need nothing else of it
+fragments         what annotations become, asked of pydantic once and shared by all tools that use them
+join_fragments    a tool's schema and validator, joined of what its annotations become
+gaps              where pydantic takes more than what is advertised, and the checks that close the gap
+arguments         parameters become a JSON Schema and a validator
+from_model        arguments described by a pydantic model (``parameters=``)
+from_json_schema  tools whose parameters are given as JSON Schema: compile once, judge values, fill in defaults
+pydantic_v1       arguments described by a model of pydantic's first version, which `pydantic.v1` still holds
+foreign           schemas of other people's tools: what no validator can run costs that one keyword (MCP, OpenAPI)
+"""

@@ -1,0 +1,368 @@
+"""Parameters become a JSON Schema and a validator (the argument schema).
+
+A function's parameters become a `TypedDict`, which takes every legal parameter name and leaves
+absent what the model left out, so that the function's own defaults apply. pydantic-core then
+turns the arguments' text into keyword arguments in one call.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NotRequired
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel.define.explain.bounded import MOST, Bounded
+from toolkeel.define.explain.validation_errors import invalid_arguments, unknown_key
+from toolkeel.define.fresh_defaults import FactoryDefault
+from toolkeel.define.reading.parameter import (
+    MADE,
+    ParameterField,
+    Values,
+    is_field,
+    parameter_field,
+)
+from toolkeel.define.reading.signature import (
+    ABSENT,
+    MISSING,
+    VAR_KEYWORD,
+    VAR_POSITIONAL,
+    Parameter,
+)
+from toolkeel.define.schema.canonical import renamed
+from toolkeel.define.schema.closed_objects import Facts, closing_facts, is_plain, unknown_keys
+from toolkeel.define.schema.fragments import typed_dict
+from toolkeel.define.schema.gaps import Gaps, check_fillable, gaps_of
+from toolkeel.define.schema.join_fragments import join
+from toolkeel.define.schema.json_schema import OnlyAPath, SchemaMaker, advertise_default
+from toolkeel.define.secret import Mask
+from toolkeel.errors import DefinitionError, InvalidArguments
+
+UnknownKeys = Literal["forbid", "ignore", "allow"]
+Validate = Callable[[str | bytes], Values]
+When = Callable[[Sequence[Mapping[str, Any]]], bool]
+
+
+@record
+class Arguments:
+    """Everything about a tool's arguments that is known when it is defined.
+
+    Args:
+        schema: JSON Schema the model is shown; an object.
+        validate: Arguments' text to the arguments it gives, strictly; `ValueError` if not valid.
+        check: The same for a mended value; raises `InvalidArguments` with every failing field.
+        loose: Whether some value has no type, so that an overflowing number could slip through.
+        fill: Adds what the text left out and must be made for each call: mutable defaults, those of
+            factories and of models.
+        keys: What the model calls those parameters that it knows under another name.
+        mask: Hides the secrets among them, if there are any.
+        nested: Properties that can hold more than scalars and lists of them; None if unknown.
+        explain: What `check` would say of a text that `validate` refused, when what it is given as
+            a condition holds of pydantic's errors; None if it cannot tell.
+        whole: Shows them and what was injected to a model's validators; gives them back.
+        defaults: The function's own, by parameter. They stand in for what the model left out
+            wherever somebody looks at a call; a body alone defaults them itself.
+        exact: Raises `InvalidArguments` if decimals in a text have more digits than are kept.
+    """
+
+    schema: Mapping[str, object]
+    validate: Validate
+    check: Callable[[Values], Values]
+    loose: bool
+    fill: Callable[[Values], None] | None = None
+    keys: Mapping[str, Any] = NOTHING
+    mask: Mask | None = None
+    nested: tuple[str, ...] | None = None
+    explain: Callable[..., InvalidArguments | None] | None = None
+    whole: Callable[[Values, Values], Values] | None = None
+    defaults: Mapping[str, object] = NOTHING
+    exact: Callable[[str], None] | None = None
+
+
+def from_parameters(
+    title: str, parameters: Sequence[Parameter], docs: Mapping[str, str], unknown_keys: UnknownKeys
+) -> Arguments:
+    """Arguments of a function.
+
+    Args:
+        title: The tool's name, for messages.
+        parameters: What the model fills.
+        docs: Descriptions by parameter name, from the docstring.
+        unknown_keys: What happens to unknown keys.
+
+    Raises:
+        DefinitionError: naming the parameter that has no JSON form, and the fix.
+    """
+    given = {p.name: parameter_field(p, docs) for p in parameters if p.kind is not VAR_KEYWORD}
+    rest = {p.name: p.annotation for p in parameters if p.kind is VAR_KEYWORD}
+    if unknown_keys == "allow" and not rest:
+        raise DefinitionError(
+            f"{title}: unknown_keys='allow' needs a **kwargs parameter to receive unknown keys"
+        )
+    keys = renamed({name: field.infos for name, field in given.items() if field.infos})
+    closing = unknown_keys == "forbid"
+    known = None if rest or keys else join(title, given, closing)
+    schema, validate, facts = known or whole(title, given, rest, closing)
+    defaults = {keys.get(name, name): field.default for name, field in given.items()}
+    _advertise(title, schema, defaults, validate)
+    factories = {name: field.factory for name, field in given.items() if field.factory}
+    fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
+    made = compile_arguments(title, schema, validate, fill, facts)
+    if own := own_defaults(p for p in parameters if p.name in given):
+        made = replace(made, defaults=own)
+    return _renaming(title, made, keys, bool(rest)) if keys else made
+
+
+def own_defaults(parameters: Iterable[Parameter]) -> dict[str, object]:
+    """The defaults that a function itself has, by parameter."""
+    return {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if not (
+            parameter.default is MISSING
+            or parameter.default is ABSENT
+            or parameter.kind is VAR_POSITIONAL
+            or isinstance(parameter.default, FactoryDefault)
+            or is_field(parameter.default)
+        )
+    }
+
+
+def whole(
+    title: str, given: Mapping[str, ParameterField], rest: Mapping[str, object], closing: bool
+) -> tuple[dict[str, Any], Callable[..., Values], Facts]:
+    """Schema, validator and facts of parameters, all of them made by pydantic at once.
+
+    Args:
+        title: The tool's name.
+        given: The parameters by name.
+        rest: The annotation of ``**kwargs``, if there is one.
+        closing: Whether unknown keys are refused.
+
+    Raises:
+        DefinitionError: naming the parameter that has no JSON form, and the fix.
+    """
+    fields = {
+        name: field.told() if field.default is MISSING else NotRequired[field.told()]
+        for name, field in given.items()
+    }
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(typed_dict(title, fields, rest))
+        schema = adapter.json_schema(schema_generator=SchemaMaker)
+    except Exception as error:
+        raise no_json_form(title, {**fields, **rest}, error) from error
+    schema.pop("title", None)
+    facts = closing_facts(schema, closing, is_plain(adapter.core_schema))
+    return schema, adapter.validator.validate_json, facts
+
+
+def _advertise(
+    title: str,
+    schema: dict[str, Any],
+    defaults: Mapping[str, object],
+    validate: Callable[..., object],
+) -> None:
+    refuses = functools.partial(_refuses, validate)
+    for key, default in defaults.items():
+        if default is not MISSING and default is not MADE and default is not ABSENT:
+            advertise_default(title, schema, key, default, refuses)
+
+
+def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
+    """Whether a value is refused for a parameter by its type, whatever the others may be."""
+    try:
+        validate(to_json({key: value}))
+    except ValidationError as error:
+        return any(
+            found["loc"][:1] == (key,) and found["type"] not in ("value_error", "assertion_error")
+            for found in error.errors(include_url=False)
+        )
+    except Exception:  # a validator of the user's own, which expects better than a default
+        return False
+    return False
+
+
+def _renaming(title: str, made: Arguments, keys: Mapping[str, str], open: bool) -> Arguments:
+    """Say which parameters go by another name; no two may go by one.
+
+    Args:
+        title: The tool's name.
+        made: What is known without that.
+        keys: What the model calls a parameter, where that differs.
+        open: Whether there is a ``**kwargs``.
+    """
+    for name, key in keys.items():
+        if same := [other for other in keys if other != name and keys[other] == key]:
+            raise DefinitionError(
+                f"{title}: parameters {name!r} and {same[0]!r} are both called {key!r}; "
+                "give each an alias of its own"
+            )
+    return replace(_reserved(title, made, keys) if open else made, keys=keys, nested=None)
+
+
+def _reserved(title: str, made: Arguments, keys: Mapping[str, str]) -> Arguments:
+    """Keep ``**kwargs`` from taking an unchecked value for a parameter that goes by another name."""
+    names = set(keys) - set(keys.values())
+
+    def validate(text: str | bytes) -> Values:
+        # By now a renamed parameter stands under its own name, whether it came so or not.
+        if not isinstance(sent := from_json(text), dict) or not names.isdisjoint(sent):
+            raise ValueError("a name that is not advertised")
+        return made.validate(text)
+
+    def check(value: Values) -> Values:
+        known = list(made.schema.get("properties", {}))  # type: ignore[call-overload]
+        if wrong := [unknown_key((name,), known) for name in value if name in names]:
+            raise invalid_arguments(title, wrong)
+        return made.check(value)
+
+    return replace(made, validate=validate, check=check)
+
+
+def _filler(
+    factories: Mapping[str, Callable[[Values], object]], defaults: Mapping[str, object]
+) -> Callable[[Values], None]:
+    def fill(values: Values) -> None:
+        for name, factory in factories.items():
+            if name not in values:
+                values[name] = factory({**defaults, **values})
+
+    return fill
+
+
+def compile_arguments(
+    title: str,
+    schema: Mapping[str, object],
+    validate: Callable[..., Values],
+    fill: Callable[[Values], None] | None,
+    facts: Facts,
+) -> Arguments:
+    """Both ways to validate, from all that is known of a schema.
+
+    Args:
+        title: The tool's name.
+        schema: What is advertised, closed.
+        validate: pydantic's own.
+        fill: See `Arguments`.
+        facts: About the schema.
+    """
+    # A frame of Python, and options to read, cost as much as validating a small object.
+    if facts.options is not None:
+        validate = functools.partial(validate, **facts.options)
+    check_fillable(title, schema)
+    gaps = gaps_of(schema)
+    checks = _Checks(title, schema, validate, facts.mixed, gaps)
+    if gaps is not None or checks.bounded.is_recursive:
+        validate = checks.validate
+    mask = Mask(schema) if facts.secret else None
+    return Arguments(
+        schema,
+        validate,
+        checks.check,
+        facts.loose,
+        fill,
+        NOTHING,
+        mask,
+        facts.nested,
+        checks.explain,
+        exact=checks.exact if gaps is not None and gaps.has_decimals else None,
+    )
+
+
+class _Checks:
+    """What is wrong with arguments, told to the model; smaller than closures that do the same."""
+
+    __slots__ = ("_gaps", "_mixed", "_schema", "_title", "_validate", "bounded")
+
+    def __init__(
+        self,
+        title: str,
+        schema: Mapping[str, object],
+        validate: Callable[..., Values],
+        mixed: bool,
+        gaps: Gaps | None,
+    ) -> None:
+        self._gaps = gaps
+        self.bounded = Bounded(schema)
+        self._title = title
+        self._schema = schema
+        self._validate = validate
+        self._mixed = mixed
+
+    def validate(self, text: str | bytes) -> Values:
+        """The arguments of a text, where pydantic alone would take too much."""
+        try:
+            sent = from_json(text)
+        except TypeError:  # half a surrogate pair: told as wrong by the validator
+            return self._validate(text)
+        if self.bounded.is_recursive and self.bounded.refuses(text, sent):
+            raise ValueError(self._title)
+        values = self._validate(text)
+        if self._gaps is None:
+            return values
+        if self._gaps.errors(sent):
+            raise ValueError(self._title)
+        if self._gaps.has_decimals:
+            self.exact(text if isinstance(text, str) else text.decode())
+        return values
+
+    def exact(self, text: str) -> None:
+        """Refuse decimals that lose digits on their way through JSON numbers.
+
+        Raises:
+            InvalidArguments: naming them.
+        """
+        if self._gaps is not None and (wrong := self._gaps.lost_digits(text)):
+            raise invalid_arguments(self._title, wrong)
+
+    def explain(self, error: ValueError, when: When | None = None) -> InvalidArguments | None:
+        if not isinstance(error, ValidationError) or error.error_count() > MOST:
+            return None
+        found = error.errors(include_url=False)
+        if not found or found[0]["type"] == "json_invalid" or (when and not when(found)):
+            return None
+        from toolkeel.define.explain.pydantic_errors import refused_fields  # late: for mistakes
+
+        return invalid_arguments(self._title, refused_fields(found, self._schema))
+
+    def check(self, value: Values) -> Values:
+        schema = self._schema
+        text = to_json(value)
+        if self.bounded.is_recursive and self.bounded.refuses(text, value):
+            raise invalid_arguments(self._title, self.bounded.errors(value))
+        try:
+            values = self._validate(text)
+        except ValidationError as error:
+            from toolkeel.define.explain.pydantic_errors import pydantic_errors
+
+            many = error.error_count() > MOST and self.bounded.errors(value)
+            told = many or pydantic_errors(error, schema)
+            raise invalid_arguments(self._title, told) from None
+        # pydantic closes all objects or none; what it drops, the count of keys in the text shows.
+        if self._mixed and (unknown := list(unknown_keys(value, schema, schema, ()))):
+            raise invalid_arguments(self._title, unknown)
+        if self._gaps is not None and (wrong := self._gaps.errors(value)):
+            raise invalid_arguments(self._title, wrong)
+        return values
+
+
+def no_json_form(title: str, fields: Mapping[str, object], error: Exception) -> DefinitionError:
+    """Find the parameter that is to blame by trying each alone."""
+    culprit, text = "a parameter", str(error).splitlines()[0]
+    for name, annotation in fields.items():
+        try:
+            one = TypeAdapter(typed_dict(title, {name: annotation}))
+            one.json_schema(schema_generator=SchemaMaker)
+        except Exception as reason:
+            culprit, text = f"parameter {name!r}", str(reason).splitlines()[0]
+            break
+    if isinstance(error, OnlyAPath):
+        return DefinitionError(f"{title}: {culprit} {text}")
+    return DefinitionError(
+        f"{title}: {culprit} has no JSON form ({text}); use a type JSON can carry, or mark it "
+        "Annotated[..., Injected] if the program fills it"
+    )

@@ -1,0 +1,169 @@
+"""What holds for a schema as a whole: which objects are closed, what is strict, what can hide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel.define.explain.validation_errors import unknown_key
+from toolkeel.define.secret import holds_secret
+from toolkeel.define.subschemas import resolve
+from toolkeel.errors import FieldError
+
+
+@record
+class Facts:
+    """What is known of a tool's schema as a whole.
+
+    Args:
+        options: What pydantic must be told with each call to validate strictly; None if its
+            validator is strict and closed by itself.
+        mixed: Whether some objects take keys that they do not name, where others may not.
+        loose: Whether some value has no type, so that an overflowing number could slip through.
+        secret: Whether something is to be masked.
+        nested: Properties that can hold more than scalars and lists of them.
+    """
+
+    options: Mapping[str, Any] | None
+    mixed: bool
+    loose: bool
+    secret: bool
+    nested: tuple[str, ...]
+
+
+STRICT: Mapping[str, Any] = {"strict": True}
+# pydantic's nested models ignore unknown keys by default; a tool never does.
+STRICT_AND_CLOSED: Mapping[str, Any] = {"strict": True, "extra": "forbid"}
+
+
+def closing_facts(schema: dict[str, Any], closing: bool, plain: bool) -> Facts:
+    """Close every object that is not open on purpose, and say what then holds.
+
+    Args:
+        schema: What is advertised; the closed objects are marked in it.
+        closing: Whether unknown keys are refused at all.
+        plain: Whether pydantic's validator is strict and closed by itself.
+    """
+    parts = list(objects(schema)) if closing else []
+    open = sum(map(is_open, parts))
+    close(parts)
+    options = STRICT_AND_CLOSED if parts and not open else STRICT
+    return Facts(
+        None if plain else options,
+        open > 0,
+        is_loose(schema),
+        holds_secret(schema),
+        tuple(name for name, part in schema.get("properties", {}).items() if nests(part)),
+    )
+
+
+def objects(schema: object) -> Iterator[dict[str, Any]]:
+    """Every object schema with named properties, however deep."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
+            yield schema
+        for key, value in schema.items():
+            if key not in ("default", "const", "enum", "examples"):
+                yield from objects(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from objects(value)
+
+
+def is_open(schema: Mapping[str, Any]) -> bool:
+    """Whether it takes keys that it does not name."""
+    return schema.get("additionalProperties", False) is not False
+
+
+def close(parts: Iterable[dict[str, Any]]) -> None:
+    """Let objects take no keys but those they name, unless they are open on purpose."""
+    for part in parts:
+        if not is_open(part):
+            part["additionalProperties"] = False
+
+
+def is_loose(schema: Mapping[str, Any]) -> bool:
+    """Whether a value without a type, or a number of a nested model, can occur."""
+    if "$defs" in schema or is_open(schema):
+        return True
+    return any(map(is_loose_part, schema.get("properties", {}).values()))
+
+
+def is_loose_part(part: object) -> bool:
+    """The same of one property."""
+    return (
+        not isinstance(part, dict)
+        or part.keys().isdisjoint(("type", "anyOf", "enum", "const"))
+        or part.get("type") in ("object", "array")
+    )
+
+
+_PLAIN = frozenset(
+    [
+        "typed-dict",
+        "typed-dict-field",
+        "str",
+        "int",
+        "float",
+        "bool",
+        "none",
+        "any",
+        "literal",
+        "list",
+        "dict",
+        "nullable",
+        "union",
+    ]
+)
+
+
+def is_plain(core: Mapping[str, Any]) -> bool:
+    """Whether the root's configuration holds for every part of a core schema.
+
+    A model or a dataclass has its own, and a field can say `strict=False`.
+    """
+    if core["type"] not in _PLAIN or core.get("strict") is False:
+        return False
+    keys = ("schema", "items_schema", "keys_schema", "values_schema", "extras_schema")
+    parts = [core[key] for key in keys if key in core]
+    parts += [*core.get("fields", {}).values(), *core.get("choices", ())]
+    return all(isinstance(part, dict) and is_plain(part) for part in parts)
+
+
+def nests(schema: Mapping[str, Any]) -> bool:
+    """Whether a property can hold more than scalars and lists of them."""
+    kind = schema.get("type")
+    if kind in ("string", "integer", "number", "boolean", "null"):
+        return False
+    if kind == "array":
+        items = schema.get("items")
+        return not isinstance(items, dict) or "prefixItems" in schema or nests(items)
+    branches = schema.get("anyOf")
+    return not branches or any(nests(branch) for branch in branches)
+
+
+def unknown_keys(
+    value: object, schema: Mapping[str, Any], root: Mapping[str, Any], path: tuple[str | int, ...]
+) -> Iterator[FieldError]:
+    """Keys that no closed object of the schema has; within unions nothing is looked for."""
+    while isinstance(target := resolve(schema.get("$ref"), root), Mapping):
+        schema = target
+    branches = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    if len(branches) == 1:
+        yield from unknown_keys(value, branches[0], root, path)
+    properties, rest = schema.get("properties", {}), schema.get("additionalProperties")
+    items: Iterable[tuple[str | int, object]] = ()
+    if isinstance(value, dict):
+        items = value.items()
+        yield from (
+            unknown_key((*path, key), list(properties))
+            for key in value
+            if rest is False and key not in properties
+        )
+    elif isinstance(value, list):
+        items, rest = enumerate(value), schema.get("items")
+    for key, item in items:
+        inner = properties.get(key, rest)
+        if isinstance(inner, Mapping):
+            yield from unknown_keys(item, inner, root, (*path, key))

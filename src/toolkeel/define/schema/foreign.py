@@ -1,0 +1,149 @@
+"""JSON Schemas of other people's tools: what no validator can run costs that one keyword.
+
+A server's definition was never compiled by anybody before it reached us: other clients send
+arguments unchecked. So a pattern of another dialect, a misspelt type or a reference to nowhere must
+not take its tool away. Such a keyword is taken out of what is checked and advertised, and named.
+What only looks wrong because it is written in an older dialect is read in that dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from toolkeel.define.explain.phrases import short
+from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.subschemas import Schema, all_subschemas
+from toolkeel.errors import DefinitionError
+
+MOST = 50
+"""Keywords taken out of one schema, beyond which it is none."""
+
+_DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+_DRAFT_4 = "http://json-schema.org/draft-04/schema#"
+_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_OF_OBJECTS = frozenset(("properties", "required", "anyOf", "oneOf", "allOf", "$ref"))
+
+
+def runnable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A schema that compiles, as near to the given one as can be.
+
+    Args:
+        schema: As somebody else wrote it.
+        root: ``"object"`` where a value of another kind can never come, as with arguments.
+
+    Returns:
+        A copy, and a sentence for each keyword that was taken out.
+
+    Raises:
+        DefinitionError: nothing can be saved: it is too large, or nested too deeply.
+
+    >>> runnable({"type": "object", "properties": {"x": {"type": "strng", "maxLength": 9}}})
+    ({'type': 'object', 'properties': {'x': {'maxLength': 9}}}, ('#/properties/x/type "strng" is not checked: "strng" is not a JSON Schema type; leave it out to take any value',))
+    """
+    kept = _in_its_dialect(_with_root(schema, root))
+    problems: list[str] = []
+    for _ in range(MOST):
+        try:
+            compile_json_schema(kept)
+        except DefinitionError as error:
+            kept = kept if problems else deepcopy(kept)
+            problems.append(_without_fault(kept, error))
+        else:
+            return kept, tuple(problems)
+    raise DefinitionError(f"The JSON Schema has more than {MOST} keywords that cannot be run.")
+
+
+def _with_root(schema: Schema, root: str) -> dict[str, Any]:
+    """The schema with its kind said: ``["object", "null"]`` and no type at all stand for objects."""
+    kept = dict(schema)
+    kind = kept.get("type")
+    among = isinstance(kind, list) and root in kind
+    unsaid = kind is None and (not kept or bool(_OF_OBJECTS & kept.keys()))
+    if root and (among or unsaid):
+        kept = {"type": root, **{key: value for key, value in kept.items() if key != "type"}}
+    return kept
+
+
+def _in_its_dialect(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with its dialect named, where its words betray an older one."""
+    if "$schema" in schema:
+        return schema
+    parts = list(all_subschemas(schema))
+    if any(isinstance(part.get(f"exclusive{end}"), bool) for part in parts for end in _ENDS):
+        return {"$schema": _DRAFT_4, **schema}
+    if any(isinstance(part.get("items"), list) for part in parts):
+        return {"$schema": _DRAFT_7, **schema}
+    return schema
+
+
+_ENDS = ("Minimum", "Maximum")
+
+
+def _without_fault(schema: dict[str, Any], error: DefinitionError) -> str:
+    """Take out of the schema what an error is about.
+
+    Returns:
+        What was taken out, and why.
+
+    Raises:
+        DefinitionError: the same, if it names no place.
+    """
+    cause: Any = error.__cause__  # of jsonschema-rs, if it comes from there
+    path: list[str | int] = list(getattr(cause, "instance_path", ()))
+    if getattr(getattr(cause, "kind", None), "name", "") == "propertyNames":
+        path.append(str(getattr(getattr(cause, "kind", None), "error", cause).instance))
+    path = path or _unresolved(schema, str(cause)) or (["$schema"] if cause is None else [])
+    if not path or (path == ["$schema"] and "$schema" not in schema):
+        raise error
+    reason = str(error).partition(": ")[2].rstrip(".") or str(error)
+    where, value = _take_out(schema, path)
+    return f"#/{'/'.join(map(str, where))} {short(value)} is not checked: {reason}"
+
+
+def _unresolved(schema: dict[str, Any], message: str) -> list[str | int]:
+    """Where a reference stands that leads nowhere; the validator names only where it leads."""
+    found: list[tuple[bool, list[str | int]]] = []
+
+    def look(value: object, path: list[str | int]) -> None:
+        if isinstance(value, Mapping):
+            for key, item in value.items():
+                if key in _REFERENCES and isinstance(item, str):
+                    found.append((item.lstrip("#") in message, [*path, key]))
+                look(item, [*path, key])
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                look(item, [*path, index])
+
+    look(schema, [])
+    return max(found, key=lambda each: each[0])[1] if found else []
+
+
+def _take_out(schema: dict[str, Any], path: Sequence[str | int]) -> tuple[list[str | int], object]:
+    """Remove the keyword that a place lies in; a whole schema is replaced by one that takes all."""
+    holder: Any = schema
+    place: list[str | int] = []
+    last: tuple[Any, str | int, list[str | int], bool] | None = None
+    is_schema = True  # whether `holder` is a schema, whose keys are keywords
+    for key in path:
+        if not isinstance(holder, dict | list):
+            break
+        place.append(key)
+        if isinstance(holder, dict) and is_schema:
+            last = holder, key, list(place), False
+            is_schema = key not in _OF_SCHEMAS
+        elif isinstance(holder, dict):
+            last = holder, key, list(place), True
+            is_schema = True
+        inside: Any = holder
+        holder = inside[key] if not isinstance(holder, dict) or key in holder else None
+    assert last is not None  # the path is not empty
+    owner, key, where, whole = last
+    value = owner.get(key)
+    if whole and where[-2] != "patternProperties":
+        owner[key] = {}
+    else:
+        owner.pop(key, None)
+    return where, value

@@ -1,0 +1,84 @@
+"""Arguments described by a pydantic model (``parameters=``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
+
+from toolkeel.define.reading.parameter import Values
+from toolkeel.define.schema.arguments import Arguments, UnknownKeys, compile_arguments, no_json_form
+from toolkeel.define.schema.canonical import renamed
+from toolkeel.define.schema.closed_objects import closing_facts
+from toolkeel.define.schema.json_schema import SchemaMaker
+from toolkeel.define.schema.model_fields import without
+
+
+def from_model(
+    title: str, model: type[BaseModel], hidden: Sequence[str], unknown_keys: UnknownKeys
+) -> Arguments:
+    """Arguments described by a pydantic model.
+
+    Args:
+        title: The tool's name.
+        model: Its fields are the parameters.
+        hidden: Fields the program fills.
+        unknown_keys: What happens to unknown keys, unless the model's own config says.
+    """
+    if hidden:
+        model = without(model, hidden)
+    adapter = TypeAdapter(model)
+    try:
+        schema = adapter.json_schema(schema_generator=SchemaMaker)
+    except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
+        fields = {name: Annotated[i.annotation, i] for name, i in model.model_fields.items()}
+        raise no_json_form(title, fields, error) from error
+    schema.pop("title", None)
+    schema.pop("description", None)
+    own = model.model_config.get("extra")
+    if own != "allow":
+        schema["additionalProperties"] = False
+    validate = adapter.validator.validate_json
+
+    def given(text: str | bytes, **options: Any) -> Values:
+        instance = validate(text, **options)
+        named = instance.model_fields_set  # a set: the model's own order is the better one
+        values = {name: getattr(instance, name) for name in model.model_fields if name in named}
+        return {**values, **(instance.__pydantic_extra__ or {})}
+
+    def fill(values: Values) -> None:
+        for name, info in model.model_fields.items():
+            if name not in values:
+                values[name] = info.get_default(call_default_factory=True, validated_data=values)
+
+    unknown_keys = "allow" if own == "allow" else unknown_keys
+    made = closed_arguments(title, schema, given, fill, unknown_keys)
+    keys = renamed({name: [info] for name, info in model.model_fields.items()})
+    # A model has a configuration of its own, by which its numbers need not be finite.
+    return replace(made, keys=keys or made.keys, nested=None, loose=True)
+
+
+def closed_arguments(
+    title: str,
+    schema: dict[str, Any],
+    validate: Callable[..., Values],
+    fill: Callable[[Values], None] | None,
+    unknown_keys: UnknownKeys,
+    plain: bool = False,
+) -> Arguments:
+    """Close every object that is not open on purpose, and compile both ways to validate.
+
+    Args:
+        title: The tool's name.
+        schema: What is advertised; the closed objects are marked in it.
+        validate: pydantic's own.
+        fill: See `Arguments`.
+        unknown_keys: What happens to unknown keys.
+        plain: Whether `validate` is strict and closed by itself.
+    """
+    return compile_arguments(
+        title, schema, validate, fill, closing_facts(schema, unknown_keys == "forbid", plain)
+    )

@@ -1,0 +1,299 @@
+"""Where pydantic takes more than the JSON Schema that is advertised, and the checks that close the gap.
+
+pydantic's strict mode takes digits for a date and time (``"2026"`` is a second of 1970), True for
+the choice 1, and keys that become one (``"1"`` and ``"01"``). Which of a tool's parameters have such
+a place is found out when the tool is defined; calls of all other tools are not looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, time
+from typing import Any
+from uuid import UUID
+
+from toolkeel.define.explain.phrases import describe_type, describe_value, quoted
+from toolkeel.define.explain.validation_errors import expected
+from toolkeel.define.schema.json_schema import DECIMAL, KEYS
+from toolkeel.define.subschemas import (
+    Schema,
+    accepts,
+    all_subschemas,
+    is_option,
+    resolve,
+)
+from toolkeel.errors import DefinitionError, FieldError
+
+Path = tuple[str | int, ...]
+
+FORMATS = ("date", "date-time", "time", "duration")
+_SECONDS = re.compile(r"\s*[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*", re.A)
+"""What pydantic takes for seconds since 1970, or of a duration."""
+
+_KEY_VALUES: Mapping[str, Callable[[str], object]] = {
+    "number": float, "uuid": UUID, "date-time": datetime.fromisoformat, "time": time.fromisoformat,
+}  # fmt: skip
+_LONG = re.compile(r"\d[\d.]{15}")
+
+
+class Gaps:
+    """The places of one advertised schema where pydantic takes more.
+
+    Args:
+        schema: Of all arguments.
+
+    Attributes:
+        has_decimals: Whether some number's digits must all be kept.
+    """
+
+    __slots__ = ("_root", "has_decimals")
+
+    def __init__(self, schema: Schema) -> None:
+        self._root = schema
+        self.has_decimals = any(map(_is_decimal, all_subschemas(schema)))
+
+    def errors(self, value: object) -> list[FieldError]:
+        """What is wrong with JSON data that pydantic has taken."""
+        return list(self._at(value, self._root, ()))
+
+    def lost_digits(self, text: str) -> list[FieldError]:
+        """The decimals in a text that has more digits than a JSON number keeps here."""
+        if not self.has_decimals or _LONG.search(text) is None:
+            return []
+        value = json.loads(text, parse_float=_Digits)
+        return [error for error in self._at(value, self._root, ()) if _TOO_LONG in error.expected]
+
+    def _at(self, value: object, schema: object, path: Path) -> Iterator[FieldError]:
+        if not isinstance(schema, Mapping):
+            return
+        if "$ref" in schema:
+            yield from self._at(value, resolve(schema["$ref"], self._root), path)
+        if type(value) is _Digits:
+            if _is_decimal(schema):
+                yield FieldError(path, _TOO_LONG, _shortened(value))
+            value = float(value)
+        branches = schema.get("anyOf") or schema.get("oneOf")
+        if isinstance(branches, list):
+            yield from self._in_union(value, branches, path)
+        if _breaks(value, schema):
+            yield FieldError(path, expected([schema], self._root, value), describe_value(value))
+        elif isinstance(value, dict):
+            yield from self._in_object(value, schema, path)
+        elif isinstance(value, list):
+            yield from self._in_list(value, schema, path)
+
+    def _in_union(self, value: object, branches: list[object], path: Path) -> Iterator[FieldError]:
+        """The faults in the first branch of its type, if there is none without."""
+        first: list[FieldError] = []
+        for branch in branches:
+            if accepts(value, branch, self._root) or _is_exact_option(value, branch, self._root):
+                found = list(self._at(value, branch, path))
+                if not found:
+                    return
+                first = first or found
+        if not first and type(value) in (bool, int, float):
+            first = [FieldError(path, expected(branches, self._root, value), describe_value(value))]
+        yield from first
+
+    def _in_object(
+        self, value: dict[str, object], schema: Schema, path: Path
+    ) -> Iterator[FieldError]:
+        properties, rest = schema.get("properties"), schema.get("additionalProperties")
+        known = properties if isinstance(properties, Mapping) else {}
+        keys = schema.get("propertyNames")
+        if isinstance(keys, Mapping):
+            yield from self._keys(value, keys, path)
+        for name, item in value.items():
+            yield from self._at(item, known.get(name, rest), (*path, name))
+
+    def _keys(self, value: Iterable[str], keys: Schema, path: Path) -> Iterator[FieldError]:
+        """Keys of another form, and keys that become one."""
+        target = resolve(keys["$ref"], self._root) if "$ref" in keys else keys
+        made: dict[object, str] = {}
+        read = _KEY_VALUES.get(str(keys.get("format")), str)
+        for key in value:
+            try:
+                wrong = _is_no_key(key, target)
+                other = key if wrong else made.setdefault(read(key), key)
+            except ValueError:
+                wrong, other = True, key
+            if wrong:
+                yield FieldError((*path, key), f"a key that is {_key_phrase(target, self._root)}")
+            elif other is not key:
+                yield FieldError(
+                    (*path, key), f"another key than {quoted(other)}, which is the same"
+                )
+
+    def _in_list(self, value: list[object], schema: Schema, path: Path) -> Iterator[FieldError]:
+        first, rest = schema.get("prefixItems"), schema.get("items")
+        before = first if isinstance(first, list) else []
+        for index, item in enumerate(value):
+            part = before[index] if index < len(before) else rest
+            yield from self._at(item, part, (*path, index))
+
+
+class _Digits(str):
+    """A number with a fraction, as it was written."""
+
+    __slots__ = ()
+
+
+_TOO_LONG = "a decimal number as a string, since a number of so many digits would lose some"
+
+
+def _shortened(text: str) -> str:
+    """A long number, shortened."""
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def gaps_of(schema: Schema) -> Gaps | None:
+    """The gaps of an advertised schema; None if there are none, as in most."""
+    return Gaps(schema) if any(map(_has_gap, all_subschemas(schema))) else None
+
+
+def _has_gap(part: Schema) -> bool:
+    if part.get("format") in FORMATS or part.get("uniqueItems") or "propertyNames" in part:
+        return True
+    if "enum" in part or "const" in part:
+        return any(isinstance(each, int | float) for each in _options(part))
+    return _is_decimal(part)
+
+
+def _is_decimal(part: Schema) -> bool:
+    """Whether it is how pydantic advertises `Decimal`."""
+    branches = part.get("anyOf")
+    if not isinstance(branches, list) or len(branches) < 2:
+        return False
+    return isinstance(branches[1], Mapping) and branches[1].get("pattern") == DECIMAL
+
+
+def _options(part: Schema) -> list[Any]:
+    options = part.get("enum", [part.get("const")])
+    return options if isinstance(options, list) else []
+
+
+def _is_exact_option(value: object, branch: object, root: Schema) -> bool:
+    target = (
+        resolve(branch["$ref"], root)
+        if isinstance(branch, Mapping) and "$ref" in branch
+        else branch
+    )
+    return isinstance(target, Mapping) and "enum" in target and is_option(value, target)
+
+
+def _breaks(value: object, schema: Schema) -> bool:
+    """Whether a value that pydantic may take breaks what this schema itself says of it."""
+    kind = type(value)
+    if kind is str:
+        text = str(value)
+        return schema.get("format") in FORMATS and _SECONDS.fullmatch(text) is not None
+    if kind is list:
+        return bool(schema.get("uniqueItems")) and not _all_differ(value)  # type: ignore[arg-type]
+    return kind in (bool, int, float) and not is_option(value, schema)
+
+
+_KEY_PATTERNS = {
+    str(each["pattern"]): (re.compile(str(each["pattern"]), re.A), f"{article} {kind}")
+    for (kind, each), article in zip(KEYS.items(), ("an", "a", ""), strict=True)
+    if "pattern" in each
+}
+
+
+def _is_no_key(key: str, keys: object) -> bool:
+    """Whether a key is not of the form that is advertised."""
+    if not isinstance(keys, Mapping):
+        return False
+    known = _KEY_PATTERNS.get(str(keys.get("pattern")))
+    if known is not None and known[0].fullmatch(key) is None:
+        return True
+    return _breaks(key, keys) or not is_option(key, keys)
+
+
+def _key_phrase(keys: object, root: Schema) -> str:
+    known = _KEY_PATTERNS.get(str(keys.get("pattern"))) if isinstance(keys, Mapping) else None
+    return known[1] if known else describe_type(keys, root)
+
+
+def _all_differ(items: list[object]) -> bool:
+    seen: set[str] = set()
+    for item in items:
+        text = json.dumps(_number(item), sort_keys=True)
+        if text in seen:
+            return False
+        seen.add(text)
+    return True
+
+
+def _number(item: object) -> object:
+    return int(item) if isinstance(item, float) and item.is_integer() else item
+
+
+# — parameters that no arguments can fill —
+
+
+def check_fillable(title: str, schema: Schema) -> None:
+    """See that every parameter has a value that fits it.
+
+    Raises:
+        DefinitionError: naming the one that has none, and the fix.
+    """
+    if "$defs" not in schema and not any(map(_is_odd, all_subschemas(schema))):
+        return
+    empty = _unfillable(schema)
+    properties = schema.get("properties")
+    for name, part in properties.items() if isinstance(properties, Mapping) else ():
+        if _cannot_be(part, empty):
+            raise DefinitionError(
+                f"{title}: parameter {name!r} has no value that a model could send: its type needs "
+                "itself without an end (Self), or is an Enum that is empty or whose values are "
+                "tuples or other objects; let the inner value be left out, give the members plain "
+                "values, or take another type"
+            )
+
+
+def _is_odd(part: Schema) -> bool:
+    return "enum" in part and _no_options(part)
+
+
+def _no_options(part: Schema) -> bool:
+    return "enum" in part and all(isinstance(each, list | dict) for each in _options(part))
+
+
+def _unfillable(schema: Schema) -> frozenset[str]:
+    """The references among the definitions that no finite value fits."""
+    defs = schema.get("$defs")
+    known = dict(defs) if isinstance(defs, Mapping) else {}
+    empty = frozenset(f"#/$defs/{name}" for name in known)
+    while True:
+        still = frozenset(ref for ref in empty if _cannot_be(known[ref[8:]], empty))
+        if still == empty:
+            return empty
+        empty = still
+
+
+def _cannot_be(part: object, empty: frozenset[str]) -> bool:
+    """Whether no value fits, if none fits the references that are empty."""
+    if not isinstance(part, Mapping):
+        return part is False
+    if part.get("$ref") in empty or _no_options(part):
+        return True
+    for keyword in ("anyOf", "oneOf"):
+        branches = part.get(keyword)
+        if isinstance(branches, list) and all(_cannot_be(each, empty) for each in branches):
+            return True
+    properties, required = part.get("properties"), part.get("required")
+    if isinstance(properties, Mapping) and isinstance(required, list):
+        return any(_cannot_be(properties.get(name), empty) for name in required)
+    return _cannot_be_list(part, empty)
+
+
+def _cannot_be_list(part: Schema, empty: frozenset[str]) -> bool:
+    least, first = part.get("minItems"), part.get("prefixItems")
+    if not isinstance(least, int):
+        return False
+    before = first if isinstance(first, list) else []
+    if any(_cannot_be(each, empty) for each in before[:least]):
+        return True
+    return least > len(before) and _cannot_be(part.get("items"), empty)

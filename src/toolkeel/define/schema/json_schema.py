@@ -1,0 +1,216 @@
+"""pydantic's JSON Schemas, as a tool shows them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import to_jsonable_python
+
+from toolkeel.define.subschemas import is_option, matches_type, misfits
+from toolkeel.errors import DefinitionError
+
+Refuses: TypeAlias = Callable[[str, object], bool]
+
+
+DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+KEYS: Mapping[str, Mapping[str, object]] = {
+    "integer": {"pattern": "^(0|-?[1-9][0-9]*)$"},
+    "number": {"pattern": r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$", "format": "number"},
+    "boolean": {"enum": ["true", "false"]},
+}
+"""What the keys of a dict look like that are no text; no number but a float's has two forms."""
+MOST_FLAGS = 256  # sums of flags that are spelt out
+
+
+class OnlyAPath(PydanticInvalidForJsonSchema):
+    """A field that is found by a path alone: its schema would advertise a name nothing reads."""
+
+    def __init__(self, path: list[str | int]) -> None:
+        super().__init__(
+            f"is read from the path {'.'.join(map(str, path))!r}, which is no name that a model "
+            'could use; give it one too, AliasChoices("name", AliasPath(...)), or drop the alias'
+        )
+
+
+class SchemaMaker(GenerateJsonSchema):
+    """pydantic's schemas, with a word for its `Secret`, and without titles made up from names.
+
+    Raises:
+        OnlyAPath: a field goes by an `AliasPath` and by no name.
+    """
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def json_or_python_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().json_or_python_schema(schema)
+        writes = schema.get("serialization", {}).get("function")
+        if getattr(writes, "__name__", "") == "_serialize_secret":
+            return {**made, "writeOnly": True}
+        return made
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().default_schema(schema)
+        if "default" in made and misfits(made["default"], made, {}):
+            del made["default"]  # pydantic does not validate it, and a model could not send it
+        return made
+
+    def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
+        """An object, which pydantic takes as well as a list: only that tells the fields' names."""
+        made: dict[str, Any] = super().named_tuple_schema(schema)  # pyright: ignore[reportAttributeAccessIssue]
+        if self.mode != "validation":
+            return made
+        names = [field.get("validation_alias", field["name"]) for field in schema["fields"]]
+        properties = dict(zip(names, made.get("prefixItems", ()), strict=True))
+        required = names[: made.get("minItems", 0)]
+        return {"type": "object", "properties": properties, "required": required}
+
+    def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
+        return self.handle_invalid_for_json_schema(schema, "a class")
+
+    def dict_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().dict_schema(schema)
+        keys = self.generate_inner(schema["keys_schema"]) if "keys_schema" in schema else {}
+        if keys.get("type") in KEYS:
+            made["propertyNames"] = dict(KEYS[keys["type"]])
+        return made
+
+    def decimal_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().decimal_schema(schema)
+        for branch in made.get("anyOf", ()):
+            if branch.get("type") == "string":
+                branch["pattern"] = DECIMAL
+        return made
+
+    def enum_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().enum_schema(schema)
+        if issubclass(schema["cls"], enum.Flag):
+            made["enum"], told = _flags(schema["cls"])
+            made["description"] = f"{made.get('description', '')} The sum of: {told}.".strip()
+        return made
+
+    def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
+        """Its fields but those that its constructor does not take."""
+        taken = [field for field in schema["fields"] if field.get("init", True)]
+        less: Any = {**schema, "fields": taken}
+        return super().dataclass_args_schema(less)
+
+    def model_field_schema(self, schema: Any) -> dict[str, Any]:
+        self._check_name(schema)
+        return super().model_field_schema(schema)
+
+    def typed_dict_field_schema(self, schema: Any) -> dict[str, Any]:
+        self._check_name(schema)
+        return super().typed_dict_field_schema(schema)
+
+    def dataclass_field_schema(self, schema: Any) -> dict[str, Any]:
+        self._check_name(schema)
+        return super().dataclass_field_schema(schema)
+
+    def _check_name(self, field: Any) -> None:
+        alias = field.get("validation_alias")
+        if not isinstance(alias, list) or self._config.populate_by_name:
+            return
+        if self._config.validate_by_name or any(_is_name(path) for path in alias):
+            return
+        raise OnlyAPath(alias[0] if alias and isinstance(alias[0], list) else alias)
+
+
+def _flags(kind: type[enum.Flag]) -> tuple[list[int], str]:
+    """Every sum of a Flag's members, and the members by name.
+
+    Raises:
+        PydanticInvalidForJsonSchema: there are too many to be listed.
+    """
+    members = list(kind)
+    if 2 ** len(members) > MOST_FLAGS:
+        raise PydanticInvalidForJsonSchema(
+            f"{kind.__name__} has {len(members)} flags, whose sums cannot all be told; take a list "
+            "of a plain Enum"
+        )
+    sums = {0}
+    for member in members:
+        sums |= {each | member.value for each in sums}
+    return sorted(sums), ", ".join(f"{each.value} ({each.name})" for each in members)
+
+
+def _is_name(path: object) -> bool:
+    return isinstance(path, list) and len(path) == 1 and isinstance(path[0], str)
+
+
+def advertise_default(
+    title: str, schema: dict[str, Any], key: str, default: object, refuses: Refuses
+) -> None:
+    """Add a parameter's default to its schema.
+
+    ``n: int = None`` is how people write that a parameter may be left out: it is advertised as
+    that, without a default nobody could send. Any other plain value that breaks its own annotation
+    is a mistake.
+
+    Args:
+        title: The tool's name, for messages.
+        schema: Of all arguments; the default is added to it.
+        key: What the model calls the parameter.
+        default: Its default.
+        refuses: Whether the validator refuses a JSON value for a parameter, given its key.
+
+    Raises:
+        DefinitionError: it has no JSON form, or the model could not send it.
+    """
+    part = schema["properties"][key]
+    made = default
+    if default is not None and type(default) not in (str, int, bool):  # most are JSON as they are
+        try:
+            made = to_jsonable_python(_named(default))
+        except ValueError:
+            raise DefinitionError(
+                f"{title}: the default of parameter {key!r} ({default!r}) has no JSON form; "
+                "use None or a plain value and make the object inside the function"
+            ) from None
+        if not _is_finite(made):  # infinity stays the function's own: JSON has none
+            return
+    if _plainly_fits(made, part) or not misfits(made, part, schema):
+        part["default"] = made
+    elif type(default) in _PLAIN and refuses(key, made):
+        raise DefinitionError(
+            f"{title}: the default of parameter {key!r} ({default!r:.80}) is nothing the model may "
+            "send there; give a default that fits the annotation, widen the annotation, or write "
+            "None for a parameter that may be left out"
+        )
+
+
+def _plainly_fits(value: object, part: Mapping[str, Any]) -> bool:
+    """Whether it fits, as far as that can be said at a glance: most defaults do."""
+    if value is None and "anyOf" in part:
+        return {"type": "null"} in part["anyOf"]
+    known = part.keys() <= _PLAIN_KEYS
+    return known and matches_type(value, part.get("type")) and is_option(value, part)
+
+
+_PLAIN_KEYS = frozenset({"type", "enum", "const", "description", "title", "format"})
+
+
+def _is_finite(value: object) -> bool:
+    import json
+
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
+_PLAIN = (str, int, float, bool, list, tuple, dict, set, frozenset)
+"""Values that are their own JSON; what becomes of other objects, their types decide."""
+
+
+def _named(value: object) -> object:
+    """Named tuples as the objects they are advertised as."""
+    fields = getattr(value, "_asdict", None)
+    if isinstance(value, tuple) and fields is not None:
+        return {name: _named(item) for name, item in fields().items()}
+    return [_named(item) for item in value] if type(value) in (list, tuple) else value  # type: ignore[attr-defined]

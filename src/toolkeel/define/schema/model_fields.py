@@ -1,0 +1,121 @@
+"""A pydantic model's fields as parameters, less those the program fills."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ValidationError, create_model, field_validator
+
+from toolkeel.define.explain.validation_errors import invalid_arguments
+from toolkeel.errors import FieldError, InjectionError
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+Values: TypeAlias = dict[str, Any]
+
+
+def without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
+    """The model less the fields the program fills, and less what `whole_check` does in its place.
+
+    Every validator may change its value, so that those which look at a whole model, with what
+    is injected, are left out here: none runs twice.
+    """
+    late = sees_all(model)
+    fields: dict[str, Any] = {
+        name: (info.annotation, _early(info) if late else info)
+        for name, info in model.model_fields.items()
+        if name not in hidden
+    }
+    checks: dict[str, Any] = {}
+    for name, check in model.__pydantic_decorators__.field_validators.items():
+        kept = [field for field in check.info.fields if field in fields or field == "*"]
+        if kept and not (late and check.info.mode == "after"):
+            again: Any = field_validator  # its overloads split the modes
+            checks[name] = again(*kept, mode=check.info.mode)(_own(check.func))
+    config = model.model_config
+    return create_model(model.__name__, __config__=config, __validators__=checks, **fields)
+
+
+def sees_all(model: type[BaseModel]) -> bool:
+    """Whether a model's validators look at more than one field: they may want what is injected."""
+    decorators = model.__pydantic_decorators__
+    own_end = model.model_post_init is not BaseModel.model_post_init
+    if decorators.model_validators or decorators.root_validators or own_end:
+        return True
+    return any(
+        check.info.mode == "after" and _takes_info(check.func)
+        for check in decorators.field_validators.values()
+    )
+
+
+def _takes_info(check: Any) -> bool:
+    """Whether a field's validator asks for the fields before it, too."""
+    return len(inspect.signature(check).parameters) > 1
+
+
+def _early(info: FieldInfo) -> FieldInfo:
+    """A field less the validators that come after its type's."""
+    made = copy.copy(info)
+    made.metadata = [item for item in info.metadata if not isinstance(item, AfterValidator)]
+    return made
+
+
+def whole_check(
+    title: str, model: type[BaseModel], hidden: Sequence[str]
+) -> Callable[[Values, Values], Values] | None:
+    """What shows all fields to the validators that `without` left out; None if there are none.
+
+    They may look at what the program fills, so they cannot run before it is there.
+
+    Args:
+        title: The tool's name.
+        model: As its author wrote it.
+        hidden: Fields the program fills.
+    """
+    if not sees_all(model):
+        return None
+
+    def check(arguments: Values, injected: Values) -> Values:
+        given = {name: value for name, value in injected.items() if name in hidden}
+        try:
+            made = model.__pydantic_validator__.validate_python(
+                {**arguments, **given}, by_alias=False, by_name=True
+            )
+        except ValidationError as error:
+            raise _told(title, error, hidden) from None
+        return {name: getattr(made, name) for name in arguments}
+
+    return check
+
+
+def _told(title: str, error: ValidationError, hidden: Sequence[str]) -> Exception:
+    """What is wrong, without a word of what was injected."""
+    found = []
+    for each in error.errors(include_url=False, include_input=False, include_context=False):
+        place, text = each["loc"], each["msg"].removeprefix("Value error, ")
+        if place and place[0] in hidden:
+            return InjectionError(
+                f"{title}: what is injected for {place[0]!r} does not fit: {text}"
+            )
+        found.append(FieldError(place, f"valid values: {text.removeprefix('Assertion failed, ')}"))
+    return invalid_arguments(title, found)
+
+
+def _own(check: Any) -> Any:
+    """A validator to stand in another class; a class method still sees its own."""
+    return staticmethod(check) if hasattr(check, "__func__") else check
+
+
+def input_model_fields(model: type[BaseModel]) -> dict[str, tuple[object, bool]]:
+    """Each field's annotation with its metadata, and whether it has a default."""
+    fields = {}
+    for name, info in model.model_fields.items():
+        annotation: Any = info.annotation
+        for item in info.metadata:
+            annotation = Annotated[annotation, item]
+        fields[name] = (annotation, not info.is_required())
+    return fields

@@ -1,0 +1,75 @@
+"""Arguments described by a model of pydantic's first version, which `pydantic.v1` still holds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeGuard
+
+from toolkeel.define.explain.validation_errors import invalid_arguments
+from toolkeel.define.reading.parameter import Values
+from toolkeel.define.schema.arguments import Arguments, UnknownKeys
+from toolkeel.define.schema.from_json_schema import arguments_of_schema
+from toolkeel.errors import FieldError
+
+
+class OldModel(Protocol):
+    """What is used of such a model class."""
+
+    __name__: str
+    __fields__: Mapping[str, Any]
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]: ...
+    @classmethod
+    def parse_obj(cls, obj: object) -> Any: ...
+
+
+def is_old_model(schema: object) -> TypeGuard[type[OldModel]]:
+    """Whether it is a model class of pydantic's first version."""
+    return isinstance(schema, type) and all(
+        hasattr(schema, name) for name in ("__config__", "parse_obj", "__fields__")
+    )
+
+
+def _errors(error: ValueError) -> list[FieldError]:
+    """What the model's own validators say, beyond its schema."""
+    told: Any = getattr(error, "errors", None)
+    if told is None:
+        return [FieldError((), str(error))]
+    return [FieldError(tuple(each["loc"]), f"a valid value: {each['msg']}") for each in told()]
+
+
+def arguments_of_old_model(
+    title: str, model: type[OldModel], unknown_keys: UnknownKeys
+) -> Arguments:
+    """Arguments checked strictly by the model's JSON Schema, and then made by the model.
+
+    Args:
+        title: The tool's name.
+        model: Its fields are the parameters.
+        unknown_keys: What happens to unknown keys.
+    """
+    schema = {k: v for k, v in model.schema().items() if k not in ("title", "description")}
+    arguments = arguments_of_schema(title, schema, unknown_keys)
+
+    def made(values: Values) -> Values:
+        try:
+            instance = model.parse_obj(values)
+        except ValueError as error:
+            raise invalid_arguments(title, _errors(error)) from None
+        given = instance.__fields_set__
+        return {name: getattr(instance, name) for name in model.__fields__ if name in given}
+
+    def fill(values: Values) -> None:
+        for name, field in model.__fields__.items():
+            if name not in values:
+                values[name] = field.get_default()
+
+    return dataclasses.replace(
+        arguments,
+        validate=lambda text: made(arguments.validate(text)),
+        check=lambda value: made(arguments.check(value)),
+        fill=fill,
+        keys={name: field.alias for name, field in model.__fields__.items()},
+    )

@@ -1,0 +1,224 @@
+"""Arguments nobody but the body shall see: where they are, and how the rest looks without them.
+
+A schema says which they are, by ``"writeOnly": true`` or ``"format": "password"``. So the marker
+`Secret`, pydantic's `SecretStr`, and the schemas of tools from elsewhere all mean the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic_core import to_json
+
+from toolkeel._records.redact import MASK
+from toolkeel.define.subschemas import all_subschemas, resolve
+
+Path = tuple[str | int, ...]
+_BRANCHES = ("allOf", "anyOf", "oneOf")
+_SINGLE = ("if", "then", "else", "not")
+
+
+class Secret:
+    """Marks a parameter whose values are masked: ``Annotated[str, Secret()]``.
+
+    The body gets the real value. Events, approvals, error texts and logs show ``***``. The class
+    or an instance will do; pydantic's `SecretStr` is masked without it.
+    """
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+        return {**handler(core_schema), "writeOnly": True}
+
+
+def mask_of(schema: Mapping[str, object]) -> Mask | None:
+    """What hides the secrets of a tool's arguments; None if it has none."""
+    return Mask(schema) if holds_secret(schema) else None
+
+
+def holds_secret(schema: Mapping[str, object]) -> bool:
+    """Whether a schema, or one within it, says that a value is secret."""
+    return any(map(_is_secret, all_subschemas(schema)))
+
+
+def _is_secret(schema: object) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    return schema.get("writeOnly") is True or schema.get("format") == "password"
+
+
+class Mask:
+    """Where the secrets of one schema are.
+
+    Keys that the schema does not know are hidden as well: they may be misspelt.
+
+    Args:
+        schema: JSON Schema of the arguments.
+    """
+
+    __slots__ = ("_root",)
+
+    def __init__(self, schema: Mapping[str, object]) -> None:
+        self._root = schema
+
+    def apply(self, arguments: object) -> Any:
+        """The same JSON data with ``***`` for each secret."""
+        return self._apply(arguments, [self._root])
+
+    def restore(self, masked: object, original: object) -> Any:
+        """Masked data, changed or not, with the secrets of the original where ``***`` still stands.
+
+        Args:
+            masked: What `apply` gave, perhaps edited.
+            original: What `apply` was given.
+        """
+        return self._restore(masked, original, [self._root])
+
+    def values(self, arguments: object) -> list[str]:
+        """The texts of all secrets in JSON data."""
+        found: list[str] = []
+        self._collect(arguments, [self._root], found)
+        return found
+
+    def hides(self, path: Path) -> bool:
+        """Whether what stands at a path is, or may hold, a secret."""
+        schemas: list[object] = [self._root]
+        for part in path:
+            schemas = self._below(schemas, part)
+            if not schemas or any(map(_is_secret, self._expand(schemas))):
+                return True
+        return self._holds(schemas)
+
+    # — walking data and schemas side by side —
+
+    def _apply(self, value: object, schemas: list[object]) -> Any:
+        if self._hidden(schemas):
+            return MASK
+        if isinstance(value, Mapping):
+            return {k: self._apply(v, self._below(schemas, k)) for k, v in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._apply(v, self._below(schemas, i)) for i, v in enumerate(value)]
+        return value
+
+    def _restore(self, value: object, original: object, schemas: list[object]) -> Any:
+        if self._hidden(schemas):
+            return original if value == MASK else value
+        if isinstance(value, Mapping):
+            known = original if isinstance(original, Mapping) else {}
+            return {
+                k: self._restore(v, known.get(k, v), self._below(schemas, k))
+                for k, v in value.items()
+            }
+        if isinstance(value, list):
+            items = original if isinstance(original, list) else []
+            return [
+                self._restore(v, items[i] if i < len(items) else v, self._below(schemas, i))
+                for i, v in enumerate(value)
+            ]
+        return value
+
+    def _collect(self, value: object, schemas: list[object], found: list[str]) -> None:
+        if self._hidden(schemas):
+            found.extend(_leaves(value))
+        elif isinstance(value, Mapping):
+            for key, item in value.items():
+                self._collect(item, self._below(schemas, key), found)
+        elif isinstance(value, list | tuple):
+            for index, item in enumerate(value):
+                self._collect(item, self._below(schemas, index), found)
+
+    def _hidden(self, schemas: list[object]) -> bool:
+        return not schemas or any(map(_is_secret, self._expand(schemas)))
+
+    def _expand(self, schemas: list[object]) -> Iterator[object]:
+        """The schemas, and all that apply at the same place: references and branches."""
+        waiting, seen = list(schemas), set()
+        while waiting:
+            schema = waiting.pop()
+            yield schema
+            if not isinstance(schema, Mapping) or id(schema) in seen:
+                continue
+            seen.add(id(schema))
+            if "$ref" in schema:
+                waiting.append(resolve(schema["$ref"], self._root))
+            for keyword in _BRANCHES:
+                branches = schema.get(keyword)
+                waiting += branches if isinstance(branches, list) else []
+            waiting += [schema[keyword] for keyword in _SINGLE if keyword in schema]
+
+    def _below(self, schemas: list[object], part: str | int) -> list[object]:
+        """The schemas of what stands under a key or an index; none if nothing is known of it."""
+        found: list[object] = []
+        for schema in self._expand(schemas):
+            if not isinstance(schema, Mapping):
+                found.append(True)
+            elif isinstance(part, int):
+                found += _of_item(schema, part)
+            else:
+                found += _of_key(schema, part)
+        return found
+
+    def _holds(self, schemas: list[object]) -> bool:
+        """Whether a secret can be at or below these schemas."""
+        waiting, seen = list(schemas), set()
+        while waiting:
+            for schema in self._expand([waiting.pop()]):
+                if not isinstance(schema, Mapping) or id(schema) in seen:
+                    continue
+                seen.add(id(schema))
+                inner = list(all_subschemas(schema))
+                if any(map(_is_secret, inner)):
+                    return True
+                references = [each["$ref"] for each in inner if "$ref" in each]
+                waiting += [resolve(reference, self._root) for reference in references]
+        return False
+
+
+def _of_key(schema: Mapping[str, object], key: str) -> list[object]:
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping) and key in properties:
+        return [properties[key]]
+    found: list[object] = []
+    patterns = schema.get("patternProperties")
+    if isinstance(patterns, Mapping):  # whichever matches: rather hidden than shown
+        found += patterns.values()
+    more = schema.get("additionalProperties")
+    if isinstance(more, Mapping) or more is True:
+        found.append(more)
+    elif more is None and not (properties or patterns) and _is_free(schema, "object"):
+        found.append(True)
+    return found
+
+
+def _of_item(schema: Mapping[str, object], index: int) -> list[object]:
+    first = schema.get("prefixItems")
+    if isinstance(first, list) and index < len(first):
+        return [first[index]]
+    items = schema.get("items")
+    if isinstance(items, list):
+        return [items[index]] if index < len(items) else [schema.get("additionalItems", True)]
+    if items is not None:
+        return [items]
+    return [True] if _is_free(schema, "array") else []
+
+
+def _is_free(schema: Mapping[str, object], kind: str) -> bool:
+    """Whether it lets in anything of a kind, rather than leaving the say to its branches."""
+    wanted = schema.get("type")
+    if wanted is None:
+        return not ({"$ref", *_BRANCHES} & schema.keys())
+    return wanted == kind or (isinstance(wanted, list) and kind in wanted)
+
+
+def _leaves(value: object) -> Iterator[str]:
+    """The texts of a value, and what its numbers look like."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _leaves(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _leaves(item)
+    elif not (value is None or isinstance(value, bool)):
+        yield to_json(value, fallback=str).decode()

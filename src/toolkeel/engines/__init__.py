@@ -1,0 +1,46 @@
+"""Where bodies and commands run beyond the event loop: other processes, and sandboxes.
+
+sandbox          commands that see and change no more of the machine than they were given
+supervise        the process that starts a command, bounds it and ends all that it started
+cgroup           how many processes a command may start, bounded by the kernel
+memory_used      how much memory a tree of processes holds
+process_tree     a command's processes from start to end; ended when they use too much memory together
+executor         executors: what each can do, and how it is asked
+local            executors of this process: on the loop, in threads
+frames           messages between a process and its workers
+worker           the other end of `Process`: a Python that runs bodies
+order            a call as JSON for another process, and what came back
+warm_pool        worker processes that stay warm, ended whole
+process          an executor: bodies in worker processes
+futures          an executor: any pool of `concurrent.futures`
+isolated_decode  strangers' files (pictures, PDF) decoded in a confined process
+decode_worker    the process that decodes one of them
+"""
+
+from typing import TYPE_CHECKING
+
+from toolkeel._doors import door
+
+if TYPE_CHECKING:
+    from toolkeel.engines.executor import Capabilities as Capabilities
+    from toolkeel.engines.executor import Executor as Executor
+    from toolkeel.engines.futures import Futures as Futures
+    from toolkeel.engines.local import Inline as Inline
+    from toolkeel.engines.local import Thread as Thread
+    from toolkeel.engines.process import Process as Process
+    from toolkeel.engines.process import ProcessError as ProcessError
+    from toolkeel.engines.sandbox.confine import Limits as Limits
+    from toolkeel.engines.sandbox.confine import Sandbox as Sandbox
+    from toolkeel.engines.sandbox.protected_files import PROTECTED as PROTECTED
+else:
+    __getattr__, __dir__, __all__ = door(
+        __name__,
+        {
+            "engines.executor": "Capabilities Executor",
+            "engines.futures": "Futures",
+            "engines.local": "Inline Thread",
+            "engines.process": "Process ProcessError",
+            "engines.sandbox.confine": "Limits Sandbox",
+            "engines.sandbox.protected_files": "PROTECTED",
+        },
+    )

@@ -1,0 +1,149 @@
+"""A call as an order for another process: the tool by its import path, the arguments as JSON.
+
+Nothing is pickled: the other side imports the module, takes the tool by its name there, and validates
+the arguments again. An answer is a value, a message, or what went wrong; see `toolkeel.engines.worker`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from toolkeel._records.messages_json import load_message
+from toolkeel.call.arguments.validate import as_json, without_defaults
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import AnyTool, Prepared, Tool
+from toolkeel.engines.frames import MOST, Message
+from toolkeel.engines.worker import FAULT, TOO_LARGE
+from toolkeel.errors import CallError, Crashed, InvalidOutput, SetupError, ToolError
+from toolkeel.messages import ToolMessage
+
+
+class ProcessError(Exception):
+    """What a body raised in another process: the traceback from there."""
+
+
+def check_sendable(tool: AnyTool, executor: str) -> None:
+    """See that another process will find the tool, and can be given all it needs.
+
+    Args:
+        tool: The tool.
+        executor: As the program wrote it, for the message.
+
+    Raises:
+        SetupError: naming what is in the way.
+    """
+    place_of(tool)
+    for parameter in tool.injected:
+        if not parameter.marker.crosses:
+            raise SetupError(
+                f"{tool.name}: {parameter.name} is injected, which a process of its own "
+                f"cannot be given; leave it out, or leave out executor={executor}"
+            )
+
+
+def place_of(tool: AnyTool) -> tuple[str, str, str]:
+    """Module, file and attribute where another process finds a tool.
+
+    Raises:
+        SetupError: it stands nowhere that can be named.
+    """
+    function: Any = tool.function
+    name = getattr(function, "__module__", None) or ""
+    module = sys.modules.get(name)
+    file = os.path.abspath(getattr(module, "__file__", None) or "")
+    spec = getattr(module, "__spec__", None)
+    if name == "__main__" and spec is not None:  # started by python -m
+        name = spec.name
+    for attribute, value in vars(module).items() if module is not None else ():
+        if isinstance(value, Tool) and value.function is function:
+            if not os.path.isfile(file):
+                break
+            return name, file, attribute
+    raise SetupError(
+        f"{tool.name}: a process of its own cannot find it; define it with @tool at the top of a "
+        "module or script, not inside of a function, a class or a notebook"
+    )
+
+
+def order_of(prepared: Prepared, context: ToolContext[Any]) -> Message:
+    """What another process needs to run a call; plain JSON."""
+    tool = prepared.tool
+    module, file, attribute = place_of(tool)
+    if tool.timeout is not None:
+        context.set_deadline(tool.timeout)
+    return {
+        "module": module,
+        "file": file,
+        "attribute": attribute,
+        "name": tool.name,
+        "id": context.call.id,
+        "run": context.run.id,
+        "key": context.idempotency_key,
+        "seconds": context.time_left,
+        "arguments": without_defaults(as_json(prepared), tool),
+    }
+
+
+def tell(message: Message, context: ToolContext[Any]) -> None:
+    """Pass on what a body reported from there: its progress, or a value."""
+    if "emit" in message:
+        context.emit(message["emit"])
+    elif "progress" in message:
+        context.progress(*message["progress"])
+
+
+def value_of(tool: AnyTool, answer: Message, said: str = "") -> object:
+    """What a body gave, of the answer that came back.
+
+    Args:
+        tool: Which.
+        answer: See `toolkeel.engines.worker`.
+        said: What the body printed.
+
+    Raises:
+        CallError: as the body's own failures are told.
+        SetupError: the other process cannot find or serve the tool.
+    """
+    if "kind" in answer:
+        raise _error(tool, answer, said)
+    return load_message(answer["message"]) if "message" in answer else answer["value"]
+
+
+def too_large(tool: AnyTool) -> InvalidOutput:
+    """A body gave or printed more than anybody would take."""
+    return InvalidOutput(
+        f"{tool.name!r} gave more than {MOST:,} bytes and was ended. This is a fault of "
+        "the tool, not of the call; ask it for less."
+    )
+
+
+def unknown(tool: AnyTool, how: str, details: dict[str, object]) -> ToolMessage:
+    """What is told of a call whose process is gone.
+
+    Args:
+        tool: Which.
+        how: What became of the process, as the end of a sentence about it.
+        details: For the program.
+    """
+    text = (
+        f"The process that ran {tool.name!r} {how} before it had a result. Whether it took effect "
+        "is not known: look before you call it again."
+    )
+    return ToolMessage(text, "", tool.name, "error", "unknown_outcome", details=details)
+
+
+def _error(tool: AnyTool, answer: Message, said: str) -> Exception:
+    kind: str = answer["kind"]
+    details: dict[str, object] = answer.get("details") or {}
+    if kind == FAULT:
+        return SetupError(f"{tool.name}: {answer['text']}")
+    if kind == TOO_LARGE:
+        return too_large(tool)
+    told: dict[str, type[CallError]] = {"tool_error": ToolError, "invalid_output": InvalidOutput}
+    if kind in told:
+        return told[kind](answer["text"], details)
+    crash = Crashed(answer["text"], {**details, "stderr": said} if said else details)
+    crash.__cause__ = ProcessError(f"{answer['text']}\n\n{answer['trace']}")
+    return crash

@@ -1,0 +1,35 @@
+"""Commands that see and change no more of the machine than they were given.
+
+protected_files  files whose change would widen what an agent may do, or run code behind its user's back
+mounts           what a confined command may see and change of the machine's files
+seccomp          a filter of system calls for commands in a sandbox, as the kernel's BPF program
+become           turn from root into a user that is nobody else, in front of a command
+bubblewrap       commands in namespaces of their own, made by bubblewrap, behind a filter of system calls
+landlock         commands confined by Landlock, where there are no namespaces to be had
+other_user       commands of root run as a user that nobody else is
+confine          commands that see and change no more of the machine than they were given; `Limits`: memory, CPU, files
+attempts         attempts to get out, made by a program inside
+probe            a probe of a sandbox for escapes known by name
+"""
+
+from toolkeel.engines.sandbox.confine import (
+    SUPERVISOR,
+    Backend,
+    Features,
+    Limits,
+    Mode,
+    Sandbox,
+    best_backend,
+    features,
+)
+
+__all__ = [
+    "SUPERVISOR",
+    "Backend",
+    "Features",
+    "Limits",
+    "Mode",
+    "Sandbox",
+    "best_backend",
+    "features",
+]

@@ -1,0 +1,259 @@
+"""The parent of a command: sets its limits, confines it, and ends everything it started.
+
+This file is a program of its own and imports nothing of the library: it is started with an empty
+environment, so that what the library's process holds is nowhere to be read. Beside its commands'
+standard streams it has two descriptors, given as arguments: a file with the order, as JSON, and a
+pipe from the library's process. When that pipe ends, because the library closed it or died, or when
+the command itself has ended, every process that descends from the command is killed: on Linux this
+program adopts orphans (a "child subreaper"), so a daemon of a daemon is found as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import stat
+import struct
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 22, 24
+_PR_SET_SECUREBITS, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 28, 36, 38
+_NOROOT = 0b1111  # SECBIT_NOROOT and SECBIT_NO_SETUID_FIXUP, both locked
+_FILE_RIGHTS = 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000  # execute, write, read, truncate, ioctl
+NOT_CONFINED = 125
+"""Exit code when the order could not be carried out; nothing has run then."""
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Order:
+    """What to run and how, as the library wrote it.
+
+    Args:
+        fields: Of the JSON object: ``argv``, ``env``, ``cwd``, ``limits`` (names of `resource`
+            to numbers), ``session`` (whether the command gets its own), ``landlock`` (None, or
+            ``handled`` rights and ``rules``: pairs of path and rights), ``seccomp`` (hex or "").
+    """
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.argv: list[str] = fields["argv"]
+        self.env: dict[str, str] = fields["env"]
+        self.cwd: str = fields["cwd"]
+        self.limits: dict[str, int] = fields["limits"]
+        self.session: bool = fields["session"]
+        self.landlock: dict[str, Any] | None = fields["landlock"]
+        self.seccomp = bytes.fromhex(fields["seccomp"])
+
+
+def main(order_file: int, lifeline: int) -> NoReturn:
+    """Run the order until it ends or the lifeline does, and exit as it did."""
+    for descriptor in (order_file, lifeline):
+        os.set_inheritable(descriptor, False)
+    with os.fdopen(order_file, "rb") as file:
+        order = Order(json.load(file))
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # at a terminal it is meant for the command
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    if sys.platform == "linux":
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    child = os.fork()
+    if child == 0:
+        _become(order, os.getppid())
+    _close_streams()
+    status = _wait(child, wake, lifeline)
+    _end_all(child)
+    _exit_like(status)
+
+
+# — the command's side —
+
+
+def _become(order: Order, parent: int) -> NoReturn:
+    """Turn this process into the command; what fails on the way ends it."""
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        if order.session:
+            os.setsid()
+        if sys.platform == "linux":
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(NOT_CONFINED)
+        os.chdir(order.cwd)
+        for name, value in order.limits.items():
+            _limit(getattr(resource, name), value)
+        _confine(order)
+    except BaseException as error:
+        _give_up(f"cannot confine the command: {error}", NOT_CONFINED)
+    try:
+        os.execvpe(order.argv[0], order.argv, order.env)
+    except FileNotFoundError:
+        _give_up(f"{order.argv[0]}: command not found", 127)
+    except OSError as error:
+        _give_up(f"{order.argv[0]}: {error.strerror}", 126)
+
+
+def _give_up(text: str, code: int) -> NoReturn:
+    os.write(2, f"toolkeel: {text}\n".encode("utf-8", "backslashreplace"))
+    os._exit(code)
+
+
+def _limit(what: int, value: int) -> None:
+    hard = resource.getrlimit(what)[1]
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(what, (value, value))
+
+
+def _confine(order: Order) -> None:
+    if order.landlock is None and not order.seccomp:
+        return
+    if os.geteuid() == 0:
+        _drop_capabilities()
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    if order.landlock is not None:
+        restrict(order.landlock["handled"], order.landlock["rules"])
+    if order.seccomp:
+        instructions = ctypes.create_string_buffer(order.seccomp, len(order.seccomp))
+        filter_ = struct.pack("HxxxxxxP", len(order.seccomp) // 8, ctypes.addressof(instructions))
+        _prctl(_PR_SET_SECCOMP, 2, ctypes.c_char_p(filter_))
+
+
+def _drop_capabilities() -> None:
+    """Root's rights go, for this process and whatever it executes."""
+    _prctl(_PR_SET_SECUREBITS, _NOROOT)
+    for capability in range(64):
+        try:
+            _prctl(_PR_CAPBSET_DROP, capability)
+        except OSError:
+            break  # past the last one this kernel has
+    header = struct.pack("Ii", 0x20080522, 0)
+    if _LIBC.capset(header, b"\0" * 24) != 0:
+        raise OSError(ctypes.get_errno(), "capset failed")
+
+
+def restrict(handled: Iterable[int], rules: Iterable[tuple[str, int]]) -> None:
+    """Confine this process by Landlock, for good.
+
+    Args:
+        handled: Rights that need a rule: of files, of the network, and scopes; as many of these
+            as the kernel knows.
+        rules: Paths and the rights below each; a path that is not there is left out.
+    """
+    attributes = b"".join(value.to_bytes(8, sys.byteorder) for value in handled)
+    ruleset = _system(LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
+    for path, rights in rules:
+        try:
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue
+        if not stat.S_ISDIR(os.fstat(place).st_mode):
+            rights &= _FILE_RIGHTS
+        _system(LANDLOCK_ADD, ruleset, 1, struct.pack("=Qi", rights, place), 0)
+        os.close(place)
+    _system(LANDLOCK_RESTRICT, ruleset, 0)
+    os.close(ruleset)
+
+
+def _system(number: int, *arguments: object) -> int:
+    longs = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    result = int(_LIBC.syscall(ctypes.c_long(number), *longs))
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result
+
+
+def _prctl(option: int, value: int, pointer: object = None) -> None:
+    zero = ctypes.c_ulong(0)
+    if _LIBC.prctl(option, ctypes.c_ulong(value), pointer or zero, zero, zero) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"prctl {option}: {os.strerror(code)}")
+
+
+# — the parent's side —
+
+
+def _close_streams() -> None:
+    """The command alone holds its output, so that a reader sees its end."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+
+
+def _wait(child: int, wake: int, lifeline: int) -> int:
+    """Wait for the command; its status, or that of a killed one when the lifeline ends first."""
+    poll = select.poll()
+    poll.register(wake, select.POLLIN)
+    poll.register(lifeline, select.POLLIN)
+    while True:
+        events = dict(poll.poll())
+        if wake in events:
+            os.read(wake, 4096)
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == child:
+                return status
+            if pid == 0:
+                break
+        if lifeline in events:
+            return int(signal.SIGKILL)
+
+
+def _end_all(child: int) -> None:
+    """Kill until no descendant is left; without a subreaper, the command's group."""
+    if sys.platform != "linux":
+        with contextlib.suppress(OSError):
+            os.killpg(child, signal.SIGKILL)
+        return
+    while True:
+        for pid in _descendants(os.getpid()):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+
+
+def _descendants(ancestor: int) -> set[int]:
+    """Every process below one, by the parents that /proc names."""
+    parents: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError, ValueError):
+                continue
+    found: set[int] = set()
+    while more := {p for p, up in parents.items() if up in found or up == ancestor} - found:
+        found |= more
+    return found
+
+
+def _exit_like(status: int) -> NoReturn:
+    if os.WIFEXITED(status):
+        os._exit(os.WEXITSTATUS(status))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    number = os.WTERMSIG(status)
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

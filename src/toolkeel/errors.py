@@ -1,0 +1,386 @@
+"""What can go wrong, and who is told.
+
+::
+
+    Exception
+    ├── ToolkeelError
+    │   ├── SetupError            for the developer: raised while tools are defined or wired up
+    │   │   ├── DefinitionError       a function, schema or docstring that cannot become a tool
+    │   │   │   └── SchemaAnnotationError   ``parameters: BaseModel = X`` instead of ``type[BaseModel]``
+    │   │   ├── DuplicateToolError    two tools of one name, both owners named
+    │   │   ├── InjectionError        a parameter to inject has no value in this run
+    │   │   └── MissingExtraError     an optional package is not installed; says the install line
+    │   ├── CallError             for the model: becomes a failed ToolMessage, never leaves a run
+    │   │   ├── UnknownTool           unknown_tool
+    │   │   ├── MalformedArguments    malformed_arguments
+    │   │   ├── TruncatedCall         truncated_call
+    │   │   ├── InvalidArguments      invalid_arguments, one FieldError per field
+    │   │   ├── Disabled              disabled
+    │   │   ├── Refused               refused: a guard said no
+    │   │   │   └── RunStopped            a guard said no and ends the run with an exception of its own
+    │   │   ├── Denied                denied
+    │   │   ├── LimitReached          limit_reached
+    │   │   ├── TimedOut              timeout
+    │   │   ├── Cancelled             cancelled
+    │   │   ├── Skipped               skipped
+    │   │   ├── ToolError             tool_error: what tool authors raise
+    │   │   ├── Crashed               crashed
+    │   │   └── InvalidOutput         invalid_output
+    │   │       (a CallError of no class of its own: unknown_outcome, it may have run)
+    │   └── ModelError            the model or its server failed; the run ends with it
+    │       ├── ModelUnavailable      no connection, 408, 409, 425, 5xx: the same may work later
+    │       │   └── RateLimited           429: too much at once
+    │       ├── RequestRejected       any other 4xx: the same will be rejected again
+    │       │   ├── AccessDenied          401, 402, 403: the key, its rights or its money
+    │       │   └── RequestTooLarge       413
+    │       └── OutputError           it gave no answer of the form that was asked for
+    BaseException
+    └── Suspend                   for a person: a call waits for a decision; no step can catch it by mistake
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar, Self
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.messages import Kind as Kind
+from toolkeel.messages import Usage
+
+
+class ToolkeelError(Exception):
+    """Root of every exception this library raises."""
+
+
+def describe(error: BaseException) -> str:
+    """An exception's type and text, whatever its own ``__str__`` does.
+
+    >>> describe(ValueError("no such city"))
+    'ValueError: no such city'
+    """
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__} (its text cannot be read)"
+
+
+# — for the developer —
+
+
+class SetupError(ToolkeelError):
+    """Something is wired up wrongly; the text names it and the fix."""
+
+
+class DefinitionError(SetupError):
+    """A function, class or schema cannot become a tool."""
+
+
+class SchemaAnnotationError(DefinitionError):
+    """A class-style tool annotates `parameters` with something that is not a class."""
+
+
+class DuplicateToolError(SetupError):
+    """Two tools in one set have the same name."""
+
+
+class InjectionError(SetupError):
+    """A parameter marked for injection has no value in this run."""
+
+
+class MissingExtraError(SetupError):
+    """An optional package is missing.
+
+    Args:
+        what: The feature that needs it, as the sentence's subject.
+        extra: Name of the extra of this package that brings it.
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an extra: pip install 'toolkeel[{extra}]'")
+
+
+class ModelError(ToolkeelError):
+    """The model or its server failed.
+
+    Whether to try again follows from the status and the headers of the answer, never from its
+    text, which may hold anything; `model_error` picks the subclass that fits a status.
+
+    Args:
+        message: What happened.
+        status: HTTP status, if there was an answer.
+        retry_after: Seconds the server asked to wait, if it said so.
+        retryable: Whether the same request may work later; None: as the subclass says.
+
+    Attributes:
+        text: What the model had said before, in an agent's run; a model used alone has told it.
+        usage: What the server said that the failed request cost; nothing if it did not say.
+    """
+
+    passes: ClassVar[bool] = False  # whether errors of this kind pass by themselves
+    told = False  # whether listeners were told a part of the reply that broke off
+    text = ""
+    usage = Usage()
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        retryable: bool | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+        self.retryable = self.passes if retryable is None else retryable
+
+    def about(self, model: str) -> Self:
+        """The same error, its text beginning with the model's name."""
+        return type(self)(
+            f"{model}: {self}",
+            status=self.status,
+            retry_after=self.retry_after,
+            retryable=self.retryable,
+        )
+
+
+class ModelUnavailable(ModelError):
+    """The server cannot be reached, is overloaded or broke down: the same may work later."""
+
+    passes = True
+
+
+class RateLimited(ModelUnavailable):
+    """Too many requests or tokens at once; `retry_after` says for how long, if anything does."""
+
+
+class RequestRejected(ModelError):
+    """The server will not answer this request, however often it is sent."""
+
+
+class AccessDenied(RequestRejected):
+    """The key is missing, wrong, without the right or without money."""
+
+
+class RequestTooLarge(RequestRejected):
+    """The request's body has too many bytes; pictures are most of them as a rule."""
+
+
+def model_error(
+    message: str,
+    *,
+    status: int | None = None,
+    retry_after: float | None = None,
+    retryable: bool | None = None,
+) -> ModelError:
+    """The error that an HTTP status stands for.
+
+    Args:
+        message, status, retry_after, retryable: As of `ModelError`.
+
+    >>> error = model_error("slow down", status=429, retry_after=2.0)
+    >>> type(error).__name__, error.retryable
+    ('RateLimited', True)
+    """
+    kind = _KINDS.get(status or 0)
+    if kind is None:
+        rejected = RequestRejected if 400 <= (status or 0) < 500 else ModelError
+        kind = ModelUnavailable if 500 <= (status or 0) < 600 else rejected
+    return kind(message, status=status, retry_after=retry_after, retryable=retryable)
+
+
+_KINDS: Mapping[int, type[ModelError]] = MappingProxyType(
+    {
+        **dict.fromkeys((401, 402, 403), AccessDenied),
+        **dict.fromkeys((408, 409, 424, 425), ModelUnavailable),  # 424: Bedrock's broke down
+        413: RequestTooLarge,
+        429: RateLimited,
+    }
+)
+
+
+class OutputError(ModelError):
+    """The model gave no answer of the form that was asked for.
+
+    Args:
+        message: What happened.
+        text: What it said last.
+        errors: What was wrong with that, field by field.
+    """
+
+    def __init__(self, message: str, text: str = "", errors: Sequence[FieldError] = ()) -> None:
+        super().__init__(message)
+        self.text = text
+        self.errors = tuple(errors)
+
+
+# — for a person —
+
+
+class Suspend(BaseException):
+    """A call waits for a person's decision, and its run can wait with it.
+
+    Args:
+        ticket: What is to be decided.
+        more: What else is, if the call is a run of its own.
+        inner: Where that run stands.
+
+    Attributes:
+        decision: By which the call itself may run: it counts when the call goes on.
+    """
+
+    def __init__(self, ticket: Ticket, *more: Ticket, inner: object = None) -> None:
+        super().__init__(f"{ticket.tool!r} waits for approval")
+        self.ticket = ticket
+        self.tickets = (ticket, *more)
+        self.inner = inner
+        self.decision: Decision | None = None
+
+
+# — for the model —
+
+
+@record
+class FieldError:
+    """One argument that failed validation.
+
+    Args:
+        path: Keys and indexes from the arguments' root to the value; empty for the root.
+        expected: What would have been right, as a phrase ("an integer").
+        got: The value received, shortened; empty if there was none.
+    """
+
+    path: tuple[str | int, ...]
+    expected: str
+    got: str = ""
+
+    @property
+    def where(self) -> str:
+        """The path as people write it, keys that are no plain word quoted: ``items[0]['a.b'].id``."""
+        text = ""
+        for part in self.path:
+            word = str(part).replace("-", "_").isidentifier()
+            text += f"[{part!r}]" if not word else f".{part}" if text else str(part)
+        return text or "arguments"
+
+    def __str__(self) -> str:
+        return f"{self.where}: expected {self.expected}" + (f", got {self.got}" if self.got else "")
+
+
+class CallError(ToolkeelError):
+    """A call failed in a way the model is told about.
+
+    Args:
+        text: For the model: what was wrong, what was expected, what to do next.
+        details: For people and programs; never sent to the model.
+    """
+
+    kind: Kind = "crashed"
+
+    def __init__(self, text: str, details: Mapping[str, object] = NOTHING) -> None:
+        super().__init__(text)
+        self.text = text
+        self.details = details
+
+
+class UnknownTool(CallError):
+    kind = "unknown_tool"
+
+
+class MalformedArguments(CallError):
+    kind = "malformed_arguments"
+
+
+class TruncatedCall(CallError):
+    kind = "truncated_call"
+
+
+class InvalidArguments(CallError):
+    """Arguments that failed validation.
+
+    Args:
+        text: For the model.
+        errors: Every field that failed.
+        details: More for people.
+    """
+
+    kind = "invalid_arguments"
+
+    def __init__(
+        self,
+        text: str,
+        errors: Sequence[FieldError] = (),
+        details: Mapping[str, object] = NOTHING,
+    ) -> None:
+        self.args, self.text = (text,), text  # `super` would cost as much as all the rest
+        self.errors = told = tuple(errors)
+        self.details = {"errors": told} if details is NOTHING else {**details, "errors": told}
+
+
+class Disabled(CallError):
+    kind = "disabled"
+
+
+class Refused(CallError):
+    """A guard refused the call, or withheld its result."""
+
+    kind = "refused"
+
+
+class RunStopped(Refused):
+    """A guard ends the run: once every call of the turn has its result, `error` is raised.
+
+    Args:
+        text: For the transcript.
+        error: What the run ends with.
+        details: For people.
+    """
+
+    def __init__(
+        self, text: str, error: Exception, details: Mapping[str, object] = NOTHING
+    ) -> None:
+        super().__init__(text, details)
+        self.error = error
+
+
+class Denied(CallError):
+    kind = "denied"
+
+
+class LimitReached(CallError):
+    kind = "limit_reached"
+
+
+class TimedOut(CallError):
+    kind = "timeout"
+
+
+class Cancelled(CallError):
+    kind = "cancelled"
+
+
+class Skipped(CallError):
+    kind = "skipped"
+
+
+class ToolError(CallError):
+    """Raise this in a tool body to tell the model what went wrong, in your own words."""
+
+    kind = "tool_error"
+
+    def __init__(
+        self, text: str = "Tool execution error", details: Mapping[str, object] = NOTHING
+    ) -> None:
+        super().__init__(text, details)
+
+
+class Crashed(CallError):
+    """The body raised something else; `__cause__` is that exception."""
+
+    kind = "crashed"
+
+
+class InvalidOutput(CallError):
+    kind = "invalid_output"

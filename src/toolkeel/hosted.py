@@ -1,0 +1,107 @@
+"""Tools that some providers have of their own: what stands in a function's place there.
+
+A tool that a provider hosts is an ordinary tool that also carries a `Hosted`. On a provider that
+has such a tool, the provider is sent its own JSON and either runs the tool itself, or calls it in
+a form of its own which the program answers. Everywhere else the tool is a function like any other
+and runs here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel.errors import SetupError
+
+Where: TypeAlias = Literal["auto", "provider", "local"]
+"""Where a hosted tool runs: at a provider that has it and else here, only there, or only here."""
+
+Wire: TypeAlias = Literal["openai-responses", "anthropic", "gemini"]
+"""The wires that know hosted tools; on all others they are functions."""
+
+Inward: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, object]]
+
+
+@record
+class Native:
+    """A tool as one provider has it of its own.
+
+    Args:
+        body: The JSON that stands in the request's ``tools``.
+        include: What the request must name in ``include`` for the results to come along; only
+            the Responses wire has such a list.
+        betas: Features to name in the header ``anthropic-beta``; only Anthropic's wire has them.
+        inward: Turns the arguments of a native call that the program answers, such as a
+            ``computer_call``, into those of the tool's own parameters; None: they are the same.
+        here: Whether the program answers the calls. False: the provider runs the tool, and its
+            results are in the reply.
+        beside: Lists of the request's body that stand beside ``tools``, such as Anthropic's
+            ``mcp_servers``; only its wire has them.
+        answers: Further names under which the provider calls this tool: those of its members, if
+            what it is sent stands for several.
+    """
+
+    body: Mapping[str, Any]
+    include: tuple[str, ...] = ()
+    betas: tuple[str, ...] = ()
+    inward: Inward | None = None
+    here: bool = False
+    answers: tuple[str, ...] = ()
+    beside: Mapping[str, tuple[object, ...]] = NOTHING  # type: ignore[assignment]
+
+    @property
+    def type(self) -> str:
+        """The type in its JSON; that of Gemini's tools is their only key."""
+        kind = self.body.get("type")
+        return kind if isinstance(kind, str) else next(iter(self.body), "")
+
+
+@record
+class Hosted:
+    """What providers have in a tool's place.
+
+    Args:
+        natives: By wire.
+        where: Which of the two is taken.
+
+    >>> search = Hosted({"gemini": Native({"google_search": {}})})
+    >>> search.on("gemini").type, search.on("openai-chat")
+    ('google_search', None)
+    """
+
+    natives: Mapping[Wire, Native] = NOTHING  # type: ignore[assignment]
+    where: Where = "auto"
+
+    def on(self, wire: str, *, hosting: bool = True, name: str = "") -> Native | None:
+        """What stands for the tool on a wire; None if it goes as a function.
+
+        Args:
+            wire: Which one.
+            hosting: Whether the server at the other end has tools of its own; one that only
+                speaks the wire has none.
+            name: The tool's, for the error.
+
+        Raises:
+            SetupError: if the tool must run at the provider, which does not have it.
+        """
+        if self.where == "local":
+            return None
+        native = next((one for key, one in self.natives.items() if key == wire), None)
+        if native is not None and (hosting or self.where == "provider"):
+            return native
+        if self.where == "provider":
+            known = ", ".join(self.natives) or "none"
+            raise SetupError(
+                f"{name or 'the tool'} shall run at the provider (where='provider'), but "
+                f"{wire} does not have it; wires that do: {known}. Use where='auto'."
+            )
+        return None
+
+
+def native_of(tool: object, wire: str, *, hosting: bool = True) -> Native | None:
+    """What stands for `tool` on a wire, if it is one that providers have; see `Hosted.on`."""
+    hosted = getattr(tool, "hosted", None)
+    if not isinstance(hosted, Hosted):
+        return None
+    return hosted.on(wire, hosting=hosting, name=str(getattr(tool, "name", "")))

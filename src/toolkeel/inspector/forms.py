@@ -1,0 +1,286 @@
+"""An HTML form made of a JSON Schema, and the arguments that a filled form stands for.
+
+A field is named by the JSON pointer to its value, so an error at a path is an error of that field.
+The server owns the value: what cannot be read as what the schema asks for is passed on as the text
+that was typed, and validation says what is wrong with it. Absent, empty and null are three things.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+Schema: TypeAlias = Mapping[str, Any]
+Typed: TypeAlias = Mapping[str, str]
+"""What a form sent, by the names of its fields."""
+DEPTH = 4
+"""Levels below which a value is one field of JSON."""
+AREA = 200
+"""Longest text that fits one line, by its schema."""
+ABSENT: Any = object()
+COUNT, PICK, NULL, EMPTY = "#", "?", "~null", "~empty"
+"""Behind a field's name: how many items, which alternative, null, send it though it is empty."""
+
+
+@dataclass
+class Field:
+    """One field, or a group of them.
+
+    Args:
+        name: JSON pointer to its value, with ``|n`` where an alternative begins.
+        label: What it is called.
+        kind: ``text``, ``area``, ``number``, ``boolean``, ``choice``, ``constant``, ``object``,
+            ``list``, ``union`` or ``json``.
+        schema: Of its value.
+        required: Whether it must be sent.
+        nullable: Whether null is a value.
+        description: What it is for.
+        default: The default as text; empty if there is none.
+        options: Values to choose from, as JSON.
+        fields: Those of an object, the items of a list, the alternatives of a union.
+    """
+
+    name: str
+    label: str
+    kind: str
+    schema: Schema
+    required: bool = False
+    nullable: bool = False
+    description: str = ""
+    default: str = ""
+    options: tuple[str, ...] = ()
+    fields: list[Field] = field(default_factory=list)
+
+    @property
+    def pointer(self) -> str:
+        """The path to its value."""
+        return re.sub(r"\|\d+", "", self.name)
+
+
+def form_of(schema: Schema, typed: Typed) -> Field:
+    """The form for the arguments of a tool.
+
+    Args:
+        schema: Of the arguments.
+        typed: What was sent, since that says how many items lists have.
+    """
+    return _field(schema, schema, ("", ""), typed, True)
+
+
+def _resolved(schema: Any, root: Schema) -> Schema:
+    """What a schema refers to, its own words above those."""
+    for _ in range(8):
+        ref = schema.get("$ref") if isinstance(schema, Mapping) else None
+        if not isinstance(ref, str):
+            break
+        node: Any = root
+        for step in ref.removeprefix("#").split("/")[1:]:
+            step = step.replace("~1", "/").replace("~0", "~")
+            node = node.get(step) if isinstance(node, Mapping) else None
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**node, **rest} if isinstance(node, Mapping) else rest
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _field(
+    schema: Any, root: Schema, called: tuple[str, str], typed: Typed, required: bool
+) -> Field:
+    """The field for one value; `called` is its name and label."""
+    name, label = called
+    own = _resolved(schema, root)
+    alternatives = [_resolved(each, root) for each in own.get("anyOf") or own.get("oneOf") or ()]
+    some = [each for each in alternatives if each.get("type") != "null"]
+    nullable = len(some) < len(alternatives)
+    if len(some) == 1:
+        own = {**some[0], **{k: v for k, v in own.items() if k not in ("anyOf", "oneOf")}}
+        some = []
+    kinds = own.get("type")
+    if isinstance(kinds, list) and "null" in kinds:
+        nullable = True
+        rest = [kind for kind in kinds if kind != "null"]
+        own = {**own, "type": rest[0] if len(rest) == 1 else rest}
+    made = Field(
+        name,
+        label,
+        "union" if some else _kind(own, name),
+        own,
+        required,
+        nullable,
+        str(own.get("description", "")),
+        json.dumps(own["default"], ensure_ascii=False) if "default" in own else "",
+    )
+    if made.kind == "choice":
+        values = [value for value in own["enum"] if value is not None]
+        made.nullable = nullable or len(values) < len(own["enum"])
+        made.options = tuple(json.dumps(value, ensure_ascii=False) for value in values)
+    made.fields = _fields(made, some, root, typed)
+    return made
+
+
+def _kind(schema: Schema, name: str) -> str:
+    """Which field a value has."""
+    if "const" in schema:
+        return "constant"
+    if "enum" in schema:
+        return "choice"
+    kind = schema.get("type")
+    if kind == "object" and (schema.get("properties") or not name) and name.count("/") < DEPTH:
+        return "object"
+    if kind == "array" and isinstance(schema.get("items"), Mapping) and name.count("/") < DEPTH:
+        return "list"
+    if kind == "string":
+        return "area" if schema.get("maxLength", 0) > AREA or _is_long(schema) else "text"
+    return {"integer": "number", "number": "number", "boolean": "boolean"}.get(str(kind), "json")
+
+
+def _is_long(schema: Schema) -> bool:
+    return schema.get("format") in ("textarea", "markdown")
+
+
+def _fields(made: Field, some: list[Schema], root: Schema, typed: Typed) -> list[Field]:
+    """What a field consists of."""
+    if made.kind == "union":
+        named = [(f"{made.name}|{n}", _title(each, n)) for n, each in enumerate(some)]
+        return [
+            _field(each, root, called, typed, True)
+            for called, each in zip(named, some, strict=True)
+        ]
+    if made.kind == "list":
+        wanted = typed.get(f"{made.name}{COUNT}", "")
+        number = int(wanted) if wanted.isdecimal() else int(made.schema.get("minItems", 0))
+        number = min(number, 200)
+        items = made.schema["items"]
+        return [
+            _field(items, root, (f"{made.name}/{n}", f"{n + 1}"), typed, True)
+            for n in range(number)
+        ]
+    if made.kind == "object":
+        needed = made.schema.get("required", ())
+        return [
+            _field(each, root, (f"{made.name}/{_escape(key)}", key), typed, key in needed)
+            for key, each in made.schema.get("properties", {}).items()
+        ]
+    return []
+
+
+def _title(schema: Schema, number: int) -> str:
+    return str(schema.get("title") or schema.get("type") or f"{number + 1}")
+
+
+def _escape(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def pointer_of(path: tuple[str | int, ...]) -> str:
+    """A path as a JSON pointer.
+
+    >>> pointer_of(("a/b", 0))
+    '/a~1b/0'
+    """
+    return "".join(f"/{_escape(str(part))}" for part in path)
+
+
+# — in —
+
+
+def value_of(made: Field, typed: Typed) -> Any:
+    """The value that a filled field stands for; `ABSENT` if it shall not be sent."""
+    if typed.get(made.name + NULL) == "on":
+        return None
+    if made.kind == "constant":
+        return made.schema["const"]
+    if made.kind == "object":
+        found = [(each.label, value_of(each, typed)) for each in made.fields]
+        value = {key: item for key, item in found if item is not ABSENT}
+        return value if value or made.required else ABSENT
+    if made.kind == "list":
+        items = [value_of(each, typed) for each in made.fields]
+        given = items or made.required or typed.get(made.name + EMPTY) == "on"
+        return ["" if item is ABSENT else item for item in items] if given else ABSENT
+    if made.kind == "union":
+        picked = typed.get(made.name + PICK, "")
+        known = picked.isdecimal() and int(picked) < len(made.fields)
+        return value_of(made.fields[int(picked)], typed) if known else ABSENT
+    return _scalar(made, typed.get(made.name, ""), typed)
+
+
+def _scalar(made: Field, text: str, typed: Typed) -> Any:
+    if made.kind in ("text", "area"):
+        text = text.replace("\r\n", "\n")
+        sent = text or typed.get(made.name + EMPTY) == "on" or made.required
+        return text if sent else ABSENT
+    if not text.strip():
+        return ABSENT
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def typed_of(made: Field, value: Any) -> dict[str, str]:
+    """What a form would have sent for a value: the way back.
+
+    Args:
+        made: The form, made for any number of items.
+        value: Of its schema, as far as it fits.
+    """
+    found: dict[str, str] = {}
+    _fill(made.schema, made.name, value, found)
+    return found
+
+
+def _fill(schema: Schema, name: str, value: Any, found: dict[str, str]) -> None:
+    """Names and texts of everything in a value."""
+    if value is None:
+        found[name + NULL] = "on"
+    if isinstance(value, str):
+        choice = "enum" in schema
+        found[name] = json.dumps(value, ensure_ascii=False) if choice else value
+        if not value:
+            found[name + EMPTY] = "on"
+    else:
+        found[name] = "" if value is None else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping):
+        known = schema.get("properties", {})
+        for key, item in value.items():
+            inner = known.get(key) if isinstance(known, Mapping) else None
+            inner = inner if isinstance(inner, Mapping) else {}
+            _fill(inner, f"{name}/{_escape(str(key))}", item, found)
+    if isinstance(value, list):
+        found[name + COUNT] = str(len(value))
+        if not value:
+            found[name + EMPTY] = "on"
+        items = schema.get("items")
+        for number, item in enumerate(value):
+            _fill(items if isinstance(items, Mapping) else {}, f"{name}/{number}", item, found)
+
+
+def changed(typed: Typed, what: str) -> dict[str, str]:
+    """A form after one of its buttons: ``add:/items`` or ``remove:/items/2``.
+
+    >>> changed({"/a#": "2", "/a/0": "x", "/a/1": "y"}, "remove:/a/0")
+    {'/a#': '1', '/a/0': 'y'}
+    """
+    verb, _, name = what.partition(":")
+    found = dict(typed)
+    if verb == "add":
+        number = found.get(name + COUNT, "0")
+        found[name + COUNT] = str(int(number) + 1 if number.isdecimal() else 1)
+        return found
+    group, _, place = name.rpartition("/")
+    number = found.get(group + COUNT, "")
+    if not (place.isdecimal() and number.isdecimal() and int(place) < int(number)):
+        return found
+    found[group + COUNT] = str(int(number) - 1)
+    moved: dict[str, str] = {}
+    item = re.compile(re.escape(group) + r"/(\d+)(?=[/|#?~]|$)")
+    for key, text in found.items():
+        match = item.match(key)
+        if match is None or int(match[1]) < int(place):
+            moved[key] = text
+        elif int(match[1]) > int(place):
+            moved[f"{group}/{int(match[1]) - 1}{key[match.end() :]}"] = text
+    return moved

@@ -1,0 +1,222 @@
+"""Runs that the page starts, each in its session: say, go on, stop, decide.
+
+What has happened is in the sessions' journals, wherever the run is; here is only what no journal has:
+the task that runs, and the reply while it still arrives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from toolkeel._records.entries import Decided
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.agent.agent import Agent
+from toolkeel.agent.run import Run
+from toolkeel.call.arguments.validate import as_json, prepare
+from toolkeel.context import CancelToken
+from toolkeel.errors import CallError, SetupError, ToolkeelError
+from toolkeel.events import (
+    Event,
+    Nested,
+    Progress,
+    Replied,
+    RunFinished,
+    Streamed,
+    ToolFinished,
+    TurnStarted,
+)
+from toolkeel.messages import ToolCall
+from toolkeel.model import CallDelta, TextDelta
+from toolkeel.observe.wording import one_line
+from toolkeel.sessions.session import Session
+from toolkeel.sessions.sessions import Sessions
+
+WHO = "inspector"
+TAIL = 20_000
+"""Characters of a reply that still arrives which are shown."""
+
+
+class Live:
+    """A run of this process: its task, and what of it is not in the journal yet.
+
+    Attributes:
+        version: Counts what has come.
+        text: Of the reply that still arrives.
+        calls: Arguments of its calls as they arrive, by position.
+        progress: How far running calls are, by call id.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.text = ""
+        self.calls: dict[int, str] = {}
+        self.progress: dict[str, str] = {}
+        self.run: Run[Any] | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Take note of what happened."""
+        match event:
+            case Streamed(delta=TextDelta(text=text)):
+                self.text = (self.text + text)[-TAIL:]
+            case Streamed(delta=CallDelta() as delta):
+                told = self.calls.get(delta.index, "") + (delta.name or "") + delta.arguments
+                self.calls[delta.index] = told[-TAIL:]
+            case Progress():
+                self.progress[event.call_id] = one_line(event.message)
+            case TurnStarted() | Replied() | RunFinished():
+                self.text, self.calls = "", {}
+            case ToolFinished():
+                self.progress.pop(event.call_id, None)
+            case Nested(event=Progress(message=message)):
+                self.progress[event.call_id] = one_line(message)
+            case _:
+                return
+        self.version += 1
+
+
+class Runs:
+    """The runs of the page.
+
+    Args:
+        agent: Who answers.
+        sessions: Where they are kept.
+
+    Attributes:
+        live: Those that go on in this process, by the session's name.
+        problems: Why the last one could not go on, by the session's name.
+    """
+
+    def __init__(self, agent: Agent[Any], sessions: Sessions) -> None:
+        self.agent = agent
+        self.sessions = sessions
+        self.live: dict[str, Live] = {}
+        self.problems: dict[str, str] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def is_running(self, name: str) -> bool:
+        """Whether a run of the session goes on, here or in another process."""
+        return name in self.live or self.sessions[name].holder is not None
+
+    def say(self, name: str, text: str) -> None:
+        """Say something: it begins a run, or joins the one that goes on."""
+        if self.is_running(name):
+            self.sessions[name].say(text, WHO)
+        else:
+            self._start(name, text)
+
+    def go_on(self, name: str) -> None:
+        """Go on with what waits, without saying anything."""
+        if not self.is_running(name):
+            self._start(name, None)
+
+    def _start(self, name: str, prompt: str | None) -> None:
+        live = self.live[name] = Live()
+        self.problems.pop(name, None)
+        task = asyncio.create_task(self._run(name, prompt, live))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, name: str, prompt: str | None, live: Live) -> None:
+        """To its end. Why it failed is in the journal, unless it could not even begin."""
+        cancel = CancelToken()
+        try:
+            session = self.sessions.open(name, wait=False)
+            live.run = self.agent.start(prompt, session=session, listeners=[live], cancel=cancel)
+            await live.run
+        except ToolkeelError as error:
+            self.problems[name] = str(error)
+        except Exception as error:  # of the user's own code: shown, not swallowed
+            self.problems[name] = f"{type(error).__name__}: {error}"
+        finally:
+            del self.live[name]
+        session = self.sessions[name]
+        if not cancel.cancelled and session.info.ended != "waiting" and session.unread:
+            self.go_on(name)  # it was said when the run had made its last request
+
+    def stop(self, name: str) -> None:
+        """Stop the run that goes on, wherever."""
+        live = self.live.get(name)
+        if live is not None and live.run is not None:
+            live.run.cancel("stopped in the inspector")
+        else:
+            self.sessions[name].cancel("stopped in the inspector", WHO)
+
+    async def idle(self) -> None:
+        """Return when nothing runs here."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Stop all that runs here, and wait for it."""
+        for live in list(self.live.values()):
+            if live.run is not None:
+                live.run.cancel("the inspector was ended")
+        await self.idle()
+
+    # — what waits —
+
+    def waiting(self) -> list[tuple[str, Ticket]]:
+        """What waits for a person, in all sessions: the session's name and the ticket."""
+        return [
+            (info.name, ticket)
+            for info in self.sessions.list()
+            if info.ended == "waiting"
+            for ticket in self.open_tickets(self.sessions[info.name]).values()
+        ]
+
+    def open_tickets(self, session: Session) -> Mapping[str, Ticket]:
+        """What nobody has decided yet, by the ticket's id."""
+        decided = session.decisions
+        return {ticket.id: ticket for ticket in session.pending if ticket.id not in decided}
+
+    def decide(self, name: str, id: str, seal: str, form: Mapping[str, str]) -> Decided | None:
+        """Decide a ticket; go on when nothing else waits.
+
+        Args:
+            name: The session's.
+            id: The ticket's.
+            seal: Of the ticket as it was shown.
+            form: ``verdict``, ``reason``, ``value`` of an answer, and ``arguments`` as JSON.
+
+        Returns:
+            What was decided before, by whoever was first; None if this is what counts.
+
+        Raises:
+            SetupError: there is no such ticket, or it is another than was shown.
+            CallError: the edited arguments do not fit.
+            ValueError: they are no JSON object.
+        """
+        session = self.sessions[name]
+        before = session.decisions.get(id)
+        if before is not None:
+            return before
+        ticket = {each.id: each for each in session.pending}.get(id)
+        if ticket is None or ticket.seal != seal:
+            raise SetupError("what was shown does not wait any more")
+        decision = self._decision(ticket, form)
+        session.decide(decision, WHO)
+        first = session.decisions.get(id)
+        if first is not None and first.decision != decision:
+            return first
+        if not self.open_tickets(session):
+            self.go_on(name)
+        return None
+
+    def _decision(self, ticket: Ticket, form: Mapping[str, str]) -> Decision:
+        verdict = form.get("verdict", "")
+        if verdict == "approve":
+            return ticket.approve()
+        if verdict == "edit":
+            return ticket.edit(self._fitting(ticket, form.get("arguments", "")))
+        if verdict == "answer":
+            return ticket.answer(form.get("value", ""))
+        return ticket.deny(form.get("reason", ""))
+
+    def _fitting(self, ticket: Ticket, text: str) -> Mapping[str, object]:
+        """Edited arguments, as they would run."""
+        call = ToolCall(ticket.call_id, ticket.tool, text)
+        if ticket.tool not in self.agent.tools:
+            raise CallError(f"there is no tool {ticket.tool!r} here")
+        return as_json(prepare(call, self.agent.tools[ticket.tool]))

@@ -1,0 +1,305 @@
+"""Pages of sessions: talk, watch a run live, decide what waits, fork, compare, and how it went (stats)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from difflib import SequenceMatcher
+from itertools import chain
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+
+from toolkeel.errors import CallError, ToolkeelError
+from toolkeel.inspector.runs import Live, Runs
+from toolkeel.inspector.site import form, page
+from toolkeel.inspector.story import Replied, Said, Story, story_of
+from toolkeel.inspector.timeline import timeline_of
+from toolkeel.observe.stats import stats_of
+from toolkeel.observe.wording import compact
+from toolkeel.sessions.session import Session
+
+WINDOW = 600
+"""Entries of a journal that one page shows."""
+LOOK = 0.2
+"""Seconds between two looks at what is new."""
+PING = 50
+"""Looks after which a stream says that it still lives."""
+
+
+class SessionPages:
+    """What is answered about sessions.
+
+    Args:
+        runs: Those that the page starts, and where all are kept.
+    """
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._sessions = runs.sessions
+
+    # — lists —
+
+    async def list(self, request: Request) -> Response:
+        """All sessions, the latest first; those that hold a text."""
+        wanted = request.query_params.get("q", "")
+        found = self._sessions.list()
+        if wanted:
+            low = wanted.lower()
+            found = tuple(i for i in found if low in f"{i.name} {i.first} {i.last}".lower())
+        running = {info.name for info in found if not info.ended} & set(self._runs.live)
+        return HTMLResponse(
+            self._page(
+                "sessions.html",
+                request,
+                found=found[:200],
+                more=len(found) > 200,
+                q=wanted,
+                running=running,
+            )
+        )
+
+    async def begin(self, request: Request) -> Response:
+        """Begin a session by saying something."""
+        typed = await form(request)
+        text = typed.get("text", "").strip()
+        if not text:
+            return RedirectResponse("/sessions", 303)
+        name = typed.get("name", "").strip() or self._new_name(text)
+        self._runs.say(name, text)
+        return await self._to(name)
+
+    def _new_name(self, text: str) -> str:
+        """A name nobody has yet, made of what is said."""
+        words = "-".join(part for part in "".join(c if c.isalnum() else " " for c in text).split())
+        base = words[:32].rstrip("-") or "talk"
+        known = {info.name for info in self._sessions.list()}
+        return next(
+            n for n in chain([base], (f"{base}-{i}" for i in range(2, 9999))) if n not in known
+        )
+
+    async def approvals(self, request: Request) -> Response:
+        """All that waits for a person."""
+        return HTMLResponse(self._page("approvals.html", request, tickets=self._runs.waiting()))
+
+    async def stats(self, request: Request) -> Response:
+        """How well models call the tools, over all sessions."""
+        entries = (
+            (each.at, each.entry)
+            for info in self._sessions.list()
+            for each in self._sessions[info.name].entries(info.base)
+        )
+        return HTMLResponse(self._page("stats.html", request, stats=stats_of(entries)))
+
+    def _page(self, name: str, request: Request, **values: Any) -> str:
+        return page(name, request, model=self._runs.agent.model.name, **values)
+
+    # — one session —
+
+    def _named(self, request: Request) -> Session:
+        session = self._sessions[request.path_params["name"]]
+        if not session.exists:
+            raise HTTPException(404)
+        return session
+
+    async def show(self, request: Request) -> Response:
+        """One session: what was said and done, the waterfall, and what waits."""
+        return HTMLResponse(self._shown(request, self._named(request), ""))
+
+    def _shown(self, request: Request, session: Session, told: str) -> str:
+        head = session.info.head
+        wanted = request.query_params.get("before", "")
+        upto = min(int(wanted) - 1, head) if wanted.isdecimal() and int(wanted) else head
+        after = max(0, upto - WINDOW)
+        story = story_of(session.entries(after, upto))
+        name = session.name
+        live = self._runs.live.get(name)
+        return self._page(
+            "session.html",
+            request,
+            session=session.info,
+            story=story,
+            timeline=timeline_of(_last_run(story)),
+            live=live,
+            running=self._runs.is_running(name),
+            open=self._runs.open_tickets(session) if story.reason == "waiting" else {},
+            earlier=after + 1 if after else 0,
+            latest=upto == head,
+            before_turns=session.info.turns - len(story.turns) if after else 0,
+            problem=told or self._runs.problems.get(name, ""),
+            usage=session.usage,
+            unread=session.unread if upto == head else (),
+        )
+
+    async def act(self, request: Request) -> Response:
+        """Say, stop, fork, go on or decide."""
+        session = self._named(request)
+        typed = await form(request)
+        do, name = typed.get("_do", ""), session.name
+        try:
+            if do == "say" and typed.get("text", "").strip():
+                self._runs.say(name, typed["text"].strip())
+            elif do == "stop":
+                self._runs.stop(name)
+            elif do == "go on":
+                self._runs.go_on(name)
+            elif do == "fork":
+                return await self._fork(session, typed)
+            elif do == "decide":
+                return self._decide(request, session, typed)
+        except (ToolkeelError, ValueError) as error:
+            return HTMLResponse(self._shown(request, session, str(error)), 409)
+        return await self._to(name)
+
+    async def _to(self, name: str) -> Response:
+        """Look at a session, once there is something to see."""
+        for _ in range(50):
+            if self._sessions[name].exists or name not in self._runs.live:
+                break
+            await asyncio.sleep(0.02)
+        return RedirectResponse(_place(name), 303)
+
+    async def _fork(self, session: Session, typed: dict[str, str]) -> Response:
+        turn = typed.get("turn", "")
+        name = typed.get("to", "").strip() or self._new_name(session.name)
+        made = self._sessions.fork(session.name, name, turn=int(turn) if turn.isdecimal() else None)
+        if typed.get("text", "").strip():
+            self._runs.say(made.name, typed["text"].strip())
+        return RedirectResponse(_place(made.name), 303)
+
+    def _decide(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
+        ticket, seal = typed.get("ticket", ""), typed.get("seal", "")
+        try:
+            first = self._runs.decide(session.name, ticket, seal, typed)
+        except CallError as error:
+            return HTMLResponse(self._shown(request, session, str(error)), 422)
+        if first is not None:
+            by = first.who or "somebody else"
+            told = f"decided already by {by}: {first.decision.verdict}"
+            return HTMLResponse(self._shown(request, session, told), 409)
+        back = "/approvals" if typed.get("back") == "approvals" else _place(session.name)
+        return RedirectResponse(back, 303)
+
+    # — live —
+
+    async def events(self, request: Request) -> Response:
+        """What is new, as server-sent events; their ids are the journal's numbers."""
+        session = self._named(request)
+        asked = request.headers.get("last-event-id") or request.query_params.get("after", "")
+        seen = int(asked) if asked.isdecimal() else 0
+        return StreamingResponse(self._stream(session, seen), media_type="text/event-stream")
+
+    async def _stream(self, session: Session, seen: int) -> AsyncIterator[str]:
+        version, running, quiet = -1, None, 0
+        while session.exists:
+            head = (await asyncio.to_thread(lambda: session.info)).head
+            live = self._runs.live.get(session.name)
+            now = live is not None
+            quiet += 1
+            if head != seen or now != running:
+                seen, running, quiet = head, now, 0
+                yield f"id: {head}\nevent: journal\ndata: {compact({'running': now})}\n\n"
+            if live is not None and live.version != version:
+                version, quiet = live.version, 0
+                yield f"event: tail\ndata: {compact(_tail(live))}\n\n"
+            if quiet > PING:
+                quiet = 0
+                yield ": still here\n\n"
+            await asyncio.sleep(LOOK)
+
+    # — two sessions —
+
+    async def compare(self, request: Request) -> Response:
+        """Two sessions side by side, from their first difference on."""
+        names = [info.name for info in self._sessions.list()]
+        a, b = (request.query_params.get(side, "") for side in ("a", "b"))
+        rows: list[tuple[str, str, str]] = []
+        sums: list[tuple[str, str, str]] = []
+        if a in names and b in names:
+            stories = [story_of(self._sessions[name].entries()) for name in (a, b)]
+            rows = _beside(*[_lines(story) for story in stories])
+            sums = _sums(*stories)
+        return HTMLResponse(
+            self._page("compare.html", request, names=names, a=a, b=b, rows=rows, sums=sums)
+        )
+
+
+def _place(name: str) -> str:
+    from urllib.parse import quote
+
+    return f"/sessions/{quote(name, safe='')}#end"
+
+
+def _tail(live: Live) -> dict[str, object]:
+    return {
+        "text": live.text,
+        "calls": [live.calls[place] for place in sorted(live.calls)],
+        "progress": live.progress,
+    }
+
+
+def _last_run(story: Story) -> Story:
+    """The last turn alone."""
+    if not story.turns:
+        return story
+    last = Story()
+    last.reason = story.reason
+    last.items = [item for item in story.items if item.seq >= story.turns[-1]]
+    return last
+
+
+def _lines(story: Story) -> list[str]:
+    """What happened, a line each, without what differs from run to run."""
+    found: list[str] = []
+    for item in story.items:
+        if isinstance(item, Replied):
+            if item.message is not None and item.message.text:
+                found.append(f"model: {item.message.text}")
+            for called in item.calls:
+                given = called.arguments
+                told = (
+                    given
+                    if isinstance(given, str)
+                    else json.dumps(given, sort_keys=True, ensure_ascii=False)
+                )
+                found.append(f"call: {called.call.name}({told})")
+                if called.result is not None:
+                    found.append(f"{called.status}: {called.result.text}")
+        elif isinstance(item, Said):
+            found.append(f"person: {item.text}")
+        else:
+            found.append(f"{item.word}: {item.text}")
+    return found
+
+
+def _beside(a: list[str], b: list[str]) -> list[tuple[str, str, str]]:
+    """Rows of two columns: ``same``, ``changed``, ``only a`` or ``only b``."""
+    rows: list[tuple[str, str, str]] = []
+    for what, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        left, right = a[i:j], b[k:m]
+        for n in range(max(len(left), len(right))):
+            one = left[n] if n < len(left) else ""
+            two = right[n] if n < len(right) else ""
+            rows.append(("same" if what == "equal" else "changed", one, two))
+    return rows
+
+
+def _sums(a: Story, b: Story) -> list[tuple[str, str, str]]:
+    """Totals of both."""
+
+    def of(story: Story) -> list[tuple[str, str]]:
+        calls = list(story.calls())
+        usage = story.usage
+        tokens = f"{usage.total_tokens:,}" if usage.total_tokens else "not measured"
+        return [
+            ("turns", str(len(story.turns))),
+            ("requests", str(sum(isinstance(item, Replied) for item in story.items))),
+            ("calls", str(len(calls))),
+            ("failed", str(sum(called.status == "failed" for called in calls))),
+            ("tokens", tokens),
+        ]
+
+    return [(word, one, two) for (word, one), (_, two) in zip(of(a), of(b), strict=True)]

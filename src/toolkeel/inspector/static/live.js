@@ -1,0 +1,128 @@
+// What the page does beyond forms: it follows a run, sends with Enter, copies. It makes no HTML of
+// text: fresh parts are parsed by the browser into a document in which nothing runs, and moved over.
+"use strict";
+
+const sent = new WeakMap(); // part -> as the server sent it, before anybody opened or typed
+
+function remember(root) {
+  for (const list of root.querySelectorAll("[data-live]"))
+    for (const part of list.children) sent.set(part, part.outerHTML);
+}
+
+function inUse(part) {
+  const at = document.activeElement;
+  return part.contains(at) && at.matches("input, textarea, select");
+}
+
+function openAgain(was, now) {
+  const open = new Set([...was.querySelectorAll("details[open]"), was].filter((d) => d.open).map((d) => d.id));
+  for (const details of [...now.querySelectorAll("details"), now])
+    if (details.id && open.has(details.id)) details.open = true;
+}
+
+function renew(list, fresh) {
+  const known = new Map([...list.children].map((part) => [part.id, part]));
+  let place = null;
+  for (const coming of [...fresh.children]) {
+    const had = known.get(coming.id);
+    const html = coming.outerHTML;
+    let part = had;
+    if (!had || (sent.get(had) !== html && !inUse(had))) {
+      part = document.importNode(coming, true);
+      sent.set(part, html);
+      if (had) {
+        openAgain(had, part);
+        had.replaceWith(part);
+      }
+    }
+    known.delete(coming.id);
+    const next = place ? place.nextElementSibling : list.firstElementChild;
+    if (next !== part) list.insertBefore(part, next);
+    place = part;
+  }
+  for (const gone of known.values()) if (!inUse(gone)) gone.remove();
+}
+
+function refresh(done) {
+  const request = new XMLHttpRequest();
+  request.open("GET", location.href);
+  request.responseType = "document";
+  request.onload = () => {
+    if (request.status !== 200 || !request.response) return;
+    const low = window.innerHeight + window.scrollY > document.body.scrollHeight - 120;
+    for (const fresh of request.response.querySelectorAll("[data-live]")) {
+      const list = document.getElementById(fresh.id);
+      if (list) renew(list, fresh);
+    }
+    if (low) window.scrollTo(0, document.body.scrollHeight);
+  };
+  request.onloadend = done;
+  request.send();
+}
+
+function follow(talk) {
+  const tail = document.getElementById("tail");
+  const text = tail.querySelector("pre");
+  let source = null;
+  let last = talk.dataset.after;
+  let busy = false;
+  let again = false;
+
+  function renewAll() {
+    if (busy) {
+      again = true;
+      return;
+    }
+    busy = true;
+    refresh(() => {
+      busy = false;
+      if (again) {
+        again = false;
+        renewAll();
+      }
+    });
+  }
+
+  function open() {
+    source = new EventSource(`${talk.dataset.events}?after=${last}`);
+    source.addEventListener("journal", (event) => {
+      last = event.lastEventId;
+      if (!JSON.parse(event.data).running) tail.hidden = true;
+      renewAll();
+    });
+    source.addEventListener("tail", (event) => {
+      const now = JSON.parse(event.data);
+      const parts = [now.text, ...now.calls, ...Object.values(now.progress)].filter(Boolean);
+      text.textContent = parts.join("\n");
+      tail.hidden = !parts.length;
+    });
+  }
+
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) source.close();
+    else open();
+  });
+  open();
+}
+
+document.addEventListener("keydown", (event) => {
+  const box = event.target;
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+  if (!box.matches || !box.matches("textarea[data-send]")) return;
+  event.preventDefault();
+  if (box.value.trim()) box.form.requestSubmit();
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+  button.classList.add("done");
+});
+
+for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
+remember(document);
+const talk = document.querySelector("[data-events]");
+if (talk) follow(talk);
+if (location.hash === "#end") window.scrollTo(0, document.body.scrollHeight);
+document.documentElement.dataset.ready = "yes";

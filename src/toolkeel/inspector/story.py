@@ -1,0 +1,349 @@
+"""A session's journal as a reader sees it: a timeline of turns, replies, calls, what waits (a fold).
+
+The page is made of this and of nothing else, so it shows what the journal says: also of a run in
+another process, of one that was killed, and of one that ended last week.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+from toolkeel._records.entries import (
+    CallEnded,
+    CallIntended,
+    Compacted,
+    Decided,
+    Entry,
+    HandedOver,
+    Judged,
+    ModelAsked,
+    ModelFailed,
+    ModelReplied,
+    PersonSaid,
+    Queued,
+    RunBegan,
+    RunEnded,
+    Steered,
+    Tainted,
+    Unqueued,
+    Waits,
+)
+from toolkeel._records.tickets import Ticket
+from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, Usage
+from toolkeel.observe.wording import arguments_of
+from toolkeel.sessions.journal import Stored
+
+QUIET_ENDS = ("answered", "returned", "waiting")
+"""Ends of a run of which the transcript says enough."""
+
+
+@dataclass
+class Said:
+    """Something a person, or a program for one, said.
+
+    Args:
+        seq: Number of its entry.
+        at: When, in seconds since the epoch.
+        text: What.
+        who: Who, if that is known.
+        how: ``queued`` while it is not in the transcript; ``system`` for instructions.
+    """
+
+    kind: ClassVar[str] = "said"
+    seq: int
+    at: float
+    text: str
+    who: str = ""
+    how: str = ""
+
+
+@dataclass
+class Note:
+    """Something else that happened, in words: a key of the page's texts, and what it is about."""
+
+    kind: ClassVar[str] = "note"
+    seq: int
+    at: float
+    word: str
+    text: str = ""
+
+
+@dataclass
+class Called:
+    """One call, from the model's wish to its result.
+
+    Args:
+        call: As the model made it.
+        seq: Number of the reply's entry, or of the latest entry about it.
+        asked: When the model wished it.
+        began: When it was let run; None if it was not yet.
+        ended: When its result came.
+        result: The result.
+        ticket: What a person is asked about it.
+        waited: When they were.
+        verdict: What they said first.
+        inside: What happened in the run of an agent that this call is.
+    """
+
+    call: ToolCall
+    seq: int
+    asked: float
+    began: float | None = None
+    ended: float | None = None
+    result: ToolMessage | None = None
+    ticket: Ticket | None = None
+    waited: float | None = None
+    verdict: Verdict | None = None
+    inside: Story | None = None
+
+    @property
+    def status(self) -> str:
+        """``done``, ``failed``, ``waits``, ``decided``, ``runs`` or ``planned``."""
+        if self.result is not None:
+            return "failed" if self.result.failed else "done"
+        if self.ticket is not None:
+            return "waits" if self.verdict is None else "decided"
+        return "planned" if self.began is None else "runs"
+
+    @property
+    def arguments(self) -> Mapping[str, Any] | str:
+        """As an object, or as the text that is none."""
+        return arguments_of(self.call)
+
+
+@dataclass
+class Verdict:
+    """What was decided about a call: by whom, when, how and why."""
+
+    at: float
+    verdict: str
+    who: str
+    reason: str
+
+
+@dataclass
+class Replied:
+    """One request to the model and its reply.
+
+    Args:
+        seq: Number of the entry that asked, later of the reply.
+        asked: When; None if the journal's window begins later.
+        at: When the reply was whole; None while it is not.
+        message: The reply.
+        model: Who answered.
+        turn: Which request of its run, from 1.
+        calls: The calls it made.
+        failures: Attempts that failed.
+    """
+
+    kind: ClassVar[str] = "replied"
+    seq: int
+    turn: int
+    model: str = ""
+    asked: float | None = None
+    at: float | None = None
+    message: AssistantMessage | None = None
+    calls: list[Called] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+
+Item: TypeAlias = Said | Note | Replied
+
+
+class Story:
+    """What has happened so far.
+
+    Attributes:
+        items: In order.
+        run: Id of the last run.
+        began: When it began.
+        reason: How it ended; empty while it goes on, or if it was killed.
+        turns: Number of the first entry of each turn that a person began, in order.
+        usage: What the replies in it have spent.
+    """
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self.run = ""
+        self.began = 0.0
+        self.reason = ""
+        self.turns: list[int] = []
+        self.usage = Usage()
+        self._inner: dict[str, Story] = {}
+        self._queued: dict[str, Said] = {}
+
+    def see(self, seq: int, at: float, entry: Entry) -> None:
+        """Take in one more entry."""
+        run: str = getattr(entry, "run", "")
+        if isinstance(entry, RunBegan) and entry.parent:
+            self._nest(entry)
+        story = self._inner.get(run, self)
+        if isinstance(entry, ModelReplied):
+            self.usage = self.usage + entry.message.usage
+        if (take := _TAKE.get(type(entry))) is not None:
+            take(story, seq, at, entry)
+
+    def _nest(self, entry: RunBegan) -> None:
+        """A run begins within a call."""
+        outer = self._inner.get(entry.parent, self)
+        place = entry.call.rpartition("-")[2]
+        reply = outer._reply()
+        if reply is None or not place.isdecimal() or int(place) >= len(reply.calls):
+            self._inner[entry.run] = Story()  # of a call from before: told nowhere
+            return
+        called = reply.calls[int(place)]
+        called.inside = called.inside or Story()
+        self._inner[entry.run] = called.inside
+
+    def _reply(self) -> Replied | None:
+        """The last request."""
+        return next((item for item in reversed(self.items) if isinstance(item, Replied)), None)
+
+    def calls(self) -> Iterator[Called]:
+        """Every call, those within calls too."""
+        for item in self.items:
+            if isinstance(item, Replied):
+                for called in item.calls:
+                    yield called
+                    if called.inside is not None:
+                        yield from called.inside.calls()
+
+    # — one for each kind —
+
+    def _run_began(self, seq: int, at: float, entry: RunBegan) -> None:
+        self.run, self.began, self.reason = entry.run, at, ""
+        self.turns.append(seq)
+
+    def _person_said(self, seq: int, at: float, entry: PersonSaid) -> None:
+        self.items.append(_said(seq, at, entry.message, entry.who))
+
+    def _queued_up(self, seq: int, at: float, entry: Queued) -> None:
+        said = _said(seq, at, entry.message, entry.who)
+        said.how = "queued"
+        self._queued[entry.id] = said
+        self.items.append(said)
+
+    def _steered(self, seq: int, at: float, entry: Steered) -> None:
+        if (queued := self._queued.pop(entry.id, None)) is not None:
+            self.items.remove(queued)
+        self.items.append(_said(seq, at, entry.message, entry.who))
+
+    def _unqueued(self, seq: int, at: float, entry: Unqueued) -> None:
+        if (queued := self._queued.pop(entry.id, None)) is not None:
+            self.items.remove(queued)
+
+    def _model_asked(self, seq: int, at: float, entry: ModelAsked) -> None:
+        self.reason = ""
+        self.items.append(Replied(seq, entry.turn, entry.model, at))
+
+    def _asking(self, seq: int, turn: int) -> Replied:
+        """The request that a reply or a failure belongs to."""
+        reply = self._reply()
+        if reply is None or reply.message is not None or reply.turn != turn:
+            reply = Replied(seq, turn)
+            self.items.append(reply)
+        return reply
+
+    def _model_failed(self, seq: int, at: float, entry: ModelFailed) -> None:
+        self._asking(seq, entry.turn).failures.append(entry.error)
+
+    def _model_replied(self, seq: int, at: float, entry: ModelReplied) -> None:
+        reply = self._asking(seq, entry.turn)
+        reply.seq, reply.at, reply.message = seq, at, entry.message
+        reply.model = entry.message.model or reply.model
+        reply.calls = [Called(call, seq, at) for call in entry.message.tool_calls]
+
+    def _called(self, turn: int, position: int, within: str) -> Called | None:
+        """The call that an entry is about; None for those that code made, or from before."""
+        reply = self._reply()
+        if within or reply is None or reply.turn != turn or position >= len(reply.calls):
+            return None
+        return reply.calls[position]
+
+    def _call_intended(self, seq: int, at: float, entry: CallIntended) -> None:
+        if (called := self._called(entry.turn, entry.position, entry.within)) is not None:
+            called.seq, called.began = seq, at
+
+    def _call_ended(self, seq: int, at: float, entry: CallEnded) -> None:
+        called = self._called(entry.turn, entry.position, entry.within)
+        if called is not None and called.result is None:
+            called.seq, called.ended, called.result = seq, at, entry.message
+
+    def _waits(self, seq: int, at: float, entry: Waits) -> None:
+        reply = self._reply()
+        for called in reply.calls if reply is not None else ():
+            if called.call.id == entry.ticket.call_id and called.result is None:
+                called.seq, called.ticket, called.waited, called.verdict = (
+                    seq,
+                    entry.ticket,
+                    at,
+                    None,
+                )
+                called.began = None
+                return
+
+    def _decided(self, seq: int, at: float, entry: Decided) -> None:
+        for called in self.calls():
+            if called.ticket is not None and called.ticket.id == entry.decision.ticket:
+                decision = entry.decision
+                called.seq = seq
+                called.verdict = called.verdict or Verdict(
+                    at, decision.verdict, entry.who, decision.reason
+                )
+
+    def _run_ended(self, seq: int, at: float, entry: RunEnded) -> None:
+        self.reason = entry.reason
+        if entry.reason not in QUIET_ENDS:
+            self.items.append(Note(seq, at, f"ended {entry.reason}", entry.error))
+
+    def _tainted(self, seq: int, at: float, entry: Tainted) -> None:
+        self.items.append(Note(seq, at, f"tainted {entry.label}", entry.source))
+
+    def _judged(self, seq: int, at: float, entry: Judged) -> None:
+        self.items.append(Note(seq, at, "judged", f"{entry.by}: {entry.verdict} {entry.reason}"))
+
+    def _handed_over(self, seq: int, at: float, entry: HandedOver) -> None:
+        self.items.append(Note(seq, at, "handed over", entry.agent))
+
+    def _compacted(self, seq: int, at: float, entry: Compacted) -> None:
+        self.items.append(Note(seq, at, "compacted", entry.policy))
+
+
+def _said(seq: int, at: float, message: Message, who: str) -> Said:
+    return Said(seq, at, message.text, who, "system" if isinstance(message, SystemMessage) else "")
+
+
+def story_of(entries: Iterable[Stored]) -> Story:
+    """What entries tell.
+
+    >>> story_of([]).items
+    []
+    """
+    story = Story()
+    for each in entries:
+        story.see(each.seq, each.at, each.entry)
+    return story
+
+
+_TAKE: dict[type, Callable[[Story, int, float, Any], None]] = {
+    RunBegan: Story._run_began,
+    PersonSaid: Story._person_said,
+    Queued: Story._queued_up,
+    Steered: Story._steered,
+    Unqueued: Story._unqueued,
+    ModelAsked: Story._model_asked,
+    ModelFailed: Story._model_failed,
+    ModelReplied: Story._model_replied,
+    CallIntended: Story._call_intended,
+    CallEnded: Story._call_ended,
+    Waits: Story._waits,
+    Decided: Story._decided,
+    RunEnded: Story._run_ended,
+    Tainted: Story._tainted,
+    Judged: Story._judged,
+    HandedOver: Story._handed_over,
+    Compacted: Story._compacted,
+}
+"""What each kind adds; the others add nothing."""

@@ -1,0 +1,196 @@
+"""The waterfall of a run: a row for each request and each call, with what it waited for and ran.
+
+Where nothing went on for long, such as while a call waited for a person, the axis is cut: else one
+lunch break would make a hair's breadth of everything that happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from time import time
+
+from toolkeel.inspector.story import Called, Replied, Story
+from toolkeel.observe.wording import visible_line
+
+IDLE = 0.05
+"""Share of the busy time from which on a gap is cut."""
+CUT = 0.02
+"""Share of the busy time that a gap which was cut takes."""
+
+
+@dataclass
+class Segment:
+    """A part of a row: what it is (``waits``, ``runs`` or ``asks``), and from when to when."""
+
+    what: str
+    start: float
+    end: float
+
+
+@dataclass
+class Row:
+    """One request or call.
+
+    Args:
+        name: Of the model or the tool.
+        kind: ``model`` or ``call``.
+        status: As of a call.
+        depth: How many runs it is within.
+        segments: In order.
+        bars: Where the segments are drawn: what, left and width, as shares of 100.
+    """
+
+    name: str
+    kind: str
+    status: str
+    depth: int
+    segments: list[Segment]
+    bars: list[tuple[str, float, float]] = field(default_factory=list)
+
+    @property
+    def start(self) -> float:
+        """When it began, in seconds since the epoch."""
+        return self.segments[0].start
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.segments[-1].end - self.start
+
+
+@dataclass
+class Timeline:
+    """Rows on one axis.
+
+    Args:
+        rows: In the order in which they were asked for.
+        start: When the first began.
+        seconds: From there to the last end.
+        gaps: Where the axis is cut: the place as a share of 100, and the seconds left out.
+        lanes: The most that went on at once.
+    """
+
+    rows: list[Row]
+    start: float
+    seconds: float
+    gaps: list[tuple[float, float]]
+    lanes: int
+
+
+def timeline_of(story: Story, now: float | None = None) -> Timeline:
+    """The waterfall of what has happened.
+
+    Args:
+        story: What has.
+        now: Seconds since the epoch, for what has not ended.
+    """
+    rows = list(_rows(story, time() if now is None else now, 0))
+    if not rows:
+        return Timeline([], 0.0, 0.0, [], 0)
+    start = min(row.start for row in rows)
+    end = max(row.segments[-1].end for row in rows)
+    busy = _busy(s for row in rows for s in row.segments if s.what != "waits")
+    pieces, total, gaps = _axis(busy, start, end)
+    for row in rows:
+        for s in row.segments:
+            left = _place(pieces, s.start) / total * 100
+            row.bars.append((s.what, left, _place(pieces, s.end) / total * 100 - left))
+    cut = [(_place(pieces, at) / total * 100, seconds) for at, seconds in gaps]
+    return Timeline(rows, start, end - start, cut, _lanes(rows))
+
+
+def _rows(story: Story, now: float, depth: int) -> Iterator[Row]:
+    for item in story.items:
+        if not isinstance(item, Replied):
+            continue
+        if item.asked is not None:
+            status = "runs" if item.at is None and not item.failures else "done"
+            asks = Segment("asks", item.asked, item.at or _end_of(story, item.asked, now))
+            yield Row(visible_line(item.model) or "model", "model", status, depth, [asks])
+        for called in item.calls:
+            yield Row(
+                visible_line(called.call.name),
+                "call",
+                called.status,
+                depth,
+                list(_segments(called, now)),
+            )
+            if called.inside is not None:
+                yield from _rows(called.inside, now, depth + 1)
+
+
+def _end_of(story: Story, began: float, now: float) -> float:
+    """When a request ended that has no reply: with its run."""
+    ends = [item.at for item in story.items if item.at is not None and item.at >= began]
+    return min(ends, default=began if story.reason else now)
+
+
+def _segments(called: Called, now: float) -> Iterator[Segment]:
+    if called.waited is not None:
+        decided = called.verdict.at if called.verdict is not None else called.ended or now
+        yield Segment("waits", called.waited, max(decided, called.waited))
+    if called.began is not None:  # the journal learns of its end later, with its siblings
+        took = called.result.duration if called.result is not None else now - called.began
+        yield Segment("runs", called.began, called.began + max(took, 0.0))
+    elif called.waited is None:
+        yield Segment("runs", called.asked, called.ended or called.asked)
+
+
+def _busy(segments: Iterable[Segment]) -> list[tuple[float, float]]:
+    """When anything went on at all."""
+    found: list[tuple[float, float]] = []
+    for start, end in sorted((s.start, s.end) for s in segments):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _axis(
+    busy: list[tuple[float, float]], start: float, end: float
+) -> tuple[list[tuple[float, float, float]], float, list[tuple[float, float]]]:
+    """Pieces of the axis (from, to, length drawn), their sum, and what was cut (where, seconds)."""
+    work = sum(b - a for a, b in busy) or 1e-6
+    pieces: list[tuple[float, float, float]] = []
+    gaps: list[tuple[float, float]] = []
+    at = start
+    for a, b in [*busy, (end, end)]:
+        if a > at:
+            gap = a - at
+            if gap > IDLE * work:
+                gaps.append(((at + a) / 2, gap))
+                gap = CUT * work
+            pieces.append((at, a, gap))
+        if b > a:
+            pieces.append((max(a, at), b, b - max(a, at)))
+        at = max(at, b)
+    return pieces, sum(length for _, _, length in pieces) or 1.0, gaps
+
+
+def _place(pieces: list[tuple[float, float, float]], at: float) -> float:
+    """Where a moment is on the axis."""
+    before = 0.0
+    for start, end, length in pieces:
+        if at < end:
+            return before + max(at - start, 0.0) / (end - start) * length
+        before += length
+    return before
+
+
+def _lanes(rows: list[Row]) -> int:
+    """The most calls that ran at once."""
+    edges = sorted(
+        edge
+        for row in rows
+        if row.kind == "call"
+        for s in row.segments
+        if s.what == "runs" and s.end > s.start
+        for edge in ((s.start, 1), (s.end, -1))
+    )
+    most = now = 0
+    for _, step in edges:
+        now += step
+        most = max(most, now)
+    return most

@@ -1,0 +1,21 @@
+"""Tools of and for other processes, by the Model Context Protocol.
+
+messages       JSON-RPC messages as bytes: read strictly, then with what can be mended
+content        what both sides share: our records as the protocol's, and back
+config         where servers are: one word, or the file all hosts share (``mcp.json``)
+consent_files  what people agreed to, kept as small files
+consent        a server named by a file starts only after a person saw its command
+hidden_text    characters nobody sees, taken out of a server's texts
+pins           definitions as a person approved them (rug pulls), compared at each call in client/tool
+client         other programs' tools: connecting, reconnecting, calling
+target         servers named on the command line, as one set of tools
+server         our tools for other programs
+gateway        many MCP servers behind one, for any host (gateway): ``toolkeel gateway mcp.json``
+hosts          files of servers as other hosts write them: each host a small table, read to one form
+"""
+
+import logging
+
+from toolkeel._records.redact import protected
+
+protected(logging.getLogger("toolkeel.mcp"))

@@ -1,0 +1,101 @@
+"""What a server may ask the program: completions of its model (sampling), and its folders (roots).
+
+Both go to the program, which says who answers; a server that nobody answers is not offered them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import mcp_types as types
+from mcp.client import ClientRequestContext
+
+from toolkeel._records.record import record
+from toolkeel.errors import SetupError
+from toolkeel.mcp.content import from_blocks, to_blocks
+from toolkeel.messages import AssistantMessage, UserMessage
+
+
+@record
+class Sampling:
+    """A server's question to the program's model.
+
+    Args:
+        server: Name of the server that asks.
+        messages: What is said to the model.
+        system: Instructions; a stranger's text.
+        max_tokens: Length of the answer at most, in tokens.
+        hints: Names of models it would like, the best first.
+    """
+
+    server: str
+    messages: Sequence[UserMessage | AssistantMessage]
+    system: str
+    max_tokens: int
+    hints: Sequence[str] = ()
+
+
+Sample: TypeAlias = "Callable[[Sampling], Answer | Awaitable[Answer]]"
+Answer: TypeAlias = "AssistantMessage | str | None"
+"""What the model said; None refuses."""
+Roots: TypeAlias = "Iterable[str | Path] | Callable[[], Iterable[str | Path]]"
+"""Folders a server may work in, or a function that gives them at the time."""
+
+
+def sampler(server: str, sample: Sample | None) -> Any:
+    """The SDK's callback for sampling; None if nobody answers."""
+    if sample is None:
+        return None
+
+    async def answer(
+        context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        said = sample(_sampling(server, params))
+        message = await said if inspect.isawaitable(said) else said
+        if message is None:
+            return types.ErrorData(code=-1, message="the request was refused")
+        if isinstance(message, str):
+            message = AssistantMessage(message)
+        blocks: Any = to_blocks(message.content) or [types.TextContent(text="")]
+        stop = "maxTokens" if message.finish_reason == "length" else "endTurn"
+        return types.CreateMessageResult(
+            role="assistant", content=blocks[0], model=message.model or "unknown", stop_reason=stop
+        )
+
+    return answer
+
+
+def _sampling(server: str, params: types.CreateMessageRequestParams) -> Sampling:
+    said: list[UserMessage | AssistantMessage] = []
+    for each in params.messages:
+        blocks: Any = each.content if isinstance(each.content, list) else [each.content]
+        content = from_blocks(blocks)
+        said.append(UserMessage(content) if each.role == "user" else AssistantMessage(content))
+    wanted = params.model_preferences
+    hints = tuple(hint.name for hint in (wanted.hints if wanted else None) or () if hint.name)
+    return Sampling(server, said, params.system_prompt or "", params.max_tokens, hints)
+
+
+def lister(roots: Roots | None) -> Any:
+    """The SDK's callback for roots; None if there are none to tell."""
+    if roots is None:
+        return None
+
+    async def answer(context: ClientRequestContext) -> types.ListRootsResult:
+        folders = roots() if callable(roots) else roots
+        return types.ListRootsResult(roots=[_root(folder) for folder in folders])
+
+    return answer
+
+
+def _root(folder: str | Path) -> types.Root:
+    text = str(folder)
+    if text.startswith("file://"):
+        return types.Root.model_validate({"uri": text})
+    path = Path(text).expanduser().absolute()
+    if not path.is_dir():
+        raise SetupError(f"roots= names {text!r}, which is no folder")
+    return types.Root.model_validate({"uri": path.as_uri(), "name": path.name})

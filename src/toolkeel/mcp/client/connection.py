@@ -1,0 +1,399 @@
+"""One server, connected when it is needed and again when it was lost; listed anew each time.
+
+Everything here runs on the bridge's own loop. The connection itself lives in one task, since the
+SDK's scopes must be left by the task that entered them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any
+
+import httpx2
+import mcp_types as types
+from mcp import Client
+from mcp.client.session import ElicitationFnT, ListRootsFnT, LoggingFnT, SamplingFnT
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+
+from toolkeel._records.record import record
+from toolkeel.errors import SetupError, ToolkeelError, describe
+from toolkeel.mcp.client.frames import Rate
+from toolkeel.mcp.client.http import http, speaks_sse
+from toolkeel.mcp.client.pages import walk
+from toolkeel.mcp.client.raw_requests import RawRequests
+from toolkeel.mcp.client.sift import Sift, of_peer
+from toolkeel.mcp.client.stdio import Stderr, stdio
+from toolkeel.mcp.client.watches import RELISTEN, Watches
+from toolkeel.mcp.config import ServerConfig
+
+TOOLS = 10_000
+"""Most tools of one server."""
+
+log = logging.getLogger("toolkeel.mcp")
+
+
+class Unreachable(ToolkeelError):
+    """There is no connection to the server; nothing was sent."""
+
+
+@record
+class LinkOptions:
+    """How a server is connected.
+
+    Args:
+        config: Where it is.
+        auth: How requests on the network are authorized.
+        elicit: Answers what the server asks a person; None: it may not ask.
+        timeout: Seconds for each request.
+        connect_timeout: Seconds until it must have answered first.
+        sample: Answers what the server asks the program's model; None: it may not ask.
+        roots: Gives the folders it may work in; None: it is told none.
+    """
+
+    config: ServerConfig
+    auth: httpx2.Auth | None
+    elicit: ElicitationFnT | None
+    timeout: float | None
+    connect_timeout: float
+    sample: SamplingFnT | None = None
+    roots: ListRootsFnT | None = None
+
+
+class Link:
+    """The connection to one server.
+
+    Args:
+        options: How it is made.
+    """
+
+    def __init__(self, options: LinkOptions) -> None:
+        self._options = options
+        self._name = options.config.name
+        self._lock = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._client: Client | None = None
+        self._over = asyncio.Event()
+        self._legacy = False
+        self.revision: str | None = None
+        self._sse = options.config.kind == "sse"
+        self._tools: dict[str, types.Tool] | None = None
+        self.sift = Sift(lambda: self.revision)
+        self.watches = Watches(self.client, lambda: self._legacy)
+        self.stderr = Stderr()
+        self.raw = RawRequests(self._name, self.sift)
+        self.opened = 0
+        self.changed: Callable[[], object] = lambda: None
+        self.logged: LoggingFnT | None = None
+
+    # — opening and closing —
+
+    async def client(self) -> Client:
+        """The SDK's client of a living connection.
+
+        Raises:
+            Unreachable: there is none, and it says why.
+            SetupError: it can never be.
+        """
+        async with self._lock:
+            if self._client is None or self._over.is_set():
+                await self._shut()
+                await self._open()
+            assert self._client is not None
+            return self._client
+
+    @property
+    def alive(self) -> bool:
+        """Whether the connection stands, as far as anybody knows."""
+        return self._client is not None and not self._over.is_set()
+
+    async def close(self) -> None:
+        """End the connection; a process of ours is stopped."""
+        async with self._lock:
+            await self._shut()
+
+    async def _shut(self) -> None:
+        self._over.set()
+        self.watches.close()
+        task, self._task, self._client, self._tools = self._task, None, None, None
+        if task is not None:
+            await asyncio.wait([task])
+
+    async def _open(self) -> None:
+        try:
+            await self._try()
+        except Unreachable:
+            config = self._options.config
+            if config.kind != "http" or self._sse:
+                raise
+            if not await speaks_sse(config, self._options.auth, 10.0):
+                raise
+            self._sse = True
+            await self._try()
+
+    async def _try(self) -> None:
+        self._over = asyncio.Event()
+        self.revision = None
+        self.stderr = Stderr()
+        self.raw = RawRequests(self._name, self.sift)
+        ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(self._serve(ready, self._over), name=f"mcp {self._name}")
+        limit = self._options.connect_timeout
+        await asyncio.wait([ready], timeout=limit)
+        if ready.done() and ready.exception() is None:
+            self._task, self._client = task, ready.result()
+            self.opened += 1
+            if self.opened > 1:
+                await self.watches.renew(self._client)
+            return
+        task.cancel()
+        await asyncio.wait([task])
+        error = ready.exception() if ready.done() else None
+        if isinstance(error, SetupError):
+            raise error
+        why = _reason(error) if error else f"it did not answer within {limit:g} seconds"
+        said = f"; it wrote:\n{self.stderr}" if str(self.stderr).strip() else ""
+        raise Unreachable(f"the MCP server {self._name!r} cannot be used: {why}{said}") from error
+
+    async def _serve(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
+        """Hold the connection open until it is over."""
+        try:
+            async with self._connected(over) as client:
+                ready.set_result(client)
+                listener = asyncio.create_task(self._listen(client))
+                try:
+                    await over.wait()
+                finally:
+                    listener.cancel()
+                    await asyncio.wait([listener])
+        except BaseException as error:
+            if not ready.done():
+                ready.set_exception(
+                    error if isinstance(error, Exception) else Unreachable("cancelled")
+                )
+                ready.exception()  # whoever waits takes it; nobody else has to
+            elif isinstance(error, Exception):
+                log.warning("the connection to %s broke: %s", self._name, _reason(error))
+        finally:
+            over.set()
+
+    @asynccontextmanager
+    async def _connected(self, over: asyncio.Event) -> AsyncIterator[Client]:
+        options = self._options
+        client = Client(
+            watched(self._transport(), Rate(self._name), over.set, self.sift),
+            read_timeout_seconds=options.timeout,
+            elicitation_callback=options.elicit,
+            sampling_callback=options.sample,
+            list_roots_callback=options.roots,
+            logging_callback=self._log,
+            message_handler=self._noticed,
+            client_info=types.Implementation(name="toolkeel", version="0"),
+            mode="legacy" if self._legacy or self._sse else "auto",
+        )
+        async with client:
+            # Checked by us: with bounds, and without regular expressions that never end.
+            client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
+            self._legacy = client.session.initialize_result is not None
+            self.revision = client.protocol_version
+            yield client
+
+    def _transport(self) -> AbstractAsyncContextManager[Any]:
+        config = self._options.config
+        if config.command:
+            return stdio(config, self.stderr, self.raw)
+        kind = "sse" if self._sse else config.kind
+        where = ServerConfig(config.name, url=config.url, headers=config.headers, kind=kind)
+        return http(where, self._options.auth, min(self._options.connect_timeout, 30.0))
+
+    # — the tools —
+
+    @property
+    def known(self) -> dict[str, types.Tool] | None:
+        """The tools as they are known to be now; None if they must be asked for. For any thread."""
+        return self._tools if self.alive else None
+
+    async def tools(self, *, fresh: bool = False) -> dict[str, types.Tool]:
+        """The server's tools by name, in its order.
+
+        Args:
+            fresh: Ask again, unless the server itself said how long its answer holds.
+
+        Raises:
+            Unreachable, SetupError: as `client` does; or it gives no listing that can be read.
+        """
+        client = await self.client()
+        if self._tools is None or fresh:
+            self.sift.problems = {}
+            self._tools = await self._listed(client)
+        return self._tools
+
+    async def _listed(self, client: Client) -> dict[str, types.Tool]:
+        found: dict[str, types.Tool] = {}
+        async for page in walk(lambda cursor: self._page(client, cursor), self._name):
+            for tool in page.tools[: TOOLS - len(found)]:
+                if tool.name in found:
+                    log.warning("%s lists %r twice; the first counts", self._name, tool.name)
+                found.setdefault(tool.name, tool)
+        return found
+
+    async def _page(self, client: Client, cursor: str | None) -> types.ListToolsResult:
+        try:
+            return await client.list_tools(cursor=cursor)
+        except MCPError as error:
+            if error.code == types.METHOD_NOT_FOUND:
+                return types.ListToolsResult(tools=[])
+            why = error.message
+        except ValueError as error:
+            why = f"its answer breaks the protocol: {str(error)[:500]}"
+        raise Unreachable(f"the MCP server {self._name!r} does not list its tools: {why}")
+
+    # — what the server says by itself —
+
+    async def _noticed(self, message: object) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            self.watches.changed(str(message.params.uri))
+        elif isinstance(message, _LIST_CHANGES):
+            self._stale()
+
+    def _stale(self) -> None:
+        """What is known of its lists may not be so any more."""
+        self._tools = None
+        self.changed()
+
+    async def _log(self, params: types.LoggingMessageNotificationParams) -> None:
+        level = _LEVELS.get(params.level, logging.INFO)
+        log.log(level, "%s: %.2000s", self._name, params.data)
+        if self.logged is not None:
+            await self.logged(params)
+
+    async def _listen(self, client: Client) -> None:
+        """Hear of changed lists, on the revision where one must ask to; again after a loss."""
+        has = client.server_capabilities
+        told = {
+            f"{kind}_list_changed": True
+            for kind in ("tools", "prompts", "resources")
+            if getattr(getattr(has, kind), "list_changed", None)
+        }
+        if self._legacy or not told:
+            return
+        try:
+            while True:
+                with suppress(SubscriptionLost):
+                    await self._heard(client, told)
+                self._stale()  # what changed meanwhile was not heard
+                await asyncio.sleep(RELISTEN)
+        except (MCPError, TimeoutError) as error:
+            log.debug("%s tells of no changes: %s", self._name, describe(error))
+
+    async def _heard(self, client: Client, told: dict[str, bool]) -> None:
+        """Hear of changes until the stream of them ends."""
+        async with client.listen(**told) as events:  # type: ignore[arg-type]
+            async for _ in events:
+                self._stale()
+
+
+_LIST_CHANGES = (
+    types.ToolListChangedNotification,
+    types.PromptListChangedNotification,
+    types.ResourceListChangedNotification,
+)
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.ERROR,
+    "alert": logging.ERROR,
+    "emergency": logging.ERROR,
+}
+
+
+async def _unchecked(name: str, result: types.CallToolResult) -> None:
+    """Leave the check of a result to the tool."""
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost reason why a connection failed, in a sentence."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    if isinstance(error, MCPError):
+        closed = error.code == types.CONNECTION_CLOSED
+        return "it ended, or does not speak the protocol" if closed else error.message
+    return describe(error)
+
+
+@asynccontextmanager
+async def watched(
+    transport: AbstractAsyncContextManager[Any],
+    rate: Rate,
+    ended: Callable[[], object],
+    sift: Sift,
+) -> AsyncIterator[Any]:
+    """Another transport, at a bounded rate, and with word of its end.
+
+    Args:
+        transport: The SDK's or ours.
+        rate: Of what the server says by itself.
+        ended: Called at the end.
+        sift: Judges answers.
+    """
+    async with transport as (read, write):
+        yield _Read(read, rate, ended, sift), write
+
+
+class _Read:
+    """A transport's incoming messages."""
+
+    def __init__(self, inner: Any, rate: Rate, ended: Callable[[], object], sift: Sift) -> None:
+        self._inner = inner
+        self._rate = rate
+        self._ended = ended
+        self._sift = sift
+
+    @property
+    def last_context(self) -> Any:
+        """The context variables of who sent the message, where the transport knows."""
+        return getattr(self._inner, "last_context", None)
+
+    def __aiter__(self) -> _Read:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            while True:
+                item: SessionMessage | Exception = await self._inner.__anext__()
+                if self._rate.admits(item):
+                    return self._sifted(item)
+        except BaseException:
+            self._ended()
+            raise
+
+    def _sifted(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        message = item.message if isinstance(item, SessionMessage) else None
+        if isinstance(message, types.JSONRPCResponse):
+            self._sift.result(message.result)
+        elif isinstance(message, types.JSONRPCError):
+            message.error = of_peer(message.error)
+        return item
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message."""
+        return await self.__anext__()
+
+    def close(self) -> None:
+        """Close the inner stream."""
+        self._inner.close()
+
+    async def aclose(self) -> None:
+        """Close the inner stream."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> _Read:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()

@@ -1,0 +1,184 @@
+"""What a server asks a person in the middle of a call: a small form, or to open an address.
+
+It goes to whoever approves calls, as a ticket: the fields are its arguments, filled with the
+server's defaults. Approving sends them, editing fills them in, denying declines. What does not fit
+the form is asked again; where nobody is there to be asked, the server is told that it was cancelled.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from time import time
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+import mcp_types as types
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel._records.tickets import LIFETIME, Ticket, digest_of, new_id
+from toolkeel.call.steps.approve import ask
+from toolkeel.context import ToolContext
+from toolkeel.define.schema.from_json_schema import JsonSchemaValidator, compile_json_schema
+from toolkeel.errors import DefinitionError
+from toolkeel.mcp.hidden_text import clean
+
+log = logging.getLogger("toolkeel.mcp")
+
+ATTEMPTS = 3
+"""How often a form is asked before the server is told that it was cancelled."""
+
+
+@record
+class Elicitation:
+    """A question of a server to a person.
+
+    Args:
+        server: Name of the server that asks; never what it calls itself.
+        message: What it says.
+        schema: JSON Schema of the form: a flat object. Empty if it asks to open an address.
+        url: The address it wants opened; empty for a form.
+    """
+
+    server: str
+    message: str
+    schema: Mapping[str, object] = NOTHING
+    url: str = ""
+
+    @property
+    def host(self) -> str:
+        """Where the address leads."""
+        return urlsplit(self.url).netloc.rpartition("@")[2]
+
+    @property
+    def defaults(self) -> dict[str, object]:
+        """The form as the server has filled it in; None where it has not."""
+        properties = self.schema.get("properties")
+        fields = properties if isinstance(properties, Mapping) else {}
+        required = self.schema.get("required")
+        needed = required if isinstance(required, list) else []
+        return {
+            name: field.get("default") if isinstance(field, Mapping) else None
+            for name, field in fields.items()
+            if name in needed or (isinstance(field, Mapping) and "default" in field)
+        }
+
+
+Answer: TypeAlias = Mapping[str, object] | bool | None
+Elicit: TypeAlias = Callable[[Elicitation], Answer | Awaitable[Answer]]
+"""Answers for a person: the filled form, or True for the form as it is (or the address opened);
+False declines, None cancels."""
+
+
+async def answered(
+    elicitation: Elicitation, elicit: Elicit | None, context: ToolContext[Any] | None
+) -> types.ElicitResult:
+    """The answer to a server's question.
+
+    Args:
+        elicitation: The question.
+        elicit: Who answers; the run's approver if there is none.
+        context: The call in which it asks, if that is known.
+    """
+    form = _Form(elicitation)
+    for _ in range(ATTEMPTS):
+        try:
+            answer = await _ask(elicitation, elicit, context, form.problem)
+        except Exception:
+            logging.getLogger("toolkeel").exception(
+                "whoever answers %s failed; the question is cancelled", elicitation.server
+            )
+            return types.ElicitResult(action="cancel")
+        if answer is False:
+            return types.ElicitResult(action="decline")
+        if answer is None:
+            break
+        if elicitation.url:
+            return types.ElicitResult(action="accept")
+        if (content := form.content(answer)) is not None:
+            return types.ElicitResult(action="accept", content=content)
+    return types.ElicitResult(action="cancel")
+
+
+class _Form:
+    """The fields of a question.
+
+    Attributes:
+        problem: What was wrong with the last answer.
+    """
+
+    def __init__(self, elicitation: Elicitation) -> None:
+        self.problem = ""
+        self._defaults = elicitation.defaults
+        self._validator: JsonSchemaValidator | None = None
+        try:
+            self._validator = compile_json_schema(elicitation.schema or True)
+        except DefinitionError as error:
+            self.problem = str(error)
+
+    def content(self, answer: Mapping[str, object] | bool) -> dict[str, Any] | None:
+        """The filled form; None if it does not fit."""
+        filled = self._defaults | (dict(answer) if isinstance(answer, Mapping) else {})
+        filled = {name: value for name, value in filled.items() if value is not None}
+        if self._validator is None:
+            return None
+        self.problem = "; ".join(map(str, self._validator.errors(filled)[:10]))
+        return None if self.problem else filled
+
+
+async def _ask(
+    elicitation: Elicitation, elicit: Elicit | None, context: ToolContext[Any] | None, problem: str
+) -> Answer:
+    if elicit is not None:
+        answer = elicit(elicitation)
+        return await answer if inspect.isawaitable(answer) else answer
+    if context is None or context.run.approver is None:
+        return None
+    ticket = _ticket(elicitation, context.call.id, problem)
+    decision = await ask(context.run, context.call.id, ticket)
+    if decision.verdict == "edit":
+        return decision.arguments
+    return decision.verdict == "approve"
+
+
+def _ticket(elicitation: Elicitation, call_id: str, problem: str) -> Ticket:
+    """The question as something a person can approve."""
+    name = f"answer to {elicitation.server}"
+    fields: dict[str, object] = elicitation.defaults
+    lines = [f"the server {elicitation.server} asks: {clean(elicitation.message)[0]}"]
+    if elicitation.url:
+        fields = {"url": elicitation.url}
+        lines = [f"the server {elicitation.server} wants you to open an address at "
+                 f"{elicitation.host}: {clean(elicitation.message)[0]}"]  # fmt: skip
+    lines += _described(elicitation.schema)
+    if problem:
+        lines.append(f"not sent yet: {problem}")
+    digest = digest_of(name, {"message": elicitation.message}, fields)
+    expires = time() + LIFETIME
+    return Ticket(new_id(), call_id, name, fields, digest, expires, "\n".join(lines))
+
+
+def _described(schema: Mapping[str, object]) -> list[str]:
+    properties = schema.get("properties")
+    lines = []
+    for name, field in (properties if isinstance(properties, Mapping) else {}).items():
+        said = field if isinstance(field, Mapping) else {}
+        about = [said.get("title"), said.get("description")]
+        choices = said.get("enum")
+        if isinstance(choices, list):
+            about.append("one of " + ", ".join(map(str, choices)))
+        text = clean("; ".join(str(each) for each in about if each))[0]
+        lines.append(f"  {name} ({said.get('type', 'any')}){': ' + text if text else ''}")
+    return lines
+
+
+def elicitation_of(server: str, params: types.ElicitRequestParams) -> Elicitation:
+    """A question as it came."""
+    if isinstance(params, types.ElicitRequestURLParams):
+        return Elicitation(server, params.message, NOTHING, params.url)
+    schema = params.requested_schema
+    plain = (
+        schema if isinstance(schema, dict) else schema.model_dump(by_alias=True, exclude_none=True)
+    )
+    return Elicitation(server, params.message, plain)

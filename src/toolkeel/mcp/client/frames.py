@@ -1,0 +1,136 @@
+"""What a peer sends, before the SDK sees it: bounded, and nothing in it can hold a call for ever.
+
+A message that is too large or is none at all is dropped. If it was the answer to a request, that
+request is told so at once instead of waiting for its deadline.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from time import monotonic
+
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    JSONRPCError,
+    JSONRPCResponse,
+)
+
+from toolkeel.mcp.client.sift import LOST, our_error
+from toolkeel.mcp.messages import read_message
+
+FRAME_LIMIT = 32 * 1024 * 1024
+"""Most bytes of one message: a few large pictures."""
+RATE = 1000.0
+"""Notifications and requests of a server in a second, beyond which they are dropped."""
+BURST = 3000.0
+"""How many may come at once."""
+
+_EDGE = 4096
+_ID = re.compile(rb'"id"\s*:\s*(?:(\d{1,18})|"([^"\\]{1,200})")')
+_ANSWER = re.compile(rb'"(?:result|error)"\s*:')
+
+log = logging.getLogger("toolkeel.mcp")
+
+
+class Frames:
+    """Lines of bytes as messages.
+
+    Args:
+        name: Of the server, for the log.
+        limit: Most bytes of one line.
+        take: Sees each line first; what it takes is no message here.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        limit: int = FRAME_LIMIT,
+        take: Callable[[bytes], bool] = lambda _: False,
+    ) -> None:
+        self._name = name
+        self._take = take
+        self._limit = limit
+        self._buffer = bytearray()
+        self._searched = 0
+        self._head: bytes | None = None  # of a line too long, whose rest is dropped
+        self._noise = 0
+
+    def feed(self, chunk: bytes) -> Iterator[SessionMessage]:
+        """The messages that are complete with `chunk`."""
+        self._buffer += chunk
+        while (end := self._buffer.find(b"\n", self._searched)) >= 0:
+            line = bytes(self._buffer[:end])
+            del self._buffer[: end + 1]
+            self._searched = 0
+            if (message := self._message(line)) is not None:
+                yield message
+        if len(self._buffer) > self._limit:
+            self._head = self._head or bytes(self._buffer[:_EDGE])
+            del self._buffer[:-_EDGE]
+        self._searched = len(self._buffer)
+
+    def _message(self, line: bytes) -> SessionMessage | None:
+        if self._head is not None or len(line) > self._limit:
+            head, self._head = self._head or line[:_EDGE], None
+            why = f"it is larger than {self._limit // (1024 * 1024)} MB"
+            return self._unreadable(head, line[-_EDGE:], why)
+        if not line.strip() or self._take(line):
+            return None
+        try:
+            return SessionMessage(read_message(line))
+        except ValueError as error:
+            why = f"it is no message of the protocol: {str(error)[:300]}"
+            return self._unreadable(line[:_EDGE], line[-_EDGE:], why)
+
+    def _unreadable(self, head: bytes, tail: bytes, why: str) -> SessionMessage | None:
+        """What the request is told that a broken line may have answered."""
+        self._noise += 1
+        if self._noise == 1:
+            log.warning("%s sent what cannot be read (%s): %.200r", self._name, why, head[:200])
+        if b'"jsonrpc"' not in head + tail or not _ANSWER.search(head + tail):
+            return None
+        found = _ID.search(head) or next(iter(list(_ID.finditer(tail))[-1:]), None)
+        if found is None:
+            return None
+        id = int(found[1]) if found[1] else found[2].decode("utf-8", "replace")
+        error = our_error(LOST, f"the answer cannot be read: {why}")
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=id, error=error))
+
+
+class Rate:
+    """Lets messages through at a bounded rate; answers always.
+
+    Args:
+        name: Of the server, for the log.
+    """
+
+    def __init__(self, name: str, rate: float = RATE, burst: float = BURST) -> None:
+        self._name = name
+        self._rate = rate
+        self._burst = burst
+        self._left = burst
+        self._at = monotonic()
+        self.dropped = 0
+
+    def admits(self, item: SessionMessage | Exception) -> bool:
+        """Whether a message goes on."""
+        if isinstance(item, SessionMessage) and isinstance(
+            item.message, JSONRPCResponse | JSONRPCError
+        ):
+            return True
+        return self.admits_one()
+
+    def admits_one(self) -> bool:
+        """Whether one more message that was not asked for goes on."""
+        now = monotonic()
+        self._left = min(self._burst, self._left + (now - self._at) * self._rate)
+        self._at = now
+        if self._left >= 1:
+            self._left -= 1
+            return True
+        self.dropped += 1
+        if self.dropped == 1:
+            log.warning("%s floods: messages it was not asked for are dropped", self._name)
+        return False

@@ -1,0 +1,268 @@
+"""A server on the network: an HTTP client whose failures cost one request, not the connection.
+
+The SDK ends the whole connection when a request cannot be sent. Here what goes wrong on the network
+becomes an answer of the protocol to that one request, which says whether the request can have
+reached the server. Bodies are bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from toolkeel.mcp.client.frames import FRAME_LIMIT
+from toolkeel.mcp.client.sift import LOST, NOT_SENT, REFUSED, our_error
+from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.messages import with_whole_characters
+
+_UNSENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.UnsupportedProtocol,
+)
+_KEEP_OPEN = 3600.0
+
+
+class Bounded(httpx2.AsyncBaseTransport):
+    """Another transport, with bounded bodies and failures as answers.
+
+    Args:
+        inner: What sends.
+        limit: Most bytes of a body that is no stream of events.
+        home: Address of the server. What it names beside itself, such as where to log in, is asked
+            only if that is no place which only this machine or its network reaches.
+    """
+
+    def __init__(
+        self, inner: httpx2.AsyncBaseTransport, limit: int = FRAME_LIMIT, home: str = ""
+    ) -> None:
+        self._inner = inner
+        self._limit = limit
+        self._home = httpx2.URL(home).host
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request; a `POST` of a message always has an answer."""
+        if self._home and _strays(request.url, self._home):
+            await request.aread()
+            return httpx2.Response(403, text="This address is not asked.", request=request)
+        if request.method != "POST" or not _is_message(request):
+            return await self._read(await self._inner.handle_async_request(request))
+        try:
+            return await self._read(await self._inner.handle_async_request(request))
+        except _UNSENT as error:
+            return _failure(request, NOT_SENT, f"{request.url.host} cannot be reached: {error}")
+        except httpx2.TransportError as error:
+            why = str(error) or type(error).__name__
+            return _failure(request, LOST, f"the connection to {request.url.host} broke: {why}")
+
+    async def _read(self, response: httpx2.Response) -> httpx2.Response:
+        """The response with its body read, unless that is a stream of events.
+
+        Raises:
+            httpx2.ReadError: the body is too large, or compressed though nobody asked for that:
+                a small one could become a large one.
+        """
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            await response.aclose()
+            raise httpx2.ReadError("an answer is compressed, which was not asked for")
+        if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            response.stream = _WholeLines(response.stream, self._limit)
+            return response
+        body = bytearray()
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        try:
+            async for chunk in response.stream:
+                body += chunk
+                if len(body) > self._limit:
+                    raise httpx2.ReadError(f"an answer is larger than {self._limit} bytes")
+        finally:
+            await response.aclose()
+        content, headers = bytes(body), response.headers
+        if response.headers.get("content-type", "").lower().startswith("application/json"):
+            content = with_whole_characters(content)
+        if response.status_code in _TOLD or response.status_code >= 500:
+            content, headers = _told(response.status_code, content, headers)
+        return httpx2.Response(
+            response.status_code,
+            headers=headers,
+            stream=httpx2.ByteStream(content),
+            extensions=response.extensions,
+        )
+
+    async def aclose(self) -> None:
+        """Close the inner transport."""
+        await self._inner.aclose()
+
+
+class _WholeLines(httpx2.AsyncByteStream):
+    """A stream of events, line by line, in which half an emoji costs itself and not the event."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, limit: int) -> None:
+        self._inner = inner
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        held = bytearray()
+        async for chunk in self._inner:
+            lines, end, rest = chunk.rpartition(b"\n")
+            if end:
+                yield with_whole_characters(bytes(held + lines)) + end
+                held.clear()
+            held += rest
+            if len(held) > self._limit:  # the reader has a bound of its own, and tells
+                yield bytes(held)
+                held.clear()
+        if held:
+            yield with_whole_characters(bytes(held))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def _strays(url: httpx2.URL, home: str) -> bool:
+    """Whether a server has named an address that it must not make us ask (SSRF).
+
+    Over http only its own host, or any of this machine if it is one itself; over https any name,
+    since whoever answers must prove to be it, but no address that is not public.
+    """
+    if url.host == home or (_is_here(home) and _is_here(url.host)):
+        return False
+    if url.scheme != "https" or _is_here(url.host):
+        return True
+    try:
+        return not ipaddress.ip_address(url.host).is_global
+    except ValueError:
+        return False
+
+
+def _is_here(host: str) -> bool:
+    return host == "localhost" or host == "::1" or host.startswith("127.")
+
+
+def _is_message(request: httpx2.Request) -> bool:
+    return request.headers.get("content-type", "").startswith("application/json") and (
+        "text/event-stream" in request.headers.get("accept", "")
+    )
+
+
+def _told(status: int, content: bytes, headers: httpx2.Headers) -> tuple[bytes, httpx2.Headers]:
+    """A refusal whose reason the SDK would drop, as an answer of the protocol."""
+    if headers.get("content-type", "").lower().startswith("application/json"):
+        try:
+            if "jsonrpc" in json.loads(content):
+                return content, headers
+        except (ValueError, TypeError):
+            pass
+    said = content.decode("utf-8", "replace").strip()[:300]
+    text = f"HTTP {status}" + (f": {said}" if said and not said.startswith("<") else "")
+    kept = [(key, value) for key, value in headers.multi_items() if key.lower() not in _FRAMING]
+    body = _error(REFUSED, f"the server refused the request: {text}")
+    if status >= 500:  # whatever stands between may have lost an answer that there was
+        body = _error(LOST, f"instead of an answer came {text}")
+    return body, httpx2.Headers([*kept, ("content-type", "application/json")])
+
+
+_TOLD = (401, 403, 405, 406, 415, 429)
+_FRAMING = ("content-type", "content-length", "content-encoding", "transfer-encoding")
+
+
+def _failure(request: httpx2.Request, code: int, text: str) -> httpx2.Response:
+    return httpx2.Response(
+        503,
+        headers={"content-type": "application/json"},
+        content=_error(code, text),
+        request=request,
+    )
+
+
+def _error(code: int, text: str) -> bytes:
+    error = our_error(code, text).model_dump(mode="json")
+    body = {"jsonrpc": "2.0", "id": None, "error": error}
+    return json.dumps(body, ensure_ascii=False).encode()
+
+
+def _client(config: ServerConfig, auth: httpx2.Auth | None, timeout: float) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        headers={"accept-encoding": "identity", **config.headers},
+        auth=auth,
+        timeout=httpx2.Timeout(timeout, read=_KEEP_OPEN),
+        transport=Bounded(httpx2.AsyncHTTPTransport(), home=config.url),
+    )
+
+
+def http(
+    config: ServerConfig, auth: httpx2.Auth | None, timeout: float
+) -> AbstractAsyncContextManager[Any]:
+    """The connection to a server on the network.
+
+    Args:
+        config: Its address, headers, and whether it speaks the older form.
+        auth: How requests are authorized.
+        timeout: Seconds to connect, and to send.
+    """
+    if config.kind == "sse":
+
+        def factory(
+            headers: dict[str, str] | None = None,
+            timeout: httpx2.Timeout | None = None,
+            auth: httpx2.Auth | None = None,
+        ) -> httpx2.AsyncClient:
+            return httpx2.AsyncClient(headers=headers, auth=auth, timeout=timeout)
+
+        return sse_client(
+            config.url,
+            dict(config.headers),
+            timeout,
+            sse_read_timeout=_KEEP_OPEN,
+            httpx_client_factory=factory,
+            auth=auth,
+        )
+    return _streamable(config, auth, timeout)
+
+
+@asynccontextmanager
+async def _streamable(
+    config: ServerConfig, auth: httpx2.Auth | None, timeout: float
+) -> AsyncIterator[Any]:
+    async with (
+        _client(config, auth, timeout) as client,
+        streamable_http_client(
+            config.url, http_client=client, max_sse_event_size=FRAME_LIMIT
+        ) as streams,
+    ):
+        yield streams
+
+
+async def speaks_sse(config: ServerConfig, auth: httpx2.Auth | None, timeout: float) -> bool:
+    """Whether a server knows only the older form: its event stream begins with an endpoint.
+
+    Asked only after the newer form failed, as the specification's section on compatibility has it.
+    """
+    try:
+        async with asyncio.timeout(timeout):
+            return (await _first_line(config, auth)).replace(" ", "") == "event:endpoint"
+    except (httpx2.HTTPError, TimeoutError):
+        return False
+
+
+async def _first_line(config: ServerConfig, auth: httpx2.Auth | None) -> str:
+    """What an event stream at the address begins with; empty if there is none."""
+    headers = {**config.headers, "accept": "text/event-stream"}
+    async with (
+        httpx2.AsyncClient(headers=headers, auth=auth) as client,
+        client.stream("GET", config.url) as response,
+    ):
+        async for line in response.aiter_lines():
+            if response.status_code != 200 or line.strip():
+                return line if response.status_code == 200 else ""
+    return ""

@@ -1,0 +1,33 @@
+"""Every page of a list, with an end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+PAGES = 100
+"""Most pages of one listing."""
+
+log = logging.getLogger("toolkeel.mcp")
+
+
+async def walk(fetch: Callable[[str | None], Awaitable[Any]], server: str) -> AsyncIterator[Any]:
+    """The pages of a list, in order; a cursor that comes again ends it.
+
+    Args:
+        fetch: Gives the page at a cursor; None is the first.
+        server: Whose list it is, for the log.
+    """
+    cursors: set[str] = set()
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = await fetch(cursor)
+        yield page
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+        if cursor in cursors:
+            break
+        cursors.add(cursor)
+    log.warning("%s lists without end; what came so far is taken", server)

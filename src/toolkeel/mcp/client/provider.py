@@ -1,0 +1,387 @@
+"""An MCP server as a provider of tools.
+
+::
+
+    files = MCPServer("npx -y @modelcontextprotocol/server-filesystem docs")
+    search = MCPServer("https://mcp.example.com/mcp", trust=True)
+    agent = Agent("openai:gpt-5", tools=[files, search, my_own_tool])
+
+The server is connected when its tools are first asked for. It serves every run of the program, from
+any event loop or thread, until `close` or the program's end; one that was lost is connected again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import hashlib
+import logging
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from toolkeel.errors import DefinitionError, MissingExtraError, SetupError, ToolError
+
+try:
+    import mcp_types as types
+except ImportError as error:
+    raise MissingExtraError("An MCP server", "mcp") from error
+from mcp.client import ClientRequestContext, InputRequiredRoundsExceededError
+from mcp.shared.exceptions import MCPError
+
+from toolkeel.call.body.sync_bridge import on_own_loop, run_sync
+from toolkeel.context import ToolContext
+from toolkeel.define.names import check_name, wire_name
+from toolkeel.define.tool import AnyTool
+from toolkeel.mcp.client.asks import Roots, Sample, lister, sampler
+from toolkeel.mcp.client.connection import Link, LinkOptions, Unreachable
+from toolkeel.mcp.client.elicitation import Elicit, Elicitation, answered, elicitation_of
+from toolkeel.mcp.client.login import Auth, provider
+from toolkeel.mcp.client.outcome import failed, was_forgotten
+from toolkeel.mcp.client.resources_prompts import Contents
+from toolkeel.mcp.client.tool import Failed, Peer, Trust, tool_of
+from toolkeel.mcp.config import ServerConfig, find_server, read_config, with_more
+from toolkeel.mcp.consent import Asker, check_consent
+from toolkeel.mcp.hidden_text import Hidden
+from toolkeel.mcp.pins import Pin, Pins, pin_of
+
+TIMEOUT = 30.0
+CONNECT_TIMEOUT = 60.0
+_DAY = 24 * 3600.0
+
+log = logging.getLogger("toolkeel.mcp")
+_caller: ContextVar[tuple[asyncio.AbstractEventLoop, ToolContext[Any]] | None] = ContextVar(
+    "toolkeel_mcp_caller", default=None
+)
+
+
+class MCPServer(Contents):
+    """A server of the Model Context Protocol: give it to an agent as you give a tool.
+
+    Args:
+        source: The command that starts it, as one line or a list of words; its ``http(s)``
+            address; or a file ``mcp.json`` with one server in it, ``mcp.json:name`` for one of
+            several.
+        name: What people call it, and what is put before names that two servers share.
+        trust: False: a person is asked about every call. ``"pinned"``: until they have approved a
+            tool's definition once. True: never, and what the server says of its tools' effects is
+            believed. A changed definition is asked about in any case.
+        pins: A file that keeps the approved definitions; without one they hold as long as this
+            object.
+        only: Names of the tools to take; all by default.
+        headers: Sent with every request to an address.
+        env: Variables a command finds besides ``PATH``, ``HOME`` and their like.
+        cwd: The folder a command is started in.
+        auth: ``"oauth"`` for a login in the browser, `OAuth` to say more, or any
+            `httpx2.Auth`.
+        elicit: Answers what the server asks a person in the middle of a call; the run's approver
+            by default. False: it may not ask.
+        sample: Answers what the server asks the program's model; without it, it may not ask.
+        roots: Folders the server is told it may work in, or a function that gives them.
+        resources: Whether models get its resources and prompts, too, as tools.
+        timeout: Seconds of one call; None for ever.
+        connect_timeout: Seconds until the server must have answered first.
+        consent: Agrees to start what a file names; see `toolkeel.mcp.consent`.
+
+    Attributes:
+        problems: What was wrong with tools of the last listing, by name. Nearly always the tool
+            is there, and less is checked; one that cannot be used is "left out".
+        hidden: Characters nobody sees, taken out of the definitions of the last listing.
+
+    Raises:
+        SetupError: `source` names no server, or nobody has agreed to start it.
+    """
+
+    def __init__(
+        self,
+        source: str | Path | Sequence[str] | ServerConfig,
+        *,
+        name: str | None = None,
+        trust: Trust = False,
+        pins: str | Path | Pins | None = None,
+        only: Sequence[str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | Path | None = None,
+        auth: Auth = None,
+        elicit: Elicit | bool = True,
+        sample: Sample | None = None,
+        roots: Roots | None = None,
+        resources: bool = False,
+        timeout: float | None = TIMEOUT,
+        connect_timeout: float = CONNECT_TIMEOUT,
+        consent: Asker | bool | None = None,
+    ) -> None:
+        config = with_more(find_server(source, name), headers, env, cwd)
+        check_consent(config, consent)
+        self.config = config
+        self.name = config.name
+        self.trust: Trust = trust
+        self.pins = pins if isinstance(pins, Pins) else Pins(pins)
+        self.problems: dict[str, str] = {}
+        self.hidden: dict[str, tuple[Hidden, ...]] = {}
+        self._only = None if only is None else frozenset(only)
+        self._elicit = elicit
+        self._timeout = timeout
+        self._options = LinkOptions(
+            config,
+            provider(auth, config),
+            self._asked if elicit else None,
+            timeout,
+            connect_timeout,
+            sampler(config.name, sample),
+            lister(roots),
+        )
+        self._resources = resources
+        self._link: Link | None = None
+        self._running: dict[object, tuple[asyncio.AbstractEventLoop, ToolContext[Any]]] = {}
+        _open_servers.add(self)
+
+    def __repr__(self) -> str:
+        return f"MCPServer({self.config.identity!r}, name={self.name!r})"
+
+    @property
+    def prefix(self) -> str:
+        """What is put before names that another source of tools has, too."""
+        return f"{self.name}_"
+
+    # — a provider of tools —
+
+    async def get_tools(self) -> list[AnyTool]:
+        """The server's tools, asked for anew; connects if need be.
+
+        Raises:
+            SetupError: the server cannot be reached, or `only` names a tool it does not have.
+        """
+        try:
+            listed = await on_own_loop(lambda: self._home().tools(fresh=True))
+        except Unreachable as error:
+            raise SetupError(str(error)) from error
+        if missing := sorted((self._only or frozenset()) - listed.keys()):
+            raise SetupError(
+                f"the MCP server {self.name!r} has no tool {missing[0]!r}; there is "
+                f"{', '.join(listed) or 'none'}"
+            )
+        peer = Peer(
+            self.name,
+            self.config.identity,
+            self.trust,
+            self.pins,
+            self._current,
+            self._send,
+            self._timeout,
+        )
+        assert self._link is not None
+        self.problems, self.hidden = dict(self._link.sift.problems), {}
+        names = _names(listed)
+        made = [
+            self._made(peer, tool, names[tool.name])
+            for tool in listed.values()
+            if (self._only is None or tool.name in self._only) and self.config.takes(tool.name)
+        ]
+        more = self.content_tools(self._asks) if self._resources else ()
+        return [tool for tool in (*made, *more) if tool is not None]
+
+    def _asks(self, _: Mapping[str, object]) -> bool | str:
+        return self.trust is not True and f"what the server {self.name} says is not trusted"
+
+    def _made(self, peer: Peer, listed: types.Tool, name: str) -> AnyTool | None:
+        try:
+            made = tool_of(peer, listed, name)
+        except (DefinitionError, ValueError) as error:
+            self.problems[listed.name] = f"left out: {error}"
+            log.warning("%s: the tool %r is left out: %s", self.name, listed.name, error)
+            return None
+        if made.problems:
+            known = [self.problems[listed.name]] if listed.name in self.problems else []
+            self.problems[listed.name] = "; ".join([*known, *made.problems])
+        if made.hidden:
+            self.hidden[listed.name] = made.hidden
+            found = "; ".join(map(str, made.hidden))
+            log.warning("%s: the tool %r hides characters: %s", self.name, listed.name, found)
+        return made.tool
+
+    def tools(self) -> list[AnyTool]:
+        """`get_tools` for sync code."""
+        return run_sync(self.get_tools)
+
+    async def definitions(self) -> dict[str, Pin]:
+        """Every tool's definition as the server has it now, ready to be pinned or compared.
+
+        Raises:
+            SetupError: the server cannot be reached.
+        """
+        try:
+            listed = await on_own_loop(lambda: self._home().tools(fresh=True))
+        except Unreachable as error:
+            raise SetupError(str(error)) from error
+        return {name: self._pin(tool) for name, tool in listed.items()}
+
+    def _pin(self, tool: types.Tool) -> Pin:
+        raw = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return pin_of(self.config.identity, raw)
+
+    async def _current(self, tool: str) -> Pin | None:
+        """The definition a tool has now; None if it is gone.
+
+        Raises:
+            ToolError: the server cannot be reached.
+        """
+        listed = self._link.known if self._link is not None else None
+        if listed is None:
+            try:
+                listed = await on_own_loop(lambda: self._home().tools())
+            except (Unreachable, SetupError) as error:
+                raise ToolError(f"{error}. The call was not sent.") from error
+        return self._pin(listed[tool]) if tool in listed else None
+
+    # — calling —
+
+    async def _send(
+        self, tool: str, arguments: dict[str, Any], context: ToolContext[Any]
+    ) -> types.CallToolResult:
+        """Call a tool, from whichever loop this is.
+
+        Raises:
+            Failed: there is no result.
+        """
+        caller = (asyncio.get_running_loop(), context)
+        token = _caller.set(caller)
+        key = object()
+        self._running[key] = caller
+        try:
+            return await on_own_loop(lambda: self._call(tool, arguments, context))
+        finally:
+            del self._running[key]
+            _caller.reset(token)
+
+    async def _call(
+        self, tool: str, arguments: dict[str, Any], context: ToolContext[Any]
+    ) -> types.CallToolResult:
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            context.progress(message or "", progress, total)
+
+        for again in (False, True):
+            try:
+                client = await self._home().client()
+                # The call has a deadline of its own, which stands still while a person is asked.
+                return await client.call_tool(tool, arguments, _DAY, progress_callback=progressed)
+            except MCPError as error:
+                if not again and was_forgotten(error):
+                    await self._home().close()  # it has forgotten us, and did nothing
+                    continue
+                raise failed(error, tool, self.name) from error
+            except (Unreachable, SetupError) as error:
+                raise Failed("tool_error", f"{error}. The call was not sent.") from error
+            except InputRequiredRoundsExceededError as error:
+                text = (
+                    f"The server {self.name} asked again and again for more; the call was given up."
+                )
+                raise Failed("tool_error", text) from error
+            except ValueError as error:
+                raise Failed(
+                    "invalid_output",
+                    f"The server {self.name} sent a result that breaks the protocol. This is a "
+                    "fault of the server, not of the call.",
+                    error=str(error)[:2000],
+                ) from error
+        raise AssertionError("a second attempt returns or raises")
+
+    # — what the server asks —
+
+    async def _asked(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult:
+        """Ask a person, on the loop of the call that is the reason."""
+        elicitation = elicitation_of(self.name, params)
+        caller = _caller.get() or next(reversed(self._running.values()), None)
+        if caller is None:
+            return await self._answered(elicitation, None)
+        loop, running = caller
+        work = asyncio.run_coroutine_threadsafe(self._answered(elicitation, running), loop)
+        return await asyncio.wrap_future(work)
+
+    async def _answered(
+        self, elicitation: Elicitation, context: ToolContext[Any] | None
+    ) -> types.ElicitResult:
+        elicit = self._elicit if callable(self._elicit) else None
+        with context.off_the_clock() if context is not None else nullcontext():
+            return await answered(elicitation, elicit, context)
+
+    # — the connection —
+
+    def _home(self) -> Link:
+        """The connection; called on the bridge's loop alone."""
+        if self._link is None:
+            self._link = Link(self._options)
+        return self._link
+
+    async def connect(self) -> None:
+        """Connect now rather than when the tools are first asked for.
+
+        Raises:
+            SetupError: the server cannot be reached.
+        """
+        try:
+            await on_own_loop(lambda: self._home().client())
+        except Unreachable as error:
+            raise SetupError(str(error)) from error
+
+    async def close(self) -> None:
+        """End the connection; the next use makes a new one."""
+        if self._link is not None:
+            await on_own_loop(self._link.close)
+
+    async def __aenter__(self) -> MCPServer:
+        await self.connect()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+_open_servers: weakref.WeakSet[MCPServer] = weakref.WeakSet()
+
+
+async def _close_all(servers: Sequence[MCPServer]) -> None:
+    await asyncio.gather(*(server.close() for server in servers), return_exceptions=True)
+
+
+def _at_exit() -> None:
+    servers = [server for server in _open_servers if server._link is not None]
+    if servers:
+        with suppress(Exception):
+            run_sync(lambda: asyncio.wait_for(_close_all(servers), 10))
+
+
+atexit.register(_at_exit)
+
+
+def _names(listed: Iterable[str]) -> dict[str, str]:
+    """What tools are called here, by the server's names: the same, if a tool can be called that."""
+    found: dict[str, str] = {}
+    for name in listed:
+        with suppress(DefinitionError):
+            found[name] = check_name(name)
+    for name in listed:
+        if name not in found:
+            alias = wire_name(name)
+            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+            found[name] = f"{alias[:50]}_{digest}" if alias in found.values() else alias
+    return found
+
+
+def servers(path: str | Path, **options: Any) -> list[MCPServer]:
+    """Every server of a file, for an agent: ``tools=[*servers("mcp.json")]``.
+
+    Args:
+        path: Of a file as `toolkeel.mcp.config` reads it.
+        options: Of `MCPServer`, for all of them.
+
+    Raises:
+        SetupError: the file is wrong, or nobody has agreed to one of them.
+    """
+    return [MCPServer(config, **options) for config in read_config(path).values()]

@@ -1,0 +1,197 @@
+"""Requests to a process as plain JSON, beside the SDK's session (relay): no models, one parse.
+
+A gateway passes on what it is given, so nothing between a line and its answer needs to be understood.
+These requests share the pipe with the SDK's session and are told apart by their ids.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+
+from toolkeel._records.record import record
+from toolkeel.mcp.client.frames import Rate
+from toolkeel.mcp.client.sift import Sift, of_peer
+
+FIRST = 1_000_000_000
+"""Ids of these requests count from here, those of the SDK's session from 1; both fit 32 bits."""
+
+Progressed = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+@record
+class _Waiting:
+    answer: asyncio.Future[dict[str, Any]]
+    progressed: Progressed | None
+
+
+class RawRequests:
+    """The requests of one connection.
+
+    Args:
+        name: Of the server, for the log.
+        sift: Makes results readable.
+    """
+
+    def __init__(self, name: str, sift: Sift) -> None:
+        self._sift = sift
+        self._rate = Rate(name)
+        self._stdin: asyncio.StreamWriter | None = None
+        self._next = FIRST
+        self._waiting: dict[int, _Waiting] = {}
+        self._telling: set[asyncio.Task[None]] = set()
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is a pipe to send by."""
+        return self._stdin is not None
+
+    def begin(self, stdin: asyncio.StreamWriter) -> None:
+        """The process runs, and reads there."""
+        self._stdin = stdin
+
+    def end(self) -> None:
+        """Nothing more will come: who waits learns it."""
+        self._stdin = None
+        for waiting in self._waiting.values():
+            _fail(waiting, types.ErrorData(code=types.CONNECTION_CLOSED, message=_CLOSED))
+
+    async def send(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        timeout: float,
+        progressed: Progressed | None = None,
+    ) -> dict[str, Any]:
+        """Make a request.
+
+        Args:
+            method: Of the protocol.
+            params: As JSON.
+            timeout: Seconds until it is given up.
+            progressed: Told how far it is.
+
+        Raises:
+            MCPError: an error is the answer, or there is none.
+        """
+        if self._stdin is None:
+            raise MCPError(types.CONNECTION_CLOSED, _CLOSED)
+        id, self._next = self._next, self._next + 1
+        if progressed is not None:
+            params = {**params, "_meta": {**(params.get("_meta") or {}), "progressToken": id}}
+        loop = asyncio.get_running_loop()
+        waiting = self._waiting[id] = _Waiting(loop.create_future(), progressed)
+        timer = loop.call_later(timeout, self._expire, id, method)
+        try:
+            await self._write({"id": id, "method": method, "params": params})
+            return await waiting.answer
+        except asyncio.CancelledError:
+            self._cancel(id, "caller cancelled")
+            raise
+        finally:
+            timer.cancel()
+            del self._waiting[id]
+
+    async def _write(self, message: dict[str, Any]) -> None:
+        stdin = self._stdin
+        if stdin is not None:
+            stdin.write(to_json({"jsonrpc": "2.0", **message}) + b"\n")
+            try:
+                await stdin.drain()
+            except OSError:
+                raise MCPError(types.CONNECTION_CLOSED, _CLOSED) from None
+
+    def _expire(self, id: int, method: str) -> None:
+        said = f"Request {method!r} timed out"
+        self._cancel(id, "timed out")
+        _fail(self._waiting[id], types.ErrorData(code=types.REQUEST_TIMEOUT, message=said))
+
+    def _cancel(self, id: int, reason: str) -> None:
+        if self._stdin is not None:
+            params = {"requestId": id, "reason": reason}
+            said = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+            self._stdin.write(to_json(said) + b"\n")
+
+    # — what comes back —
+
+    def takes(self, line: bytes) -> bool:
+        """Whether a line belongs to one of these requests; then it is done with."""
+        if not self._waiting:
+            return False
+        try:
+            message = from_json(line)
+        except ValueError:
+            return False
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            return False
+        if message.get("method") == "notifications/progress":
+            return self._progress(message.get("params"))
+        waiting = self._known(message.get("id"))
+        if waiting is None or "method" in message:
+            return False
+        if isinstance(result := message.get("result"), dict):
+            self._sift.result(result)
+            _settle(waiting, result)
+            return True
+        try:
+            _fail(waiting, of_peer(types.ErrorData.model_validate(message.get("error"))))
+        except ValidationError:
+            return False
+        return True
+
+    def answered(self, item: SessionMessage) -> bool:
+        """Whether a message, made of a line that cannot be read, ends one of these requests."""
+        message = item.message
+        waiting = self._known(getattr(message, "id", None))
+        if waiting is None or not isinstance(message, types.JSONRPCError):
+            return False
+        _fail(waiting, message.error)
+        return True
+
+    def _known(self, id: object) -> _Waiting | None:
+        if isinstance(id, str) and id.isdecimal():
+            id = int(id)  # some servers send ids back as texts
+        return self._waiting.get(id) if isinstance(id, int) else None
+
+    def _progress(self, params: object) -> bool:
+        said = params if isinstance(params, dict) else {}
+        waiting = self._known(said.get("progressToken"))
+        if waiting is None:
+            return False
+        done, total = _number(said.get("progress")), _number(said.get("total"))
+        if waiting.progressed is None or done is None or not self._rate.admits_one():
+            return True
+        message = said.get("message")
+        told = waiting.progressed(done, total, message if isinstance(message, str) else None)
+        task: asyncio.Task[None] = asyncio.ensure_future(_quietly(told))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+        return True
+
+
+_CLOSED = "Connection closed"
+
+
+async def _quietly(told: Awaitable[None]) -> None:
+    await told
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _settle(waiting: _Waiting, result: dict[str, Any]) -> None:
+    if not waiting.answer.done():
+        waiting.answer.set_result(result)
+
+
+def _fail(waiting: _Waiting, error: types.ErrorData) -> None:
+    if not waiting.answer.done():
+        waiting.answer.set_exception(MCPError(error.code, error.message, error.data))

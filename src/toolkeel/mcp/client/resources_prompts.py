@@ -1,0 +1,267 @@
+"""Resources, prompts and instructions of a server: what it has besides tools.
+
+A program asks for them by methods. A model gets them as tools where the program wants that
+(``MCPServer(..., resources=True)``); those are asked about as the server's own tools are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import mcp_types as types
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from toolkeel.call.body.sync_bridge import on_own_loop
+from toolkeel.content import Content, File, Text
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.effects import Effects
+from toolkeel.errors import SetupError, ToolError
+from toolkeel.mcp.client.connection import Link, Unreachable
+from toolkeel.mcp.client.pages import walk
+from toolkeel.mcp.client.sift import FromPeer
+from toolkeel.mcp.content import file_of, from_blocks
+from toolkeel.messages import AssistantMessage, UserMessage
+
+T = TypeVar("T")
+INSTRUCTIONS = 4000
+"""Characters of a server's instructions that are taken."""
+_READS = Effects(read_only=True, destructive=False, idempotent=True, open_world=True)
+
+
+class Contents:
+    """A server's resources, prompts and instructions: the half of `MCPServer` beside its tools."""
+
+    name: str
+
+    def _home(self) -> Link:
+        raise NotImplementedError
+
+    async def instructions(self) -> str:
+        """How the server says its tools should be used: a stranger's text, bounded."""
+        return await self._ask(lambda client: _said(client.instructions or ""))
+
+    async def resources(self) -> list[types.Resource]:
+        """Every resource the server lists; none if it has no resources.
+
+        Raises:
+            SetupError: the server cannot be reached.
+            ToolError: it answered with an error.
+        """
+        return await self._every(lambda c, at: c.list_resources(cursor=at), lambda p: p.resources)
+
+    async def templates(self) -> list[types.ResourceTemplate]:
+        """Every template of resources: addresses with parts to fill in."""
+        return await self._every(
+            lambda c, at: c.list_resource_templates(cursor=at), lambda p: p.resource_templates
+        )
+
+    async def prompts(self) -> list[types.Prompt]:
+        """Every prompt, with the arguments it takes."""
+        return await self._every(lambda c, at: c.list_prompts(cursor=at), lambda p: p.prompts)
+
+    async def read(self, resource: str | Text | types.Resource) -> tuple[File, ...]:
+        """Read a resource.
+
+        Args:
+            resource: Its address, a listed one, or the text that stands in a tool's result for a
+                link to one (``resource_link``), which is followed.
+
+        Raises:
+            SetupError: the server cannot be reached.
+            ToolError: it has no such resource, or sent what is none.
+        """
+        uri = address_of(resource)
+        found = await self._ask(lambda client: client.read_resource(uri))
+        return tuple(map(file_of, found.contents))
+
+    async def prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None
+    ) -> list[UserMessage | AssistantMessage]:
+        """Fill a prompt: messages to begin a run with.
+
+        Raises:
+            SetupError: the server cannot be reached.
+            ToolError: it has no such prompt, or the arguments do not fit.
+        """
+        found = await self._ask(lambda client: client.get_prompt(name, dict(arguments or {})))
+        return [_message(each) for each in found.messages]
+
+    async def complete(
+        self, of: str, argument: str, typed: str = "", given: Mapping[str, str] | None = None
+    ) -> list[str]:
+        """What could be filled in.
+
+        Args:
+            of: A prompt's name, or a template's address.
+            argument: Which argument, or part of the address.
+            typed: What is there already.
+            given: The other arguments as far as they are known.
+        """
+        ref: types.PromptReference | types.ResourceTemplateReference
+        ref = (
+            types.ResourceTemplateReference(uri=of)
+            if "://" in of
+            else types.PromptReference(name=of)
+        )
+        said = {"name": argument, "value": typed}
+        found = await self._ask(lambda c: c.complete(ref, said, dict(given) if given else None))
+        return list(found.completion.values)
+
+    async def watch(self, *uris: str) -> AsyncIterator[str]:
+        """The addresses of resources as they change, for ever; again after a lost connection.
+
+        Raises:
+            SetupError: the server cannot be reached.
+            ToolError: it lets nobody watch.
+        """
+        loop, changed = asyncio.get_running_loop(), asyncio.Queue[str]()
+
+        def tell(uri: str) -> None:
+            with suppress(RuntimeError):  # the loop of who watched has closed
+                loop.call_soon_threadsafe(changed.put_nowait, uri)
+
+        await self._guarded(lambda: self._home().watches.add(uris, tell))
+        try:
+            while True:
+                yield await changed.get()
+        finally:
+            await on_own_loop(lambda: self._home().watches.remove(uris, tell))
+
+    # — as tools —
+
+    def content_tools(
+        self, approval: Callable[[Mapping[str, object]], bool | str]
+    ) -> list[AnyTool]:
+        """Resources and prompts as tools for a model.
+
+        Args:
+            approval: Whether a person is asked about a call.
+        """
+
+        async def listed(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
+            resources, templates = await asyncio.gather(self.resources(), self.templates())
+            return [_shown(each) for each in (*resources, *templates)]
+
+        async def read(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
+            return list(await self.read(str(arguments["uri"])))
+
+        async def prompts(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
+            return [_shown(each) for each in await self.prompts()]
+
+        async def prompt(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
+            filled = await self.prompt(str(arguments["name"]), arguments.get("arguments"))
+            return "\n\n".join(f"{_role(each)}: {_text(each.content)}" for each in filled)
+
+        texts: dict[str, object] = {"type": "object", "additionalProperties": {"type": "string"}}
+        made: list[tuple[str, str, dict[str, object], Any]] = [
+            ("list_resources", f"List what can be read of {self.name}: addresses, and templates of "
+             "addresses with {parts} to fill in.", {}, listed),
+            ("read_resource", f"Read a resource of {self.name} by its address.",
+             {"uri": {"type": "string"}}, read),
+            ("list_prompts", f"List the prompts of {self.name} with their arguments.", {}, prompts),
+            ("get_prompt", f"Fill in a prompt of {self.name}.",
+             {"name": {"type": "string"}, "arguments": texts}, prompt),
+        ]  # fmt: skip
+        return [
+            Tool.from_schema(
+                name,
+                description,
+                {"type": "object", "properties": fields, "required": [*fields][:1]},
+                body,
+                approval=approval,
+                effects=_READS,
+                tags=("mcp", self.name),
+                metadata={"mcp": {"server": self.name, "tool": name}},
+            )
+            for name, description, fields, body in made
+        ]
+
+    # — asking —
+
+    async def _every(
+        self,
+        fetch: Callable[[Client, str | None], Awaitable[Any]],
+        items: Callable[[Any], Sequence[T]],
+    ) -> list[T]:
+        async def work(client: Client) -> list[T]:
+            found: list[T] = []
+            try:
+                async for page in walk(lambda at: fetch(client, at), self.name):
+                    found += items(page)
+            except MCPError as error:
+                if error.code != types.METHOD_NOT_FOUND:
+                    raise
+            return found
+
+        return await self._ask(work)
+
+    async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        async def ask() -> T:
+            return await work(await self._home().client())
+
+        return await self._guarded(ask)
+
+    async def _guarded(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        try:
+            return await on_own_loop(work)
+        except Unreachable as error:
+            raise SetupError(str(error)) from error
+        except MCPError as error:
+            said = "refused" if isinstance(error.data, FromPeer) else "answered"
+            raise ToolError(f"The server {self.name} {said}: {error.message}") from error
+        except ValueError as error:
+            text = f"The server {self.name} sent what breaks the protocol: {str(error)[:500]}"
+            raise ToolError(text) from error
+
+
+async def _said(instructions: str) -> str:
+    return instructions[:INSTRUCTIONS]
+
+
+def address_of(resource: str | Text | types.Resource) -> str:
+    """The address of a resource, however it is named.
+
+    Raises:
+        SetupError: a text that stands for no link.
+
+    >>> address_of(Text("[resource log: app://log]", {"resource_link": {"uri": "app://log"}}))
+    'app://log'
+    """
+    if isinstance(resource, str):
+        return resource
+    if isinstance(resource, types.Resource):
+        return resource.uri
+    link = resource.extra.get("resource_link")
+    if not isinstance(link, Mapping) or not isinstance(link.get("uri"), str):
+        raise SetupError(f"{resource.text[:80]!r} is no link to a resource")
+    return str(link["uri"])
+
+
+def _message(said: types.PromptMessage) -> UserMessage | AssistantMessage:
+    content = from_blocks([said.content])
+    return UserMessage(content) if said.role == "user" else AssistantMessage(content)
+
+
+def _role(message: UserMessage | AssistantMessage) -> str:
+    return "user" if isinstance(message, UserMessage) else "assistant"
+
+
+def _text(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    parts = (
+        block.text if isinstance(block, Text) else f"[{type(block).__name__}]" for block in content
+    )
+    return "\n".join(parts)
+
+
+def _shown(listed: Any) -> dict[str, object]:
+    """What a model needs of a listed thing."""
+    said = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
+    keys = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "size", "arguments")
+    return {key: said[key] for key in keys if key in said}

@@ -1,0 +1,234 @@
+"""A server as a process of ours: started without a shell, in a group of its own, with few variables.
+
+The SDK's own transport reads lines of any length and keeps nothing of what the server says before
+it dies. This one bounds lines, keeps the end of stderr for the error, notices the death of the
+process itself even if its children hold the pipes, and leaves no process behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+
+from toolkeel.errors import SetupError
+from toolkeel.mcp.client.frames import Frames
+from toolkeel.mcp.client.guardian import guard, release
+from toolkeel.mcp.client.raw_requests import RawRequests
+from toolkeel.mcp.config import ServerConfig
+
+GRACE = 2.0
+"""Seconds a server may take to end after its stdin is closed, and again after SIGTERM."""
+_LAST_WORDS = 0.3
+"""Seconds in which what a dead process had written is still read."""
+_CHUNK = 65536
+_TAIL = 20
+
+Item = SessionMessage | Exception
+Streams = tuple[MemoryObjectReceiveStream[Item], MemoryObjectSendStream[SessionMessage]]
+
+log = logging.getLogger("toolkeel.mcp")
+
+
+class Stderr:
+    """The last lines a server wrote to stderr."""
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque(maxlen=_TAIL)
+
+    def add(self, line: str) -> None:
+        """Keep a line."""
+        self._lines.append(line[:500])
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines)
+
+
+class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
+    """Tells when the process itself has ended, whoever still holds its pipes."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(_CHUNK, loop)
+        self.ended: asyncio.Future[None] = loop.create_future()
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+
+class _Server:
+    """A running process."""
+
+    def __init__(self, transport: asyncio.SubprocessTransport, protocol: _Protocol) -> None:
+        self.transport = transport
+        self.ended = protocol.ended
+        loop = asyncio.get_running_loop()
+        self.process = asyncio.subprocess.Process(transport, protocol, loop)
+
+    async def stop(self) -> None:
+        """Close stdin, wait, terminate, wait, kill: the process and its children."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        for number in (None, signal.SIGTERM, _KILL):
+            if number is not None:
+                self._signal(number)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(self.ended), GRACE)
+                break
+        self._signal(_KILL)  # children that outlive it
+        release(self.process.pid)
+        self.transport.close()
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                if not self.ended.done():
+                    self.process.send_signal(number)
+            else:
+                os.killpg(self.process.pid, number)
+
+
+_KILL: int = getattr(signal, "SIGKILL", signal.SIGTERM)
+
+
+async def _start(config: ServerConfig) -> _Server:
+    """Start the process.
+
+    Raises:
+        SetupError: if it cannot be started.
+    """
+    loop = asyncio.get_running_loop()
+    program = shutil.which(config.command[0], path=_path(config)) or config.command[0]
+    options: dict[str, Any] = {} if sys.platform == "win32" else {"start_new_session": True}
+    try:
+        transport, protocol = await loop.subprocess_exec(
+            lambda: _Protocol(loop),
+            program,
+            *config.command[1:],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=get_default_environment() | dict(config.env),
+            cwd=config.cwd or None,
+            **options,
+        )
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise SetupError(
+            f"the MCP server {config.name!r} cannot be started: {config.command[0]}: {why}"
+        ) from None
+    guard(transport.get_pid())
+    return _Server(transport, protocol)
+
+
+def _path(config: ServerConfig) -> str | None:
+    return config.env.get("PATH") or os.environ.get("PATH")
+
+
+@asynccontextmanager
+async def stdio(config: ServerConfig, stderr: Stderr, raw: RawRequests) -> AsyncIterator[Streams]:
+    """The process of a server, and the streams to talk to it by.
+
+    Args:
+        config: The command.
+        stderr: Filled with what it writes there.
+        raw: Requests that go by the same pipe, and take their answers first.
+
+    Raises:
+        SetupError: if it cannot be started.
+    """
+    server = await _start(config)
+    incoming, read = anyio.create_memory_object_stream[Item](0)
+    write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    tasks = [
+        asyncio.create_task(_read(server, config.name, incoming, raw)),
+        asyncio.create_task(_write(server, outgoing, incoming)),
+        asyncio.create_task(_listen(server, config.name, stderr)),
+    ]
+    try:
+        yield read, write
+    finally:
+        with anyio.CancelScope(shield=True):
+            await server.stop()
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        for stream in (incoming, read, write, outgoing):
+            stream.close()
+
+
+async def _read(
+    server: _Server, name: str, incoming: MemoryObjectSendStream[Item], raw: RawRequests
+) -> None:
+    """Pass on what the server says, until it or its process ends."""
+    assert server.process.stdout is not None and server.process.stdin is not None
+    frames = Frames(name, take=raw.takes)
+    raw.begin(server.process.stdin)
+    pump = asyncio.create_task(_pump(server.process.stdout, frames, incoming, raw))
+    try:
+        await asyncio.wait([pump, server.ended], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([pump], timeout=_LAST_WORDS)
+    finally:
+        pump.cancel()
+        raw.end()
+        incoming.close()
+
+
+async def _pump(
+    stdout: asyncio.StreamReader,
+    frames: Frames,
+    incoming: MemoryObjectSendStream[Item],
+    raw: RawRequests,
+) -> None:
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
+        while chunk := await stdout.read(_CHUNK):
+            for message in frames.feed(chunk):
+                if not raw.answered(message):
+                    await incoming.send(message)
+
+
+async def _write(
+    server: _Server,
+    outgoing: MemoryObjectReceiveStream[SessionMessage],
+    incoming: MemoryObjectSendStream[Item],
+) -> None:
+    """Pass on what is said to the server."""
+    stdin = server.process.stdin
+    assert stdin is not None
+    try:
+        async for item in outgoing:
+            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+            stdin.write(text.encode() + b"\n")
+            await stdin.drain()
+    except (OSError, anyio.ClosedResourceError):
+        incoming.close()  # who waits for an answer learns that there will be none
+    finally:
+        outgoing.close()
+
+
+async def _listen(server: _Server, name: str, kept: Stderr) -> None:
+    """Keep the end of what the server writes to stderr."""
+    assert server.process.stderr is not None
+    rest = b""
+    while chunk := await server.process.stderr.read(_CHUNK):
+        *lines, rest = (rest[-_CHUNK:] + chunk).split(b"\n")
+        for line in lines:
+            text = line.decode("utf-8", "replace").rstrip()
+            kept.add(text)
+            log.debug("%s: %s", name, text)
+    if rest:
+        kept.add(rest.decode("utf-8", "replace"))

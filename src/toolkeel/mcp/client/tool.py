@@ -1,0 +1,276 @@
+"""A server's tool as one of ours: asked about, pinned, called, and its result checked.
+
+The gate stands at three places of a call. Before approval it notes which definition the server has
+now. The approval asks if nobody has approved that one, with the difference. The body runs only if
+the definition is still the one that was noted, and then pins it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+import mcp_types as types
+
+from toolkeel._records.record import record
+from toolkeel.content import Content
+from toolkeel.context import ToolContext
+from toolkeel.define.returns import Output
+from toolkeel.define.schema.foreign import runnable
+from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
+from toolkeel.effects import Effects
+from toolkeel.errors import CallError, DefinitionError, InvalidOutput, Kind
+from toolkeel.mcp.content import FOR_USER, from_definition, from_result, output_of, to_block
+from toolkeel.mcp.hidden_text import Hidden, clean_definition
+from toolkeel.mcp.pins import Pin, Pins, difference, pin_of
+from toolkeel.messages import ToolMessage
+
+DESCRIPTION = 10_000
+"""Characters of one tool's description that a model is shown."""
+
+Trust: TypeAlias = bool | Literal["pinned"]
+Send: TypeAlias = Callable[[str, dict[str, Any], ToolContext[Any]], Awaitable[types.CallToolResult]]
+
+
+class Failed(Exception):
+    """A call ended without a result; its message says how."""
+
+    def __init__(self, kind: Kind, text: str, **details: object) -> None:
+        super().__init__(text)
+        self.message = ToolMessage(text, status="error", kind=kind, details=details)
+
+
+@record
+class Peer:
+    """What tools need of their server.
+
+    Args:
+        name: What people call it.
+        identity: What approvals are bound to.
+        trust: Whether its tools run without asking, and its annotations are believed.
+        pins: The approved definitions.
+        current: Gives the definition a tool has now; None if it is gone.
+        send: Calls a tool.
+        timeout: Seconds of a call.
+    """
+
+    name: str
+    identity: str
+    trust: Trust
+    pins: Pins
+    current: Callable[[str], Awaitable[Pin | None]]
+    send: Send
+    timeout: float | None
+
+
+class Gate:
+    """Lets calls of one tool through only as far as somebody approved its definition.
+
+    Args:
+        peer: The server.
+        tool: The server's own name of the tool.
+        pin: Its definition, as the model was told of it.
+    """
+
+    def __init__(self, peer: Peer, tool: str, pin: Pin) -> None:
+        self._peer = peer
+        self._tool = tool
+        self._now: Pin | None = pin
+        self._noted: dict[ToolContext[Any], Pin | None] = {}
+
+    async def __call__(
+        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+    ) -> object:
+        """Note what the server says of the tool now: the step around the call.
+
+        Raises:
+            ToolError: the server cannot be reached.
+        """
+        self._now = self._noted[context] = await self._peer.current(self._tool)
+        try:
+            return await proceed(prepared)
+        finally:
+            del self._noted[context]
+
+    def changed(self) -> str:
+        """How the definition differs from the approved one; empty if it does not."""
+        pinned = self._peer.pins.get(self._peer.identity, self._tool)
+        if pinned is None or self._now is None or pinned.digest == self._now.digest:
+            return ""
+        return (
+            f"the server {self._peer.name} has changed this tool since it was approved:\n"
+            + difference(pinned.definition, self._now.definition)
+        )
+
+    def needs(self, arguments: Mapping[str, object]) -> bool | str:
+        """Whether a person must approve the call, or why."""
+        if text := self.changed():
+            return text
+        if self._peer.trust is True:
+            return False
+        pinned = self._peer.pins.get(self._peer.identity, self._tool)
+        if self._peer.trust == "pinned" and pinned is not None:
+            return False
+        why = "its definition was not approved yet" if self._peer.trust else "not trusted"
+        return f"a tool of the server {self._peer.name} ({why})"
+
+    async def pass_on(self, context: ToolContext[Any]) -> None:
+        """Pin what this call was let through with.
+
+        Raises:
+            Failed: the definition changed again while somebody was asked, or the tool is gone.
+            ToolError: the server cannot be reached.
+        """
+        noted = self._noted.get(context, self._now)
+        now = await self._peer.current(self._tool)
+        if noted is None or now is None:
+            text = f"The server {self._peer.name} has no tool {self._tool!r} any more."
+            raise Failed("tool_error", text)
+        if noted.digest != now.digest:
+            raise Failed(
+                "denied",
+                f"The server {self._peer.name} changed {self._tool!r} while the call was waiting; "
+                "it did not run. Call it again if it is still wanted.",
+            )
+        self._peer.pins.set(self._peer.identity, self._tool, noted)
+
+
+class Needs:
+    """The approval of a gate's tool; what a rule allows is still asked about if it has changed."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def __call__(self, arguments: Mapping[str, object]) -> bool | str:
+        return self._gate.needs(arguments)
+
+    def despite_rules(self, arguments: Mapping[str, object]) -> bool | str:
+        """Why to ask although a rule allows the call."""
+        return self._gate.changed()
+
+
+@record
+class Made:
+    """One of a server's tools as one of ours.
+
+    Args:
+        tool: Ours.
+        hidden: Characters nobody sees that were taken out of its definition.
+        problems: What of its definition is not used or not checked.
+    """
+
+    tool: AnyTool
+    hidden: tuple[Hidden, ...]
+    problems: tuple[str, ...]
+
+
+def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
+    """A server's tool as one of ours.
+
+    Args:
+        peer: The server.
+        listed: Its definition.
+        name: What it is called here; as the server calls it by default.
+
+    Raises:
+        DefinitionError: nothing can be made of its schema.
+    """
+    raw = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
+    pin = pin_of(peer.identity, raw)
+    cleaned, hidden = clean_definition(raw)
+    shown = types.Tool.model_validate(cleaned)
+    parameters, problems = runnable(cleaned["inputSchema"], root="object")
+    output, unchecked = _output(cleaned.get("outputSchema"))
+    description, cut = _bounded(shown.description or shown.title or "")
+    problems += unchecked + cut
+    gate = Gate(peer, listed.name, pin)
+
+    async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
+        try:
+            await gate.pass_on(context)
+            result = await peer.send(listed.name, arguments, context)
+            return _checked(from_result(result), output, peer.name)
+        except Failed as failed:
+            return failed.message
+        except InvalidOutput as error:
+            return _failed(error)
+
+    options = from_definition(shown)
+    if peer.trust is not True:
+        options["effects"] = Effects(
+            stranger=True
+        )  # what an untrusted server says never lowers the bar
+    options["timeout"] = peer.timeout
+    options["approval"] = Needs(gate)
+    options["steps"] = (gate,)
+    options["metadata"] = {"mcp": {"server": peer.name, "tool": listed.name}}
+    options["tags"] = ("mcp", peer.name)
+    made = Tool.from_schema(name or shown.name, description, parameters, run, **options)
+    return Made(dataclasses.replace(made, output=output), hidden, problems)
+
+
+def _output(schema: Mapping[str, object] | None) -> tuple[Output | None, tuple[str, ...]]:
+    """What a tool promises, and what of that cannot be checked."""
+    if schema is None:
+        return None, ()
+    try:
+        kept, problems = runnable(schema)
+    except DefinitionError as error:
+        return None, (f"its results are not checked: {error}",)
+    return output_of(kept), tuple(f"outputSchema {problem}" for problem in problems)
+
+
+def _bounded(description: str) -> tuple[str, tuple[str, ...]]:
+    """A description as long as a model should read of one tool."""
+    if len(description) <= DESCRIPTION:
+        return description, ()
+    return (
+        f"{description[:DESCRIPTION]} [cut here]",
+        (f"its description has {len(description):,} characters; {DESCRIPTION:,} are shown",),
+    )
+
+
+def _failed(error: CallError) -> ToolMessage:
+    return ToolMessage(error.text, status="error", kind=error.kind, details=error.details)
+
+
+def _checked(message: ToolMessage, output: Output | None, server: str) -> ToolMessage:
+    """The result as the model may see it, if it keeps the tool's promise.
+
+    Raises:
+        InvalidOutput: it does not.
+    """
+    if output is not None and not message.failed:
+        try:
+            output.check(message.artifact)
+        except ValueError as error:
+            raise InvalidOutput(
+                f"The server {server} returned a result that does not fit what its tool promises. "
+                "This is a fault of the server, not of the call.",
+                {"error": str(error), "artifact": message.artifact},
+            ) from error
+    content, apart = for_model(message.content)
+    details = {**message.details, FOR_USER: apart} if apart else message.details
+    return dataclasses.replace(message, content=content, details=details)
+
+
+def for_model(content: Content) -> tuple[Content, tuple[dict[str, Any], ...]]:
+    """What of a result is for the model, and the blocks that are for the person alone."""
+    if isinstance(content, str):
+        return content, ()
+    kept = tuple(block for block in content if _is_for_model(block.extra))
+    apart = tuple(
+        to_block(block).model_dump(mode="json", by_alias=True, exclude_none=True)
+        for block in content
+        if not _is_for_model(block.extra)
+    )
+    if apart and not kept:
+        return "(the result is for the person, not for you)", apart
+    return kept, apart
+
+
+def _is_for_model(extra: Mapping[str, object]) -> bool:
+    annotations = extra.get("annotations")
+    audience = annotations.get("audience") if isinstance(annotations, Mapping) else None
+    return not audience or (isinstance(audience, list) and "assistant" in audience)

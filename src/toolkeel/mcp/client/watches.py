@@ -1,0 +1,113 @@
+"""Subscriptions to resources: who is told of which change, in both eras of the protocol.
+
+Up to 2025-11-25 a client subscribes each address for its session. Since 2026-07-28 it listens to a
+stream; there is one for each address, opened anew when it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+
+import mcp_types as types
+from mcp import Client
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourceUpdated
+
+Tell = Callable[[str], object]
+RELISTEN = 1.0
+"""Seconds before a stream of changes that has ended is asked for again."""
+
+
+class Watches:
+    """Who watches what, on one server.
+
+    Args:
+        client: Gives a living connection.
+        legacy: Whether that connection is of a revision with sessions.
+    """
+
+    def __init__(self, client: Callable[[], Awaitable[Client]], legacy: Callable[[], bool]) -> None:
+        self._client = client
+        self._legacy = legacy
+        self._told: dict[str, list[Tell]] = {}
+        self._listeners: dict[str, asyncio.Task[None]] = {}
+
+    async def add(self, uris: Iterable[str], tell: Tell) -> None:
+        """Begin to tell of changes.
+
+        Raises:
+            MCPError: the server lets nobody watch.
+        """
+        client = await self._client()
+        for uri in uris:
+            if uri not in self._told:
+                await self._begin(client, uri)
+            self._told.setdefault(uri, []).append(tell)
+
+    async def remove(self, uris: Iterable[str], tell: Tell) -> None:
+        """Tell no more."""
+        for uri in uris:
+            told = self._told.get(uri, [])
+            if tell in told:
+                told.remove(tell)
+            if not told and self._told.pop(uri, None) is not None:
+                await self._end(uri)
+
+    async def renew(self, client: Client) -> None:
+        """Subscribe again on a new connection; what changed meanwhile was not heard, so all are told."""
+        for uri in list(self._told):
+            with suppress(MCPError):
+                await self._begin(client, uri)
+            self.changed(uri)
+
+    def changed(self, uri: str) -> None:
+        """Tell everybody who watches an address."""
+        for tell in list(self._told.get(uri, ())):
+            tell(uri)
+
+    def close(self) -> None:
+        """Listen to nothing any more; who watches stays known."""
+        for task in self._listeners.values():
+            task.cancel()
+        self._listeners.clear()
+
+    async def _begin(self, client: Client, uri: str) -> None:
+        if self._legacy():
+            params = types.SubscribeRequestParams(uri=uri)
+            request = types.SubscribeRequest(params=params)
+            await client.session.send_request(request, types.EmptyResult)
+            return
+        heard: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(self._listen(client, uri, heard))
+        self._listeners[uri] = task
+        await asyncio.wait([task, heard], return_when=asyncio.FIRST_COMPLETED)
+        if task.done() and (error := task.exception()) is not None:
+            raise error
+
+    async def _listen(self, client: Client, uri: str, heard: asyncio.Future[None]) -> None:
+        while True:
+            with suppress(SubscriptionLost):
+                await self._hear(client, uri, heard)
+            await asyncio.sleep(RELISTEN)
+
+    async def _hear(self, client: Client, uri: str, heard: asyncio.Future[None]) -> None:
+        async with client.listen(resource_subscriptions=(uri,)) as events:
+            if not heard.done():
+                heard.set_result(None)
+            async for event in events:
+                if isinstance(event, ResourceUpdated):
+                    self.changed(event.uri)
+
+    async def _end(self, uri: str) -> None:
+        if (task := self._listeners.pop(uri, None)) is not None:
+            task.cancel()
+            await asyncio.wait([task])
+        elif self._legacy():
+            client = await self._client()
+            params = types.UnsubscribeRequestParams(uri=uri)
+            with suppress(MCPError):
+                request = types.UnsubscribeRequest(params=params)
+                await client.session.send_request(request, types.EmptyResult)

@@ -1,0 +1,372 @@
+"""Where a server is, said in one word or in a file of the form that all hosts share.
+
+::
+
+    {"mcpServers": {
+        "files": {"command": "npx", "args": ["-y", "server-files", "docs"], "env": {"KEY": "${KEY}"}},
+        "search": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}}
+    }}
+
+``${NAME}`` and ``${NAME:-default}`` stand for variables of the environment. How other hosts write it
+stands in `toolkeel.mcp.hosts`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel.errors import SetupError
+from toolkeel.mcp.hosts import (
+    ROOTS,
+    Reader,
+    entry_of,
+    host_of,
+    read_env_file,
+    read_file,
+    servers_in,
+)
+
+log = logging.getLogger("toolkeel.mcp")
+Kind = Literal["stdio", "http", "sse"]
+FILES = ("mcp.json", ".mcp.json")
+"""Names of the files that hosts share, in the order in which they are looked for."""
+
+_KINDS: Mapping[str, Kind] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamableHttp": "http",
+    "streamable_http": "http",
+    "sse": "sse",
+}
+_NAME = re.compile(r"[^A-Za-z0-9]+")
+_RUNNERS = frozenset(("npx", "uvx", "uv", "bunx", "pipx", "docker", "podman", "deno", "node"))
+
+
+@record
+class ServerConfig:
+    """Where one server is.
+
+    Args:
+        name: What people call it; prefixed to names of tools that two servers share.
+        command: The program that is started and its arguments; empty for a server on the network.
+        env: What it finds in its environment besides the few variables that every server gets.
+        cwd: The folder it is started in; empty for the current one.
+        url: Where it is on the network; empty for a program.
+        headers: Sent with every request.
+        kind: How it is spoken to: ``stdio``, ``http`` (streamable) or ``sse`` (the older form).
+        origin: The file it was read from; empty if the program itself named it.
+        written: The same before variables were put in, as its file has it.
+        only: Names of the tools to take; all if it is empty.
+        without: Names of tools to leave.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = NOTHING  # type: ignore[assignment]
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = NOTHING  # type: ignore[assignment]
+    kind: Kind = "stdio"
+    origin: str = ""
+    written: Mapping[str, object] = NOTHING
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def takes(self, tool: str) -> bool:
+        """Whether its file lets a tool be used.
+
+        >>> ServerConfig("x", only=("a", "b"), without=("b",)).takes("b")
+        False
+        """
+        return (not self.only or tool in self.only) and tool not in self.without
+
+    @property
+    def identity(self) -> str:
+        """What tells it from other servers, without secrets: approvals are bound to it.
+
+        >>> ServerConfig("x", url="https://me:pw@example.com/mcp?key=1", kind="http").identity
+        'https://example.com/mcp'
+        """
+        if self.url:
+            parts = urlsplit(self.url)
+            host = parts.netloc.rpartition("@")[2]
+            return f"{parts.scheme}://{host}{parts.path}"
+        words: Any = self.command
+        if self.written:  # with `${TOKEN}` where the command has the token
+            words = [self.written.get("command", ""), *_list(self.written.get("args"))]
+        return shlex.join(map(str, words)) + (f"  (in {self.cwd})" if self.cwd else "")
+
+    @property
+    def shown(self) -> str:
+        """Exactly what is started or talked to, for a person who shall agree to it."""
+        lines = [shlex.join(self.command) if self.command else self.url]
+        if self.cwd:
+            lines.append(f"in {self.cwd}")
+        more = ("env", self.env) if self.command else ("headers", self.headers)
+        as_written = self.written.get(more[0])
+        said = as_written if isinstance(as_written, Mapping) else more[1]
+        lines += [f"with {key}={value}" for key, value in said.items()]
+        return "\n".join(lines)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what a person agrees to: the file and the server as it is written there."""
+        words = [self.origin, self.cwd, dict(self.written) or [self.command, self.url]]
+        text = json.dumps(words, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def parse_source(source: str | Sequence[str], name: str | None = None) -> ServerConfig:
+    """A server said in one word: an address, or the command that starts it.
+
+    Args:
+        source: ``http://`` or ``https://`` and the rest of an address, or a command line; a list
+            of words is a command line that needs no quoting.
+        name: What people call it; made of the source if it is not given.
+
+    Raises:
+        SetupError: if it is neither.
+
+    >>> parse_source("npx -y @example/server-files docs").name
+    'server_files'
+    >>> parse_source("https://mcp.example.com/mcp").name
+    'mcp_example_com'
+    """
+    if isinstance(source, str) and is_url(source):
+        return ServerConfig(
+            name or _clean(urlsplit(source).hostname or ""), url=source, kind="http"
+        )
+    try:
+        words = tuple(shlex.split(source)) if isinstance(source, str) else tuple(source)
+    except ValueError as error:
+        raise SetupError(f"{source!r} is no command line: {error}") from None
+    if not words or not words[0]:
+        raise SetupError("an MCP server is an address or a command; this one is empty")
+    return ServerConfig(name or _name_of(words), command=words)
+
+
+def is_url(text: str) -> bool:
+    """Whether it is an address rather than a command."""
+    return text.startswith(("http://", "https://"))
+
+
+def _name_of(words: Sequence[str]) -> str:
+    """A name for a command: its package or script rather than what runs it."""
+    first = Path(words[0]).name
+    rest = [word for word in words[1:] if not word.startswith("-") and word not in ("run", "exec")]
+    runs_another = first in _RUNNERS or first.startswith("python")
+    chosen = rest[0] if runs_another and rest else first
+    return _clean(Path(re.sub(r"@[\w.^~-]+$", "", chosen)).stem) or "server"
+
+
+def _clean(text: str) -> str:
+    return _NAME.sub("_", text).strip("_") or "server"
+
+
+# — files —
+
+
+def read_config(path: str | Path) -> dict[str, ServerConfig]:
+    """The servers of a file that can be used, by name; what is wrong with others is logged.
+
+    Raises:
+        SetupError: if it cannot be read, holds no servers, or none of them can be used; what is
+            wrong is named.
+    """
+    found, problems = read_all(path)
+    if problems and not found:
+        raise next(iter(problems.values()))
+    for problem in problems.values():
+        log.warning("%s", problem)
+    return found
+
+
+def read_all(path: str | Path) -> tuple[dict[str, ServerConfig], dict[str, SetupError]]:
+    """The servers of a file that are switched on, and why the others cannot be used, by name.
+
+    Raises:
+        SetupError: if it cannot be read, or holds no servers.
+    """
+    file = Path(path).expanduser().resolve()
+    found: dict[str, ServerConfig] = {}
+    problems: dict[str, SetupError] = {}
+    for name, written in read_servers(file).items():
+        try:
+            config = _server(name, written, file)
+        except SetupError as error:
+            problems[name] = error
+        else:
+            if config is not None:
+                found[name] = config
+    return found, problems
+
+
+def read_servers(file: Path) -> Mapping[str, Any]:
+    """What a file says about its servers, as it is written.
+
+    Raises:
+        SetupError: if it cannot be read or holds no servers.
+    """
+    servers = servers_in(read_file(file), host_of(file))
+    if servers is None:
+        raise SetupError(
+            f'{file} names no servers; write {{"mcpServers": {{"name": {{"command": ...}}}}}}'
+        )
+    return servers
+
+
+def _server(name: str, written: object, file: Path) -> ServerConfig | None:
+    """One server; None if it is switched off."""
+    where = f"{file}: server {name!r}"
+    if not isinstance(written, Mapping):
+        raise SetupError(f"{where} must be an object with a command or a url")
+    entry = entry_of(written, where)
+    if not entry.enabled:
+        return None
+    for note in entry.notes:
+        log.warning("%s: %s", where, note)
+    get = Reader(where, entry.fields, file)
+    url, program = get.text("url"), get.text("command")
+    if bool(url) == bool(program):
+        raise SetupError(f"{where} needs either a command or a url")
+    said = str(entry.fields.get("type", "http" if url else "stdio"))
+    kind = _KINDS.get(said)
+    if kind is None or (kind == "stdio") == bool(url):
+        raise SetupError(f"{where}: there is no type {said!r} for it; use stdio, http or sse")
+    if url and not is_url(url):
+        raise SetupError(f"{where}: {url!r} is no http address")
+    cwd = get.text("cwd")
+    folder = "" if url else str((file.parent / Path(cwd).expanduser()).resolve())
+    env = get.mapping("env")
+    if entry.env_file:
+        more = Path(get.expanded(entry.env_file)).expanduser()
+        env = {**read_env_file(file.parent / more, where), **env}
+    return ServerConfig(
+        name,
+        (program, *get.texts("args")) if program else (),
+        env,
+        folder,
+        url,
+        get.mapping("headers"),
+        kind,
+        str(file),
+        dict(written),
+        entry.only,
+        entry.without,
+    )
+
+
+def find_server(
+    source: str | Path | Sequence[str] | ServerConfig, name: str | None = None
+) -> ServerConfig:
+    """The server that a source names: itself, a file's, an address or a command.
+
+    Args:
+        source: Also ``mcp.json`` with one server in it, or ``mcp.json:name``.
+        name: What people shall call it; a file has names of its own.
+
+    Raises:
+        SetupError: it names none.
+    """
+    if isinstance(source, ServerConfig):
+        return source
+    text = str(source) if isinstance(source, str | Path) else ""
+    file, _, wanted = text.rpartition(".json:")
+    if file and not text.startswith(("http://", "https://")):
+        return _one(f"{file}.json", wanted)
+    if text.endswith(".json") and Path(text).expanduser().is_file():
+        return _one(text, None)
+    return parse_source(source if not isinstance(source, Path) else str(source), name)
+
+
+def _one(file: str, name: str | None) -> ServerConfig:
+    servers, problems = read_all(file)
+    if name in problems or (name is None and not servers and problems):
+        raise problems[name] if name in problems else next(iter(problems.values()))
+    if name is None and len(servers) == 1:
+        return next(iter(servers.values()))
+    if name is None or name not in servers:
+        raise SetupError(f"{file} has {', '.join(servers) or 'no server'}; say {file}:NAME")
+    return servers[name]
+
+
+def with_more(
+    config: ServerConfig,
+    headers: Mapping[str, str] | None,
+    env: Mapping[str, str] | None,
+    cwd: str | Path | None,
+) -> ServerConfig:
+    """The same with what the program adds.
+
+    Raises:
+        SetupError: what is added belongs to the other kind of server.
+    """
+    if headers and not config.url:
+        raise SetupError(f"headers= is for servers with an address; {config.name} is a command")
+    if (env or cwd) and config.url:
+        raise SetupError(f"env= and cwd= are for commands; {config.name} has an address")
+    return ServerConfig(
+        config.name,
+        config.command,
+        {**config.env, **(env or {})},
+        str(cwd) if cwd else config.cwd,
+        config.url,
+        {**config.headers, **(headers or {})},
+        config.kind,
+        config.origin,
+        config.written,
+        config.only,
+        config.without,
+    )
+
+
+def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> None:
+    """Put a server into a file, or take it out; everything else in the file stays.
+
+    Args:
+        file: Made if it is not there.
+        name: Of the server.
+        entry: As it shall be written; None takes it out.
+
+    Raises:
+        SetupError: if the file holds something else, or has no such server to take out.
+    """
+    data: dict[str, Any] = {"mcpServers": {}}
+    if file.exists():
+        read_servers(file)
+        data = _rewritable(file)
+    servers: dict[str, Any] = dict(servers_in(data, host_of(file)) or {})
+    root = next(key for key in (host_of(file).root, *ROOTS) if key in data)
+    if entry is not None:
+        servers[name] = dict(entry)
+    elif servers.pop(name, None) is None:
+        raise SetupError(f"{file} has no server {name!r}; there is {', '.join(servers) or 'none'}")
+    text = json.dumps({**data, root: servers}, indent=2, ensure_ascii=False) + "\n"
+    file.write_text(text, "utf-8")
+
+
+def _rewritable(file: Path) -> dict[str, Any]:
+    """A file as plain JSON; one with comments or in TOML would lose what its owner wrote there.
+
+    Raises:
+        SetupError: it is not plain JSON.
+    """
+    try:
+        data: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    except ValueError:
+        raise SetupError(f"{file} has comments or is no JSON: change it by hand") from None
+    return data
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,50 @@
+"""What people have agreed to, kept in files of their own: small JSON objects, written whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from toolkeel.errors import SetupError
+
+
+def home() -> Path:
+    """The folder for what is remembered about servers, by the XDG rule."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
+    return root / "toolkeel" / "mcp"
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The object in a file; empty if there is none.
+
+    Raises:
+        SetupError: if the file holds something else.
+    """
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise SetupError(f"{path} cannot be read: {error}; mend or delete it") from None
+    if not isinstance(data, dict):
+        raise SetupError(f"{path} holds no JSON object; mend or delete it")
+    return data
+
+
+def save(path: Path, data: Mapping[str, object]) -> None:
+    """Write the object, so that a reader sees the old file or the new one; its owner's alone."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    text = json.dumps(data, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogatepass") as file:
+            file.write(text)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

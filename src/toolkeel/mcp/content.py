@@ -1,0 +1,360 @@
+"""What both sides of the protocol share: our records as those of `mcp_types`, and back.
+
+Nothing of a peer's block is lost: what our records have no field for stands in a block's `extra`
+under the protocol's own names (``annotations``, ``_meta``, ``uri``, ``resource_link``), and comes
+out again when the block is sent on. What it says of a whole result stands in the message's details,
+as ``_meta``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import mcp_types as types
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import to_json
+
+from toolkeel._records.data_urls import inline, is_text_type
+from toolkeel._records.record import NOTHING
+from toolkeel.content import (
+    Audio,
+    Block,
+    Content,
+    Data,
+    File,
+    Image,
+    Text,
+)
+from toolkeel.define.dialect.definition import definition
+from toolkeel.define.returns import Output
+from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.tool import AnyTool, ToolOptions
+from toolkeel.effects import UNKNOWN, Effects
+from toolkeel.errors import InvalidOutput
+from toolkeel.messages import ToolMessage
+
+ABSENT: Any = object()
+"""Stands for no value where None is one."""
+
+FOR_USER = "for_user"
+"""Where a message's details keep the blocks that are for the person alone, as the protocol has
+them."""
+STRUCTURE = "toolkeel/structuredContent"
+"""Where a result's ``_meta`` keeps structure that the revision has no place for."""
+
+_BLOCK: TypeAdapter[types.ContentBlock] = TypeAdapter(types.ContentBlock)
+_EXTRAS = ("title", "icons", "annotations", "_meta")
+"""What a definition may hold besides what our tools have fields for."""
+
+
+# — results —
+
+
+def to_result(message: ToolMessage, structured: object = ABSENT) -> types.CallToolResult:
+    """A call's result, for the peer.
+
+    Args:
+        message: The result.
+        structured: The same as a JSON value, if the tool promises one.
+    """
+    meta = message.details.get("_meta")
+    fields: dict[str, Any] = {} if structured is ABSENT else {"structured_content": structured}
+    if isinstance(meta, Mapping):
+        fields["_meta"] = dict(meta)
+    blocks = [*to_blocks(message.content), *_for_user(message.details.get(FOR_USER))]
+    return types.CallToolResult(content=blocks, is_error=message.failed, **fields)
+
+
+def from_result(result: types.CallToolResult) -> ToolMessage:
+    """A peer's result: content for the model, structured content as the artifact.
+
+    A result with ``isError`` is a failed message of the kind ``tool_error``. A body may return
+    the message as it is. A block whose bytes are none says so in its place.
+    """
+    content = from_blocks(result.content)
+    given = "structured_content" in result.model_fields_set
+    meta: dict[str, Any] = dict(result.meta or {})
+    structure = result.structured_content
+    if STRUCTURE in meta:
+        given, structure = True, meta.pop(STRUCTURE)
+    if given and not content:
+        content = (Data(structure, _text(structure)),)
+    return ToolMessage(
+        content,
+        status="error" if result.is_error else "success",
+        kind="tool_error" if result.is_error else None,
+        artifact=structure,
+        details={"_meta": meta} if meta else NOTHING,
+    )
+
+
+def _for_user(blocks: object) -> list[types.ContentBlock]:
+    """What a server meant for the person, which no model was shown, passed on as it came."""
+    return [_BLOCK.validate_python(block) for block in blocks] if isinstance(blocks, tuple) else []
+
+
+def _text(value: object) -> str:
+    return to_json(value, inf_nan_mode="strings").decode()
+
+
+# — content —
+
+
+def to_blocks(content: Content) -> list[types.ContentBlock]:
+    """Content, for the peer. An empty text is no block.
+
+    >>> to_blocks("北京")[0].text
+    '北京'
+    """
+    if isinstance(content, str):
+        return [types.TextContent(text=content)] if content else []
+    return [to_block(block) for block in content]
+
+
+def from_blocks(blocks: list[types.ContentBlock]) -> Content:
+    """A peer's content; a single plain text is a string.
+
+    A block that is not what it says it is costs itself: a text stands in its place.
+    """
+    found = tuple(map(_from_block, blocks))
+    match found:
+        case ():
+            return ""
+        case (Text(text, extra),) if not extra:
+            return text
+        case _:
+            return found
+
+
+def _from_block(block: types.ContentBlock) -> Block:
+    try:
+        return from_block(block)
+    except InvalidOutput as error:
+        return Text(f"[{error.text}]")
+
+
+def to_block(block: Block) -> types.ContentBlock:
+    """One block, for the peer.
+
+    Pictures, sounds and files go as bytes; what has only an address goes as a link to a resource.
+    """
+    match block:
+        case Text(text, extra) | Data(text=text, extra=extra):
+            link = _link_of(text, extra)
+            return link or types.TextContent(text=text, **_sides(extra))
+        case Image() | File() if block.url:
+            return _by_address(block)
+        case Image(data, media_type) | Audio(data, media_type):
+            kind = types.ImageContent if isinstance(block, Image) else types.AudioContent
+            return kind(data=_base64(data), mime_type=media_type, **_sides(block.extra))
+        case _:
+            return types.EmbeddedResource(resource=_contents(block), **_sides(block.extra))
+
+
+def from_block(block: types.ContentBlock) -> Block:
+    """One block of a peer.
+
+    A link to a resource becomes a text that names it: only its server can read it, so no provider
+    shall try to fetch it.
+
+    Raises:
+        InvalidOutput: if its bytes are not Base64.
+    """
+    extra = _extra(block)
+    match block:
+        case types.TextContent():
+            return Text(block.text, extra)
+        case types.ImageContent():
+            return Image(_bytes(block.data, "an image"), block.mime_type, "", extra)
+        case types.AudioContent():
+            return Audio(_bytes(block.data, "a sound"), block.mime_type, extra)
+        case types.ResourceLink():
+            return Text(link_text(block), {"resource_link": _dump(block)})
+        case types.EmbeddedResource():
+            return file_of(block.resource, extra)
+
+
+def link_text(link: types.ResourceLink) -> str:
+    """How a model is told of a resource it was given a link to.
+
+    >>> link_text(types.ResourceLink(name="log", uri="app://log", mime_type="text/plain"))
+    '[resource log: app://log, text/plain]'
+    """
+    about = [text for text in (link.mime_type, link.description) if text]
+    return f"[resource {link.title or link.name}: {', '.join([link.uri, *about])}]"
+
+
+def file_of(
+    contents: types.TextResourceContents | types.BlobResourceContents,
+    extra: Mapping[str, object] = NOTHING,
+) -> File:
+    """A resource's contents as a file; its address is in the file's `extra`.
+
+    Raises:
+        InvalidOutput: if its bytes are not Base64.
+    """
+    sides: dict[str, object] = {**extra, "uri": contents.uri}
+    if contents.meta:
+        sides["resource_meta"] = contents.meta
+    name = unquote(urlsplit(contents.uri).path.rstrip("/").rpartition("/")[2]) or contents.uri
+    if isinstance(contents, types.TextResourceContents):
+        return File(contents.text.encode(), name, contents.mime_type or "text/plain", "", sides)
+    media_type = contents.mime_type or "application/octet-stream"
+    return File(_bytes(contents.blob, "a resource"), name, media_type, "", sides)
+
+
+def _contents(file: File) -> types.TextResourceContents | types.BlobResourceContents:
+    uri = file.extra.get("uri")
+    fields: dict[str, Any] = {
+        "uri": uri if isinstance(uri, str) else f"file:///{quote(file.name)}",
+        "mime_type": file.media_type,
+    }
+    if isinstance(meta := file.extra.get("resource_meta"), Mapping):
+        fields["_meta"] = dict(meta)
+    if is_text_type(file.media_type):
+        try:
+            return types.TextResourceContents(text=file.data.decode(), **fields)
+        except UnicodeDecodeError:
+            pass  # it is not UTF-8: then its bytes are all that is sure
+    return types.BlobResourceContents(blob=_base64(file.data), **fields)
+
+
+def _by_address(block: Image | File) -> types.ContentBlock:
+    """What has no bytes of its own: a ``data:`` URL becomes them, anything else a link."""
+    here = inline(block)
+    if here is not block:
+        return to_block(here)
+    name = block.name if isinstance(block, File) else "image"
+    link = {"name": name, "uri": block.url, "mimeType": block.media_type, **block.extra}
+    return types.ResourceLink.model_validate(link)
+
+
+def _link_of(text: str, extra: Mapping[str, object]) -> types.ResourceLink | None:
+    """The link a text stands for, unless somebody has changed the text since."""
+    if not extra or (said := extra.get("resource_link")) is None:
+        return None
+    try:
+        link = types.ResourceLink.model_validate(said)
+    except ValidationError:
+        return None
+    return link if link_text(link) == text else None
+
+
+def _sides(extra: Mapping[str, object]) -> dict[str, Any]:
+    """The fields every block of the protocol has."""
+    return {key: extra[key] for key in ("annotations", "_meta") if key in extra} if extra else {}
+
+
+def _extra(block: types.ContentBlock) -> Mapping[str, object]:
+    sides = {"annotations": block.annotations and _dump(block.annotations), "_meta": block.meta}
+    return {key: value for key, value in sides.items() if value} or NOTHING
+
+
+def _dump(model: BaseModel) -> dict[str, object]:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _bytes(text: str, what: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise InvalidOutput(
+            f"The server sent {what} whose bytes are not Base64. This is a fault of the server, "
+            "not of the call."
+        ) from error
+
+
+# — definitions —
+
+
+def to_definition(
+    tool: AnyTool, name: str, output: Mapping[str, object] | None = None
+) -> types.Tool:
+    """A tool, for the peer.
+
+    Args:
+        tool: Ours.
+        name: What it is called on the wire.
+        output: JSON Schema of its structured results.
+    """
+    extras = {key: value for key, value in tool.provider_options.items() if key in _EXTRAS}
+    annotations = {**to_annotations(tool.effects), **_mapping(extras.get("annotations"))}
+    extras["annotations"] = annotations
+    if output is not None:
+        extras["outputSchema"] = output
+    body = definition(name, tool.description, tool.parameters, "mcp", provider_options=extras).body
+    return types.Tool.model_validate(body)
+
+
+def from_definition(tool: types.Tool) -> ToolOptions:
+    """What a peer says of its tool besides name, description and parameters.
+
+    The schema is kept as it is (``unknown_keys="allow"``). Annotations become `Effects` at face value:
+    whether they can be believed is for the caller to say.
+    """
+    extras = {key: value for key, value in _dump(tool).items() if key in _EXTRAS}
+    effects = from_annotations(tool.annotations)
+    return {"effects": effects, "provider_options": extras, "unknown_keys": "allow"}
+
+
+def output_of(schema: Mapping[str, object]) -> Output:
+    """What a peer promises about its tool's result.
+
+    Args:
+        schema: Of the result; one that compiles.
+    """
+    compiled = compile_json_schema(schema)
+
+    def check(value: object) -> object:
+        if not compiled.is_valid(value):
+            raise ValueError("; ".join(map(str, compiled.errors(value)[:5])))
+        return value
+
+    return Output(schema, check)
+
+
+def to_annotations(effects: Effects) -> dict[str, object]:
+    """Our hints under the protocol's names, all four said, so that no client has to guess.
+
+    >>> to_annotations(Effects(read_only=True, open_world=False))
+    {'readOnlyHint': True, 'destructiveHint': False, 'idempotentHint': True, 'openWorldHint': False}
+    """
+    return {
+        "readOnlyHint": effects.read_only,
+        "destructiveHint": effects.destructive and effects.writes,
+        "idempotentHint": effects.repeatable,
+        "openWorldHint": effects.open_world,
+    }
+
+
+def from_annotations(annotations: types.ToolAnnotations | None) -> Effects:
+    """A peer's hints, with the protocol's defaults for what it does not say.
+
+    >>> from_annotations(types.ToolAnnotations(read_only_hint=True)).read_only
+    True
+    """
+    if annotations is None:
+        return Effects(stranger=True)
+
+    def said(hint: bool | None, default: bool) -> bool:
+        return default if hint is None else hint
+
+    return Effects(
+        read_only=said(annotations.read_only_hint, UNKNOWN.read_only),
+        destructive=said(annotations.destructive_hint, UNKNOWN.destructive),
+        idempotent=said(annotations.idempotent_hint, UNKNOWN.idempotent),
+        open_world=said(annotations.open_world_hint, UNKNOWN.open_world),
+        stranger=True,  # whoever wrote what a server tells
+    )
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else NOTHING

@@ -1,0 +1,14 @@
+"""Many MCP servers behind one, for any host (gateway): ``toolkeel gateway mcp.json``.
+
+names      names that cannot collide: what clients call a tool, and whose it is
+audit      who called what and how it ended, as lines of JSON
+policy     who may call what, how often, and who is asked: a file of rules
+upstream   one server behind the gateway, spoken to in plain JSON
+table      what is offered at one time: every thing of every server, under the name clients know
+calls      one call of a client: judged on the JSON it came as, sent, written down
+raw_calls  calls of a client over stdio, from line to line, without models
+search     finding tools where there are too many to list
+gateway    the server that clients see
+http       the gateway over HTTP: a token for each client
+reload     reading the file of servers again when it changes, without dropping anybody (reload)
+"""

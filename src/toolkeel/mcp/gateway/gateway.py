@@ -1,0 +1,398 @@
+"""Many MCP servers behind one: tools, prompts, resources, questions and progress passed through.
+
+`Gateway` is a `ToolServer` whose offer lies elsewhere: transports, both eras of the protocol,
+sessions, subscriptions and waiting rounds are those of any server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, cast
+
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.context import CallNext, HandlerResult
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
+
+from toolkeel.errors import SetupError
+from toolkeel.mcp.client.connection import Unreachable
+from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.gateway.audit import Audit
+from toolkeel.mcp.gateway.calls import (
+    PASSED,
+    Call,
+    Gatekeeper,
+    answered,
+    as_model,
+    client_of,
+    enveloped,
+    error_result,
+    forwarded,
+    progress_of,
+    told,
+)
+from toolkeel.mcp.gateway.names import check_server
+from toolkeel.mcp.gateway.policy import Policy
+from toolkeel.mcp.gateway.raw_calls import RawCalls
+from toolkeel.mcp.gateway.search import DEFINITION, NAME, THRESHOLD, find
+from toolkeel.mcp.gateway.table import Route, Table, for_revision
+from toolkeel.mcp.gateway.upstream import Upstream, instructions_of
+from toolkeel.mcp.pins import Pins
+from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
+from toolkeel.mcp.server.snapshot import page
+from toolkeel.mcp.server.tool_server import Paginated, ToolServer
+
+LISTING = 20.0
+"""Seconds a list waits for servers that have not been reached yet."""
+GREETING = 5.0
+"""Seconds a client that connects waits for them: its host gives up soon after."""
+
+log = logging.getLogger("toolkeel.mcp")
+
+
+class Gateway(ToolServer):
+    """Many servers as one.
+
+    Args:
+        configs: Where the servers are.
+        policy: Who may call what; everything by default.
+        pins: Approved definitions.
+        audit: Where calls are written down.
+        prefixed: False for one server whose names shall stay as they are.
+        threshold: Tools beyond which they are searched for instead of listed.
+
+    Raises:
+        SetupError: names of servers that tools could not carry, or several without prefixes.
+    """
+
+    def __init__(
+        self,
+        configs: Iterable[ServerConfig],
+        policy: Policy | None = None,
+        pins: Pins | None = None,
+        audit: Audit | None = None,
+        *,
+        prefixed: bool = True,
+        threshold: int = THRESHOLD,
+    ) -> None:
+        super().__init__((), name="toolkeel gateway", prompts=(), resources=())
+        configs = list(configs)
+        if not prefixed and len(configs) != 1:
+            raise SetupError("names can stay without a prefix only if there is one server")
+        self._servers: dict[str, Upstream] = {}
+        for config in configs:
+            check_server(config.name)
+            self._servers[config.name] = Upstream(config, self._stale)
+        self._prefixed = prefixed
+        self._threshold = threshold
+        self._keeper = Gatekeeper(policy or Policy(), pins or Pins(), audit)
+        self._audit = audit
+        self._table = Table((), prefixed)
+        self._found: dict[str, dict[str, None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._watched: set[str] = set()
+        self._refreshing: asyncio.Task[None] | None = None
+        self.sdk.middleware.append(self._hot)
+        self._stamp = self.sdk.server_info_stamp
+        self._raw = RawCalls(self.sdk.middleware)
+        self.takes_line = self._raw.takes  # type: ignore[method-assign]
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """Servers that cannot be used now, and why."""
+        return {name: each.problem for name, each in self._servers.items() if each.problem}
+
+    # — servers —
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Server[Any]) -> AsyncIterator[None]:
+        self._spawn(self._begin())
+        try:
+            yield
+        finally:
+            self._listen.close()
+            self._rounds.close()
+            await self._raw.close()
+            for task in list(self._tasks):
+                task.cancel()
+            closing = (each.close() for each in self._servers.values())
+            await asyncio.gather(*closing, return_exceptions=True)
+            if self._audit is not None:
+                await asyncio.to_thread(self._audit.close)
+
+    async def _begin(self) -> None:
+        await asyncio.gather(*(self._reach(each) for each in self._servers.values()))
+        if not self.problems:
+            for rule in self._keeper.policy.naming_nothing(self._table.tools):
+                log.warning("a rule is about no tool there is: %s", rule)
+
+    async def _reach(self, server: Upstream) -> None:
+        await server.refresh()
+        self._table = Table(self._servers.values(), self._prefixed)
+
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _stale(self) -> None:
+        """Some server's lists may have changed: ask again, and tell the clients."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = self._spawn(self._renew())
+
+    async def _renew(self) -> None:
+        await asyncio.sleep(0.05)  # several notes of one change come together
+        await self._begin()
+        for event in (ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()):
+            await self._tell(event)
+
+    async def replace(self, configs: Mapping[str, ServerConfig]) -> None:
+        """Other servers from now on; those that are the same go on, their calls too.
+
+        Raises:
+            SetupError: a name that tools could not carry; then nothing is changed.
+        """
+        for name in configs:
+            check_server(name)
+        old = self._servers
+        kept = {
+            name: old[name]
+            for name, config in configs.items()
+            if name in old and old[name].config == config
+        }
+        self._servers = {
+            name: kept.get(name) or Upstream(config, self._stale)
+            for name, config in configs.items()
+        }
+        await self._renew()
+        for name, server in old.items():
+            if name not in kept:
+                await server.close()
+
+    async def _current(self, seconds: float = LISTING) -> Table:
+        """The table, once every server was asked or has taken too long."""
+        waiting = [each.ready.wait() for each in self._servers.values() if not each.ready.is_set()]
+        if waiting:
+            tasks = [asyncio.ensure_future(each) for each in waiting]
+            _, late = await asyncio.wait(tasks, timeout=seconds)
+            for task in late:
+                task.cancel()
+        return self._table
+
+    # — calls —
+
+    async def _hot(self, ctx: Request, call_next: CallNext) -> HandlerResult:
+        """Calls of tools: by the fast way, which knows no models, wherever that is enough."""
+        if ctx.method == "tools/call":
+            self._raw.begin(ctx)
+            return await self._call(ctx, dict(ctx.params or {}))
+        if (also := _BESIDE.get(ctx.method)) is not None:
+            await also(self, ctx.params or {})
+        result = await call_next(ctx)
+        if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):
+            await self._current(GREETING)
+            result |= await instructions_of(self._servers.values())
+        return result
+
+    async def _call(self, request: Request, params: dict[str, Any]) -> HandlerResult:
+        if params.get("name") == NAME and NAME not in self._table.tools:
+            return self._enveloped(await self._search(request, params), request)
+        table = self._table if params.get("name") in self._table.tools else await self._current()
+        route = table.tool(params.get("name"))
+        call = Call(client_of(request), str(params.get("name")), route, params)
+        state = params.get("requestState")
+        resumed = False
+        if isinstance(state, str) and state.startswith(PASSED):
+            resumed, own = True, {**params, "requestState": state.removeprefix(PASSED)}
+            call = Call(call.client, call.tool, route, own)
+        elif state is not None:
+            return await self._slow(call, request, "")
+        if why := self._keeper.refusal(call):
+            return self._enveloped(self._keeper.refused(call, why), request)
+        question = "" if resumed else self._keeper.question(call)
+        if question or self._may_be_asked(call, request):
+            return await self._slow(call, request, question)
+        return self._enveloped(await self._sent(call, request), request)
+
+    def _may_be_asked(self, call: Call, request: Request) -> bool:
+        """Whether a question in mid-call must wait for a further round of the client's."""
+        revision = call.route.server.link.revision
+        return is_modern(request) and (revision is None or revision < request.protocol_version)
+
+    async def _sent(self, call: Call, request: Request) -> dict[str, Any]:
+        server = call.route.server
+        exchange = Exchange(request)
+        async with server.running(call.client, exchange):
+            result = await self._keeper.send(call, progress_of(request))
+            if result.get("resultType") != "input_required":
+                return result
+            if is_modern(request):  # its own client can answer: the round is passed on
+                said = result.get("requestState")
+                return {**result, "requestState": f"{PASSED}{said}"} if said is not None else result
+            params = forwarded({**call.params, "name": call.route.name})
+            return await answered(server, "tools/call", params, exchange, progress_of(request))
+
+    async def _slow(self, call: Call, request: Request, question: str) -> HandlerResult:
+        """A call that asks somebody, or may be asked something, before it ends."""
+        params = types.CallToolRequestParams.model_validate(dict(call.params), by_name=False)
+
+        async def work(exchange: Exchange) -> Any:
+            if question and (why := await self._keeper.approve(question, exchange)):
+                return as_model(self._keeper.refused(call, why))
+            server = call.route.server
+            async with server.running(call.client, exchange):
+                result = await self._keeper.send(call, progress_of(request))
+                if result.get("resultType") == "input_required":
+                    sent = forwarded({**call.params, "name": call.route.name})
+                    result = await answered(server, "tools/call", sent, exchange, None)
+            return as_model(result)
+
+        found = cast("Any", await self._in_rounds(request, params, work))
+        if isinstance(found, types.InputRequiredResult):
+            return found.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return self._enveloped(found, request)
+
+    def _enveloped(self, result: dict[str, Any], request: Request) -> dict[str, Any]:
+        return enveloped(result, request, self._stamp)
+
+    async def _search(self, request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
+        table, client = await self._current(), client_of(request)
+        query = dict(params.get("arguments") or {}).get("query")
+        if not isinstance(query, str):
+            return error_result("query: words for what to do are needed, as a text")
+        found = find(query, self._visible(table, client))
+        self._found.setdefault(client, {}).update(dict.fromkeys(tool.name for tool in found))
+        await self._tell(ToolsListChanged())
+        told = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found]
+        text = types.TextContent(
+            text=json.dumps(told, ensure_ascii=False) if told else "no tool fits; try other words"
+        )
+        return {"content": [text.model_dump(mode="json", by_alias=True, exclude_none=True)]}
+
+    async def _watch(self, params: Mapping[str, Any]) -> None:
+        """Watch at the server what a client watches here."""
+        wanted = params.get("notifications", params)
+        listed = wanted.get("resourceSubscriptions", [wanted.get("uri")])
+        table = await self._current()
+        for uri in listed if isinstance(listed, list) else ():
+            if not isinstance(uri, str) or uri in self._watched:
+                continue
+            self._watched.add(uri)
+            route = table.resource(uri)
+            tell = _Teller(self, uri)
+            with suppress(MCPError, Unreachable, SetupError):
+                await route.server.link.watches.add([route.name], tell)
+
+    async def _set_level(self, params: Mapping[str, Any]) -> None:
+        """Servers with sessions write down from which level on they shall tell."""
+        for server in self._servers.values():
+            if server.link.alive:
+                with suppress(MCPError, Unreachable, SetupError):
+                    await server.send("logging/setLevel", forwarded(params))
+
+    # — lists —
+
+    def _visible(self, table: Table, client: str) -> dict[str, types.Tool]:
+        policy = self._keeper.policy
+        return {
+            name: route.definition
+            for name, route in table.tools.items()
+            if not policy.hides(client, name)
+        }
+
+    async def _list_tools(self, _: Request, params: Paginated | None) -> types.ListToolsResult:
+        request = _
+        table, client = await self._current(), client_of(request)
+        tools = self._visible(table, client)
+        if len(tools) > self._threshold:
+            found = self._found.get(client, {})
+            tools = {NAME: DEFINITION} | {name: tools[name] for name in found if name in tools}
+        shown = [for_revision(request, tool) for tool in tools.values()]
+        listed, cursor = page(shown, params, self._page_size)
+        return types.ListToolsResult(tools=listed, next_cursor=cursor)
+
+    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
+        route = self._table.tools.get(name)
+        return route.definition.input_schema if route else None
+
+    async def _list_prompts(self, _: Request, params: Paginated) -> types.ListPromptsResult:
+        prompts = [route.definition for route in (await self._current()).prompts.values()]
+        listed, cursor = page(prompts, params, self._page_size)
+        return types.ListPromptsResult(prompts=listed, next_cursor=cursor)
+
+    async def _list_resources(self, _: Request, params: Paginated) -> types.ListResourcesResult:
+        resources = [route.definition for route in (await self._current()).resources.values()]
+        listed, cursor = page(resources, params, self._page_size)
+        return types.ListResourcesResult(resources=listed, next_cursor=cursor)
+
+    async def _list_templates(
+        self, _: Request, params: Paginated
+    ) -> types.ListResourceTemplatesResult:
+        templates = [route.definition for route in (await self._current()).templates.values()]
+        listed, cursor = page(templates, params, self._page_size)
+        return types.ListResourceTemplatesResult(resource_templates=listed, next_cursor=cursor)
+
+    # — prompts, resources, completion —
+
+    async def _get_prompt(self, request: Request, params: types.GetPromptRequestParams) -> Any:
+        route = (await self._current()).prompt(params.name)
+        return await self._passed(request, params, route, {"name": route.name})
+
+    async def _read_resource(
+        self, request: Request, params: types.ReadResourceRequestParams
+    ) -> Any:
+        route = (await self._current()).resource(params.uri)
+        result = await self._passed(request, params, route, {"uri": route.name})
+        if isinstance(result, dict) and route.name != params.uri:
+            for part in result.get("contents", ()):
+                if part.get("uri") == route.name:
+                    part["uri"] = params.uri
+        return result
+
+    async def _passed(
+        self, request: Request, params: Any, route: Route, own: Mapping[str, str]
+    ) -> Any:
+        method = request.method
+        sent = forwarded({**(request.params or {}), **own})
+        for key in ("requestState", "inputResponses"):
+            sent.pop(key, None)
+
+        async def work(exchange: Exchange) -> Any:
+            async with route.server.running(client_of(request), exchange):
+                return as_model(await answered(route.server, method, sent, exchange, None))
+
+        return await told(lambda: self._in_rounds(request, params, work))
+
+    async def _complete(self, request: Request, params: types.CompleteRequestParams) -> Any:
+        table, said = await self._current(), dict(request.params or {})
+        if isinstance(params.ref, types.PromptReference):
+            route = table.prompt(params.ref.name)
+            said["ref"] = {**said["ref"], "name": route.name}
+        else:
+            route = table.resource(params.ref.uri)
+            said["ref"] = {**said["ref"], "uri": route.name}
+        return await told(lambda: route.server.send("completion/complete", forwarded(said)))
+
+
+class _Teller:
+    """Tells the clients that a resource has changed."""
+
+    def __init__(self, gateway: Gateway, uri: str) -> None:
+        self._gateway = gateway
+        self._uri = uri
+
+    def __call__(self, _: str) -> None:
+        self._gateway._spawn(self._gateway.resource_updated(self._uri))
+
+
+_BESIDE: Mapping[str, Callable[[Gateway, Mapping[str, Any]], Awaitable[None]]] = {
+    "resources/subscribe": Gateway._watch,
+    "subscriptions/listen": Gateway._watch,
+    "logging/setLevel": Gateway._set_level,
+}

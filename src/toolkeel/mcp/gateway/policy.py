@@ -1,0 +1,184 @@
+"""Who may call what, how often, and who is asked: the file of rules of a gateway.
+
+::
+
+    [approval]                              # for everybody: deny before ask before allow
+    deny = ["shell__*"]
+    ask = ["git__push"]
+
+    [limits]                                # calls of each client
+    "*" = "600/minute"
+    "search__*" = "20/minute"
+
+    [clients.ada]                           # over HTTP: who comes with which token
+    token = "${ADA_TOKEN}"
+    deny = ["git__*"]
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import hmac
+import os
+import re
+import time
+import tomllib
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel.call.steps.rules import ORDER, Rule, Rules
+from toolkeel.errors import SetupError
+from toolkeel.mcp.hosts import expand
+
+_RATE = re.compile(r"\s*(\d+)\s*/\s*(second|minute|hour|day)\s*")
+_SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
+_TABLES = ("approval", "limits", "clients")
+_TOKEN = 16
+_STRICTEST = ("deny", "ask", None, "allow")
+_SHELL = frozenset(("command", "cmd", "script", "shell", "bash"))
+"""Names of arguments that hold a line of shell, as servers call them."""
+
+
+@record
+class Limit:
+    """How often one client may call.
+
+    Args:
+        pattern: Of the tools' public names, which share it.
+        calls: How many.
+        seconds: In what time.
+    """
+
+    pattern: str
+    calls: int
+    seconds: float
+
+
+class Policy:
+    """What a file of rules says.
+
+    Args:
+        rules: For everybody.
+        clients: For one client each, by name; they are added to those for everybody.
+        tokens: SHA-256 of each client's token, by name.
+        limits: Of calls.
+    """
+
+    def __init__(
+        self,
+        rules: Rules | None = None,
+        clients: Mapping[str, Rules] | None = None,
+        tokens: Mapping[str, bytes] | None = None,
+        limits: Iterable[Limit] = (),
+    ) -> None:
+        everybody = rules or Rules()
+        self._everybody = everybody
+        self._rules = {name: everybody | own for name, own in (clients or {}).items()}
+        self._tokens = dict(tokens or {})
+        self._limits = tuple(limits)
+        self._calls: defaultdict[tuple[str, Limit], deque[float]] = defaultdict(deque)
+
+    @property
+    def has_clients(self) -> bool:
+        """Whether clients have tokens of their own."""
+        return bool(self._tokens)
+
+    def client(self, token: str) -> str | None:
+        """Whose token it is; None: nobody's. Every token is compared, in the same time."""
+        given = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+        found = [name for name, kept in self._tokens.items() if hmac.compare_digest(given, kept)]
+        return found[0] if found else None
+
+    def rule(self, client: str, tool: str, arguments: Mapping[str, object]) -> Rule | None:
+        """The rule that decides about a call; None if there is none."""
+        rules = self._rules.get(client, self._everybody)
+        lines = [name for name in arguments if name.lower() in _SHELL]
+        found = [rules.rule(tool, arguments, name) for name in lines or [""]]
+        return min(found, key=lambda rule: _STRICTEST.index(rule.action if rule else None))
+
+    def hides(self, client: str, tool: str) -> bool:
+        """Whether a tool is denied whatever its arguments are: then it is not listed either."""
+        rule = self.rule(client, tool, {})
+        return rule is not None and rule.action == "deny" and not rule.arguments
+
+    def naming_nothing(self, tools: Iterable[str]) -> list[str]:
+        """Rules and limits that are about no tool there is: most likely a slip of the pen.
+
+        >>> Policy(Rules(deny=["git__*", "gti__push"])).naming_nothing(["git__push"])
+        ['deny gti__push']
+        """
+        names = list(tools)
+        every = [self._everybody, *self._rules.values()]
+        patterns = {str(rule): rule.tool for rules in every for rule in rules}
+        patterns |= {f"the limit of {limit.pattern}": limit.pattern for limit in self._limits}
+        return [said for said, pattern in patterns.items() if not fnmatch.filter(names, pattern)]
+
+    def over_limit(self, client: str, tool: str) -> str:
+        """Count a call; why it is one too many, or nothing."""
+        now = time.monotonic()
+        fitting = [limit for limit in self._limits if fnmatch.fnmatchcase(tool, limit.pattern)]
+        for limit in fitting:
+            calls = self._calls[client, limit]
+            while calls and calls[0] <= now - limit.seconds:
+                calls.popleft()
+            if len(calls) >= limit.calls:
+                wait = calls[0] + limit.seconds - now
+                return (
+                    f"The limit of {limit.calls} calls of {limit.pattern} in {limit.seconds:g} "
+                    f"seconds is reached. The next is possible in {wait:.0f} seconds."
+                )
+        for limit in fitting:
+            self._calls[client, limit].append(now)
+        return ""
+
+
+def read_policy(path: Path) -> Policy:
+    """The policy in a file.
+
+    Raises:
+        SetupError: it cannot be read, or holds what is not understood.
+    """
+    try:
+        data = tomllib.loads(path.read_text("utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise SetupError(f"{path}: {error}") from None
+    if unknown := sorted(data.keys() - set(_TABLES)):
+        raise SetupError(f"{path}: there is no table [{unknown[0]}]; there is {', '.join(_TABLES)}")
+    clients = data.get("clients", {})
+    rules, tokens = {}, {}
+    for name, table in clients.items():
+        where = f"{path}: [clients.{name}]"
+        rules[name] = _rules(where, {key: table[key] for key in table if key != "token"})
+        tokens[name] = _token(where, table.get("token"))
+    if len(set(tokens.values())) < len(tokens):
+        raise SetupError(f"{path}: two clients have one token; give each its own")
+    limits = [_limit(path, *pair) for pair in data.get("limits", {}).items()]
+    return Policy(_rules(f"{path}: [approval]", data.get("approval", {})), rules, tokens, limits)
+
+
+def _rules(where: str, table: Mapping[str, Any]) -> Rules:
+    for key, value in table.items():
+        if key not in ORDER or not isinstance(value, list):
+            raise SetupError(f"{where} holds lists of rules: deny, ask and allow; not {key!r}")
+    return Rules(**table)
+
+
+def _token(where: str, written: object) -> bytes:
+    try:
+        token = expand(str(written or ""), os.environ.get)
+    except KeyError as error:
+        raise SetupError(f"{where} needs the environment variable {error.args[0]}") from None
+    if len(token) < _TOKEN:
+        raise SetupError(f"{where} needs a token of at least {_TOKEN} characters")
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _limit(path: Path, pattern: str, text: object) -> Limit:
+    found = _RATE.fullmatch(str(text))
+    if not found:
+        raise SetupError(f'{path}: [limits] {pattern!r} is written like "20/minute", not {text!r}')
+    return Limit(pattern, int(found[1]), _SECONDS[found[2]])

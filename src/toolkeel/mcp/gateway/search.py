@@ -1,0 +1,64 @@
+"""Finding tools where there are too many to list (tool search).
+
+Below some hundred tools a list costs less than a search. Above, clients are told of one tool that
+searches; what it finds is listed from then on, and every tool can be called by its name all along.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+
+import mcp_types as types
+
+from toolkeel.call.tool_search import words
+
+NAME = "search_tools"
+THRESHOLD = 100
+"""Tools beyond which they are searched for."""
+FOUND = 8
+
+DEFINITION = types.Tool(
+    name=NAME,
+    title="Search tools",
+    description=(
+        "Find tools by what they do. There are too many to list; those that are found can be "
+        "called by their names from then on."
+    ),
+    input_schema={
+        "type": "object",
+        "properties": {"query": {"type": "string", "description": "Words for what to do."}},
+        "required": ["query"],
+        "additionalProperties": False,
+    },
+    annotations=types.ToolAnnotations(
+        read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    ),
+)
+
+
+def find(query: str, tools: Mapping[str, types.Tool], limit: int = FOUND) -> list[types.Tool]:
+    """The tools whose names and descriptions hold most of the query's rare words, best first.
+
+    Args:
+        query: Words.
+        tools: By public name.
+        limit: How many at most.
+    """
+    texts = {
+        name: Counter(words(f"{name} {name} {tool.title or ''} {tool.description or ''}"))
+        for name, tool in tools.items()
+    }
+    wanted = set(words(query))
+    held = {word: sum(word in text for text in texts.values()) for word in wanted}
+    scores = {
+        name: sum(
+            math.log(1 + len(texts) / held[word]) * math.sqrt(text[word])
+            for word in wanted
+            if text[word]
+        )
+        for name, text in texts.items()
+    }
+    best = sorted((name for name in scores if scores[name] > 0), key=lambda name: -scores[name])
+    return [tools[name] for name in best[:limit]]

@@ -1,0 +1,134 @@
+"""Definitions as a person approved them, so that a server cannot change them unseen.
+
+A pin is the whole definition a server gave (name, title, description, schemas, annotations) under
+the server's identity. It is set when a call of the tool is first let run. From then on a definition
+that differs in one byte has no approval, until a person has seen the difference.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel.errors import SetupError
+from toolkeel.mcp.consent_files import load, save
+
+_PARTS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+
+
+@record
+class Pin:
+    """One definition.
+
+    Args:
+        digest: SHA-256 of it, with the server's identity.
+        definition: What it said.
+    """
+
+    digest: str
+    definition: Mapping[str, Any]
+
+
+def pin_of(identity: str, tool: Mapping[str, Any]) -> Pin:
+    """The pin of a definition as a server sent it.
+
+    >>> a = pin_of("s", {"name": "rm", "description": "Remove."})
+    >>> a.digest == pin_of("s", {"description": "Remove.", "name": "rm"}).digest
+    True
+    >>> a.digest == pin_of("s", {"name": "rm", "description": "Remove!"}).digest
+    False
+    """
+    definition = {key: tool[key] for key in _PARTS if tool.get(key) is not None}
+    text = json.dumps([identity, definition], sort_keys=True, ensure_ascii=False)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return Pin(digest, definition)
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """What changed, as a unified diff of both definitions; what cannot be seen is escaped.
+
+    >>> print(difference({"name": "a"}, {"name": "b"}))
+    @@ -1,3 +1,3 @@
+     {
+    -  "name": "a"
+    +  "name": "b"
+     }
+    """
+    lines = difflib.unified_diff(_lines(before), _lines(after), lineterm="", n=2)
+    return "\n".join(list(lines)[2:])
+
+
+def _lines(definition: Mapping[str, Any]) -> list[str]:
+    text = json.dumps(definition, indent=2, ensure_ascii=False, sort_keys=True)
+    shown = (c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    return "".join(shown).split("\n")
+
+
+class Pins:
+    """The pins of all servers.
+
+    Args:
+        path: A file that keeps them, readable as it is and fit for version control; None keeps
+            them as long as this object.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self._path = Path(path).expanduser() if path is not None else None
+        self._lock = threading.Lock()
+        self._pins: dict[str, dict[str, Pin]] = {}
+        if self._path is not None:
+            self._pins = _read(self._path)
+
+    def get(self, identity: str, tool: str) -> Pin | None:
+        """The pin of a tool, if it has one."""
+        return self._pins.get(identity, {}).get(tool)
+
+    def of(self, identity: str) -> Mapping[str, Pin]:
+        """The pins of one server, by tool."""
+        return dict(self._pins.get(identity, {}))
+
+    def set(self, identity: str, tool: str, pin: Pin | None) -> None:
+        """Pin a tool's definition; None forgets it."""
+        with self._lock:
+            server = self._pins.setdefault(identity, {})
+            if pin is None:
+                server.pop(tool, None)
+            elif server.get(tool) == pin:
+                return
+            else:
+                server[tool] = pin
+            if not server:
+                del self._pins[identity]
+            if self._path is not None:
+                save(self._path, {name: _dump(pins) for name, pins in self._pins.items()})
+
+    def forget(self, identity: str) -> None:
+        """Forget everything about a server."""
+        for tool in self.of(identity):
+            self.set(identity, tool, None)
+
+
+def _dump(pins: Mapping[str, Pin]) -> dict[str, object]:
+    return {tool: {"sha256": pin.digest, **pin.definition} for tool, pin in pins.items()}
+
+
+def _read(path: Path) -> dict[str, dict[str, Pin]]:
+    """What a file holds. A pin whose digest does not fit its definition was tampered with."""
+    found: dict[str, dict[str, Pin]] = {}
+    for identity, tools in load(path).items():
+        for name, entry in (tools if isinstance(tools, Mapping) else {}).items():
+            written = entry if isinstance(entry, Mapping) else {}
+            pin = pin_of(identity, written)
+            if pin.digest != written.get("sha256"):
+                raise SetupError(
+                    f"{path}: the pin of {name!r} does not fit its digest: it was edited. Take it "
+                    "out, and approve the tool anew"
+                )
+            found.setdefault(identity, {})[name] = pin
+    return found

@@ -1,0 +1,43 @@
+"""Our tools for any program that speaks the Model Context Protocol.
+
+rounds             calls that ask their client something before they end
+asking             what a running tool, prompt or resource may ask of the program that called it
+prompts_resources  prompts and resources: functions that people and programs ask for, where models call tools
+snapshot           what a server offers at one time: an immutable snapshot, with everything that a request needs
+calls              one call of a client through the pipeline: its run, its progress, its approval
+sessions           sessions of the revisions up to 2025-11-25: what each has asked to be told
+tool_server        `ToolServer`: tools for every program that speaks the Model Context Protocol
+http               a `ToolServer` over HTTP: who may reach it, and as whom
+stdio              a `ToolServer` over stdin and stdout, for the program that started this one
+structured         structured results (``structuredContent``): what is promised to a client, and kept
+"""
+
+from typing import TYPE_CHECKING
+
+from toolkeel._doors import door
+
+if TYPE_CHECKING:
+    from toolkeel.mcp.server.asking import CannotAsk as CannotAsk
+    from toolkeel.mcp.server.asking import Client as Client
+    from toolkeel.mcp.server.asking import Elicited as Elicited
+    from toolkeel.mcp.server.http import BearerToken as BearerToken
+    from toolkeel.mcp.server.http import asgi as asgi
+    from toolkeel.mcp.server.http import serve_http as serve_http
+    from toolkeel.mcp.server.prompts_resources import NotFound as NotFound
+    from toolkeel.mcp.server.prompts_resources import Prompt as Prompt
+    from toolkeel.mcp.server.prompts_resources import Resource as Resource
+    from toolkeel.mcp.server.prompts_resources import prompt as prompt
+    from toolkeel.mcp.server.prompts_resources import resource as resource
+    from toolkeel.mcp.server.stdio import serve_stdio as serve_stdio
+    from toolkeel.mcp.server.tool_server import ToolServer as ToolServer
+else:
+    __getattr__, __dir__, __all__ = door(
+        __name__,
+        {
+            "mcp.server.asking": "CannotAsk Client Elicited",
+            "mcp.server.http": "BearerToken asgi serve_http",
+            "mcp.server.prompts_resources": "NotFound Prompt Resource prompt resource",
+            "mcp.server.stdio": "serve_stdio",
+            "mcp.server.tool_server": "ToolServer",
+        },
+    )

@@ -1,0 +1,153 @@
+"""One call of a client through the pipeline: its run, its progress, its approval."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
+from toolkeel.errors import CallError
+from toolkeel.events import Event, Progress
+from toolkeel.mcp.server.asking import EXCHANGE, LEVEL_OF, CannotAsk, Client
+from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
+from toolkeel.messages import ToolCall, ToolMessage
+
+NewRun: TypeAlias = Callable[[Request], RunContext[Any]]
+LevelOf: TypeAlias = Callable[[Request], str]
+
+log = logging.getLogger("toolkeel")
+
+_APPROVAL: Final[Mapping[str, object]] = {
+    "type": "object",
+    "properties": {
+        "approve": {"type": "boolean", "title": "Let this call run", "default": False},
+        "reason": {"type": "string", "title": "Reason, if not (the model is told)"},
+    },
+    "required": ["approve"],
+}
+
+
+async def answer(
+    exchange: Exchange, call: ToolCall, tools: Toolset, run: RunContext[Any], level: LevelOf
+) -> ToolMessage:
+    """Run one call of a client.
+
+    Args:
+        exchange: What it belongs to.
+        call: What is called.
+        tools: Where it is found.
+        run: What it sees.
+        level: From which level on the client wants log messages.
+
+    Raises:
+        MCPError: it needs what its client has not declared, and the revision has an error for it.
+    """
+    run.notes[EXCHANGE] = exchange
+    run.notes[LEVEL_OF] = level
+    if run.approver is None:
+        run.approver = _Approver(exchange)
+    progress = None
+    tool = tools.find(call.name).tool
+    if tool.injected or "generator" in tool.body:  # no other body can say how far it is
+        progress = _Progress(exchange)
+        run.listeners = (*run.listeners, progress)
+    batch = tools.batch([call], run)
+    try:
+        await batch.run()
+    except asyncio.CancelledError:
+        run.cancel.cancel("the client cancelled the call")  # a body in a thread sees only this
+        raise
+    except Exception:  # a mistake of the program, or a guard that ends the run: not the client's
+        log.exception("a call of %r failed", call.name)
+    finally:
+        if progress is not None:
+            await progress.end()
+    [message] = batch.results
+    _check_capability(exchange.request, message)
+    return message
+
+
+def _check_capability(request: Request | None, message: ToolMessage) -> None:
+    """Say by the protocol's own error what a call lacks (specification, "Basic, Errors")."""
+    missing = message.details.get("missing_capability") if message.failed else None
+    if missing and request is not None and is_modern(request):
+        raise MCPError(
+            types.MISSING_REQUIRED_CLIENT_CAPABILITY,
+            message.text,
+            {"requiredCapabilities": missing},
+        )
+
+
+class _Progress:
+    """Sends a call's progress to its client: rising, the latest first, none after the end."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._latest: Progress | None = None
+        self._last: float | None = None
+        self._sender: asyncio.Task[None] | None = None
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self._latest = event
+            if self._sender is None or self._sender.done():
+                self._sender = asyncio.ensure_future(self._send())
+
+    async def _send(self) -> None:
+        while self._latest is not None:
+            said, self._latest = self._latest, None
+            done = said.done if said.done is not None else (self._last or 0.0) + 1.0
+            request = self._exchange.request
+            if request is None or (self._last is not None and done <= self._last):
+                continue
+            self._last = done
+            await request.session.report_progress(done, said.total, said.message or None)
+
+    async def end(self) -> None:
+        """Wait until what was said is sent."""
+        if self._sender is not None:
+            await self._sender
+
+
+class _Approver:
+    """Asks the client's person; where it has none, the call is refused."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+
+    async def __call__(self, ticket: Ticket) -> Decision:
+        client = Client(self._exchange)
+        try:
+            found = await client.elicit(_question(ticket), _APPROVAL, key="approve")
+        except CannotAsk:
+            return ticket.deny("it needs a person's approval, and this client cannot ask a person")
+        except CallError as error:
+            return ticket.deny(error.text)
+        if found.content is not None and found.content.get("approve") is True:
+            return ticket.approve()
+        said = found.content or {}
+        silent = "did not decide" if found.action == "cancel" else "said no"
+        return ticket.deny(str(said.get("reason") or f"the person {silent}"))
+
+
+def _question(ticket: Ticket) -> str:
+    """What a person is asked; characters that could deceive them are made visible."""
+    arguments = json.dumps(dict(ticket.arguments), ensure_ascii=False, indent=2)
+    hints = ", ".join(name for name, said in ticket.effects.items() if said is True)
+    about = "; ".join(filter(None, [ticket.reason, hints]))
+    text = f"May {ticket.tool} run with these arguments?\n\n{arguments}"
+    return "".join(map(_visible, f"{text}\n\n({about})" if about else text))
+
+
+def _visible(char: str) -> str:
+    hidden = char != "\n" and unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co")
+    return f"\\u{ord(char):04x}" if hidden else char

@@ -1,0 +1,144 @@
+"""A `ToolServer` over HTTP: who may reach it, and as whom.
+
+A server on this machine is reached by every web page its user opens, so Host and Origin are checked
+(DNS rebinding: specification, "Transports, Security"), and only this machine's addresses are
+listened on unless a token is asked for.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.responses import JSONResponse
+
+from toolkeel.errors import SetupError
+from toolkeel.mcp.server.tool_server import ToolServer
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+PATH = "/mcp"
+"""Where the endpoint is, as clients expect it."""
+_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+
+
+class BearerToken:
+    """ASGI middleware: only requests with the token get through (RFC 6750).
+
+    Args:
+        app: What is protected.
+        token: The secret.
+    """
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not self._is_known(Headers(scope=scope)):
+            refusal = JSONResponse(
+                {"error": "invalid_token"}, 401, {"WWW-Authenticate": 'Bearer realm="toolkeel"'}
+            )
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _is_known(self, headers: Headers) -> bool:
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(
+            given.strip().encode("latin-1", "replace"), self._token
+        )
+
+
+def asgi(
+    server: ToolServer,
+    *,
+    host: str = "127.0.0.1",
+    token: str = "",
+    allowed_hosts: Iterable[str] = (),
+    allowed_origins: Iterable[str] = (),
+    **options: Any,
+) -> Starlette:
+    """The server as an ASGI application, for any web server or to be mounted in another one.
+
+    Args:
+        server: What to serve.
+        host: The address it will be bound to.
+        token: Bearer token that each request must bring; empty for none.
+        allowed_hosts: Host headers to accept besides those of this machine, such as
+            ``tools.example.org`` or ``tools.example.org:*``.
+        allowed_origins: Origins of web pages that may call, likewise.
+        options: Those of `mcp.server.Server.streamable_http_app`, such as ``auth`` and
+            ``token_verifier`` for OAuth.
+
+    Raises:
+        SetupError: others than this machine could reach it, and nothing asks who they are.
+    """
+    if not (token or "token_verifier" in options or is_loopback(host)):
+        raise SetupError(
+            f"{host} can be reached by others, who could call every tool: ask for a token "
+            "(token=..., --token), or bind to 127.0.0.1"
+        )
+    hosts = [bare for name in _LOCAL for bare in (name, f"{name}:*")]
+    if not is_loopback(host) and not _is_any(host):
+        hosts += [host, f"{host}:*"]
+    origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in hosts]
+    security = TransportSecuritySettings(
+        allowed_hosts=[*hosts, *allowed_hosts], allowed_origins=[*origins, *allowed_origins]
+    )
+    options.setdefault("streamable_http_path", PATH)
+    app = server.sdk.streamable_http_app(transport_security=security, host=host, **options)
+    if token:
+        app.user_middleware.insert(0, Middleware(BearerToken, token=token))
+    return app
+
+
+async def serve_http(
+    server: ToolServer, host: str = "127.0.0.1", port: int = 8000, **options: Any
+) -> None:
+    """Serve over HTTP until cancelled; the endpoint is ``http://host:port/mcp``.
+
+    Args:
+        server: What to serve.
+        host: Address to listen on.
+        port: Port to listen on.
+        options: Those of `asgi`.
+
+    Raises:
+        SetupError: others than this machine could reach it, and nothing asks who they are.
+    """
+    import uvicorn
+
+    app = asgi(server, host=host, **options)
+    config = uvicorn.Config(
+        app, host, port, log_level="warning", timeout_graceful_shutdown=3, lifespan="on"
+    )
+    await uvicorn.Server(config).serve()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return host == ""

@@ -1,0 +1,327 @@
+"""Prompts and resources: functions that people and programs ask for, where models call tools.
+
+Both are compiled as tools are, so their arguments are validated, their injected parameters stay
+hidden, and a call of one is a call like any other.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+
+import mcp_types as types
+from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
+from pydantic_core import to_json
+
+from toolkeel.content import Audio, Block, Data, File, Image, Text, block_of
+from toolkeel.context import ToolContext
+from toolkeel.define.reading.signature import calling_frame
+from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions, compile_tool
+from toolkeel.errors import DefinitionError, ToolError
+from toolkeel.mcp.content import to_block
+from toolkeel.messages import AssistantMessage, ToolOutput, UserMessage
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Given: TypeAlias = Mapping[str, str]
+Suggest: TypeAlias = Callable[..., "Iterable[str] | Awaitable[Iterable[str]]"]
+"""Takes what was typed so far and, if it has a second parameter, the other arguments."""
+
+_OPTIONS: ToolOptions = {"max_output": None}
+
+
+class NotFound(ToolError):
+    """Raise this in a resource whose URI names nothing."""
+
+    def __init__(self, text: str = "There is nothing at this URI.") -> None:
+        super().__init__(text, {"not_found": True})
+
+
+class Part(Generic[P, R]):
+    """A function that is offered beside the tools. Still callable as the plain function.
+
+    Args:
+        tool: The compiled function.
+        about: What else clients are told: ``title``, ``icons``, ``annotations``, ``_meta``.
+    """
+
+    def __init__(self, tool: AnyTool, about: Mapping[str, object]) -> None:
+        self.tool = tool
+        self.about = {key: value for key, value in about.items() if value is not None}
+        self._suggest: dict[str, Suggest] = {}
+
+    @property
+    def name(self) -> str:
+        """Unique among the parts of its kind."""
+        return self.tool.name
+
+    @property
+    def __wrapped__(self) -> Callable[P, R]:
+        return self.tool.function
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        result: R = self.tool.function(*args, **kwargs)
+        return result
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    def complete(self, argument: str) -> Callable[[Suggest], Suggest]:
+        """Decorate a function that suggests values of an argument while a person types it.
+
+        It takes what was typed so far and, if it wants, a dict of the other arguments.
+
+        Raises:
+            DefinitionError: there is no such argument.
+        """
+        if argument not in self.arguments:
+            raise DefinitionError(f"{self.name} has no argument {argument!r} to complete")
+
+        def add(suggest: Suggest) -> Suggest:
+            self._suggest[argument] = suggest
+            return suggest
+
+        return add
+
+    @property
+    def arguments(self) -> Mapping[str, Mapping[str, object]]:
+        """The JSON Schema of each argument, by name."""
+        properties = self.tool.parameters.get("properties")
+        return properties if isinstance(properties, Mapping) else {}
+
+    async def suggestions(self, argument: str, typed: str, given: Given) -> list[str]:
+        """Values for an argument: those of its function, else those its type lists."""
+        suggest = self._suggest.get(argument)
+        if suggest is None:
+            known = self.arguments[argument].get("enum")
+            values = [str(value) for value in known] if isinstance(known, list) else []
+            return [value for value in values if value.startswith(typed)]
+        wants_given = len(inspect.signature(suggest).parameters) > 1
+        found = suggest(typed, given) if wants_given else suggest(typed)
+        return [str(value) for value in (await found if inspect.isawaitable(found) else found)]
+
+
+async def whole_value(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+    """The step around every part: its value as it is, not as a model would read it."""
+    return ToolOutput("", artifact=await proceed(prepared))
+
+
+# — prompts —
+
+
+class Prompt(Part[P, R]):
+    """A message, or several, that a person picks and fills in."""
+
+    def definition(self) -> types.Prompt:
+        """As clients are told of it."""
+        needed = self.tool.parameters.get("required")
+        required = needed if isinstance(needed, list) else []
+        arguments = [
+            {"name": name, "description": schema.get("description"), "required": name in required}
+            for name, schema in self.arguments.items()
+        ]
+        said = {"name": self.name, "description": self.tool.description or None, **self.about}
+        return types.Prompt.model_validate({**said, "arguments": arguments})
+
+
+@overload
+def prompt(function: Callable[P, R], /) -> Prompt[P, R]: ...
+@overload
+def prompt(
+    called: str | None = None,
+    /,
+    *,
+    title: str | None = None,
+    description: str | None = None,
+    icons: list[dict[str, object]] | None = None,
+    meta: Mapping[str, object] | None = None,
+) -> Callable[[Callable[P, R]], Prompt[P, R]]: ...
+def prompt(
+    function: Callable[..., Any] | str | None = None,
+    /,
+    *,
+    title: str | None = None,
+    description: str | None = None,
+    icons: list[dict[str, object]] | None = None,
+    meta: Mapping[str, object] | None = None,
+) -> Any:
+    """Make a prompt of a typed, docstringed function.
+
+    It returns a text or content blocks (one message of the user), a `UserMessage` or
+    `AssistantMessage`, or a list of these.
+
+    Args:
+        function: What to wrap, or the prompt's name.
+        title: Its name for people.
+        description: For people; the docstring's text by default.
+        icons: Pictures for it, as the protocol describes them.
+        meta: Whatever else a client shall be told.
+
+    >>> @prompt
+    ... def review(code: str) -> str:
+    ...     "Review a piece of code."
+    ...     return f"Review this code:\\n{code}"
+    >>> review.definition().arguments[0].name, review("x = 1")
+    ('code', 'Review this code:\\nx = 1')
+    """
+    name, caller = None, calling_frame()
+    if isinstance(function, str):
+        function, name = None, function
+    about = {"title": title, "icons": icons, "_meta": meta}
+
+    def make(wrapped: Callable[..., Any]) -> Prompt[..., Any]:
+        made = compile_tool(wrapped, (name, description), None, {**_OPTIONS}, caller)
+        return Prompt(made, about)
+
+    return make if function is None else make(function)
+
+
+def messages_of(value: object) -> Iterator[types.PromptMessage]:
+    """The messages a prompt's function returned."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from messages_of(item)
+        return
+    if isinstance(value, AssistantMessage):
+        yield from _said("assistant", value.content)
+    else:
+        yield from _said("user", value.content if isinstance(value, UserMessage) else value)
+
+
+def _said(role: types.Role, content: object) -> Iterator[types.PromptMessage]:
+    for block in blocks_of(content):
+        yield types.PromptMessage(role=role, content=to_block(block))
+
+
+def blocks_of(value: object) -> tuple[Block, ...]:
+    """Any value as blocks: text and blocks as they are, bytes as the file they are, else JSON."""
+    match value:
+        case str():
+            return (Text(value),)
+        case Text() | Image() | Audio() | File() | Data():
+            return (value,)
+        case bytes():
+            return (block_of(value),)
+        case tuple() | list() if all(isinstance(v, Text | Image | Audio | File) for v in value):
+            return tuple(value)
+        case _:
+            return (Data(value, to_json(value, inf_nan_mode="strings").decode()),)
+
+
+# — resources —
+
+
+class Resource(Part[P, R]):
+    """Something to read at a URI, or at every URI of a template.
+
+    Args:
+        tool: The compiled function; its arguments are the template's variables.
+        uri: The URI or template.
+        media_type: Of what it returns; that of each value by default.
+        about: What else clients are told.
+    """
+
+    def __init__(
+        self, tool: AnyTool, uri: str, media_type: str, about: Mapping[str, object]
+    ) -> None:
+        super().__init__(tool, about)
+        self.uri = uri
+        self.media_type = media_type
+        self.template = _template(tool, uri, list(self.arguments))
+
+    def definition(self) -> dict[str, Any]:
+        """As clients are told of it."""
+        where = "uriTemplate" if self.template else "uri"
+        said: dict[str, Any] = {where: self.uri, "name": self.name, **self.about}
+        if self.tool.description:
+            said["description"] = self.tool.description
+        if self.media_type:
+            said["mimeType"] = self.media_type
+        return said
+
+    def match(self, uri: str) -> Mapping[str, object] | None:
+        """The variables of a URI; None if it is not of this template."""
+        if self.template is None:
+            return {} if uri == self.uri else None
+        return self.template.match(uri)
+
+
+def resource(
+    uri: str,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    media_type: str = "",
+    **about: object,
+) -> Callable[[Callable[P, R]], Resource[P, R]]:
+    """Make a resource of a function that returns what is to be read.
+
+    It returns text, bytes, content blocks, or anything JSON can hold. It may raise `NotFound`.
+
+    Args:
+        uri: Where it is: a URI, or a template (RFC 6570) whose variables are the parameters.
+        name: Its name; the function's own by default.
+        title: Its name for people.
+        description: The docstring's text by default.
+        media_type: Of what it returns.
+        about: What else clients are told, under the protocol's names: ``annotations``, ``icons``,
+            ``size``, ``_meta``.
+
+    Raises:
+        DefinitionError: the function's parameters are not the template's variables.
+
+    >>> @resource("notes://{name}", media_type="text/markdown")
+    ... def note(name: str) -> str:
+    ...     "A note by its name."
+    ...     return f"# {name}"
+    >>> note.match("notes://todo")
+    {'name': 'todo'}
+    """
+    caller = calling_frame()
+
+    def make(wrapped: Callable[P, R]) -> Resource[P, R]:
+        made = compile_tool(wrapped, (name, description), None, {**_OPTIONS}, caller)
+        return Resource(made, uri, media_type, {"title": title, **about})
+
+    return make
+
+
+def _template(tool: AnyTool, uri: str, arguments: list[str]) -> UriTemplate | None:
+    try:
+        template = UriTemplate.parse(uri)
+    except InvalidUriTemplate as error:
+        raise DefinitionError(f"{tool.name}: {uri!r} is no URI template: {error}") from None
+    names = template.variable_names
+    if set(names) != set(arguments):
+        raise DefinitionError(
+            f"{tool.name}: the variables of {uri!r} are {names or 'none'}, but the function's "
+            f"parameters are {arguments or 'none'}; they must be the same"
+        )
+    return template if names else None
+
+
+def contents_of(
+    resource: Resource[..., Any], uri: str, value: object
+) -> list[types.TextResourceContents | types.BlobResourceContents]:
+    """What a resource's function returned, as it is read."""
+    return [_content(block, resource.media_type, uri) for block in blocks_of(value)]
+
+
+def _content(
+    block: Block, media_type: str, uri: str
+) -> types.TextResourceContents | types.BlobResourceContents:
+    match block:
+        case Text(text):
+            return types.TextResourceContents(
+                uri=uri, text=text, mime_type=media_type or "text/plain"
+            )
+        case Data(text=text):
+            kind = media_type or "application/json"
+            return types.TextResourceContents(uri=uri, text=text, mime_type=kind)
+        case _:
+            file = File(block.data, uri, media_type or block.media_type, "", {"uri": uri})
+            held = to_block(file)
+            assert isinstance(held, types.EmbeddedResource)
+            return held.resource

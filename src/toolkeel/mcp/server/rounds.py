@@ -1,0 +1,214 @@
+"""Calls that ask their client something before they end.
+
+Up to the revision of 2025-11-25 a server sends its question as a request of its own while the call
+goes on. Since 2026-07-28 the call is answered with the question (`InputRequiredResult`), and the
+client makes the call once more with the answer (multi round-trip requests). A body must not notice
+the difference, and must never run twice: so it stays alive between two rounds, and the state the
+client echoes is but the handle of the waiting body. A handle serves once, and not for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias, TypeVar, cast
+
+import mcp_types as types
+from mcp.server import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, ValidationError
+
+from toolkeel._records.record import record
+
+LIFETIME = 600.0
+"""Seconds a call waits for its next round: as long as the SDK's sealed states are good."""
+LIMIT = 1000
+"""Calls that may wait at once; beyond that the one that has waited longest is cancelled."""
+
+Request: TypeAlias = ServerRequestContext[Any, Any]
+Params: TypeAlias = types.InputResponseRequestParams
+Work: TypeAlias = "Callable[[Exchange], Awaitable[BaseModel]]"
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+def is_modern(request: Request) -> bool:
+    """Whether a request is of a revision without requests from the server."""
+    return request.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+@record
+class _Question:
+    request: types.InputRequest
+    answer: asyncio.Future[BaseModel]
+    kind: type[BaseModel]
+
+
+class Exchange:
+    """One call of a client, over all its rounds.
+
+    Args:
+        request: The client's request that is being answered.
+
+    Attributes:
+        request: That of the round; None between two rounds.
+        questions: What the client has been asked and has not answered, by key.
+    """
+
+    __slots__ = ("_asked", "_keys", "_said", "questions", "request", "task")
+
+    def __init__(self, request: Request) -> None:
+        self.request: Request | None = request
+        self.questions: dict[str, _Question] = {}
+        self.task: asyncio.Task[BaseModel] | None = None
+        self._asked: asyncio.Future[None] | None = None
+        self._said: types.InputResponses = {}
+        self._keys: set[str] = set()
+
+    async def ask(self, key: str, question: types.InputRequest, kind: type[Answer]) -> Answer:
+        """Ask the client, and wait for its answer, however many requests that takes.
+
+        Args:
+            key: Name of the question, made unique within the call.
+            question: What to ask.
+            kind: What an answer is.
+
+        Raises:
+            MCPError: the client refused, or cannot be asked.
+        """
+        request = self.request
+        if request is not None and not is_modern(request):
+            related = ServerMessageMetadata(related_request_id=request.request_id)
+            return await request.session.send_request(question, kind, metadata=related)
+        key = self._unique(key)
+        said = _fitting(self._said.pop(key, None), kind)
+        if said is not None:
+            return cast("Answer", said)
+        future: asyncio.Future[BaseModel] = asyncio.get_running_loop().create_future()
+        self.questions[key] = _Question(question, future, kind)
+        self._wake()
+        return cast("Answer", await future)
+
+    def _unique(self, key: str) -> str:
+        number, unique = 2, key
+        while unique in self._keys:
+            number, unique = number + 1, f"{key}_{number}"
+        self._keys.add(unique)
+        return unique
+
+    def enter(self, request: Request, answers: types.InputResponses | None) -> None:
+        """Begin a round with what the client answers; what it does not answer is asked again."""
+        self.request = request
+        self._said = dict(answers or {})
+        for key in [key for key in self.questions if key in self._said]:
+            question = self.questions[key]
+            said = _fitting(self._said.pop(key), question.kind)
+            if said is not None:
+                del self.questions[key]
+                if not question.answer.done():
+                    question.answer.set_result(said)
+
+    async def leave(self) -> None:
+        """Wait until the call has ended or asks something."""
+        assert self.task is not None
+        if not self.questions and not self.task.done():
+            self._asked = asyncio.get_running_loop().create_future()
+            self.task.add_done_callback(self._wake)
+            await self._asked
+        self.request = None
+
+    def _wake(self, _: object = None) -> None:
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_result(None)
+
+
+def _fitting(said: BaseModel | None, kind: type[BaseModel]) -> BaseModel | None:
+    """An answer as what it must be; None if it is not."""
+    if said is None or isinstance(said, kind):
+        return said
+    try:
+        return kind.model_validate(said.model_dump(by_alias=True, exclude_none=True))
+    except ValidationError:
+        return None
+
+
+class Rounds:
+    """The calls of one server that wait for their client."""
+
+    def __init__(self, limit: int = LIMIT, lifetime: float = LIFETIME) -> None:
+        self._limit = limit
+        self._lifetime = lifetime
+        self._waiting: dict[str, tuple[Exchange, asyncio.TimerHandle]] = {}
+        self._tasks: set[asyncio.Task[BaseModel]] = set()
+
+    async def serve(self, request: Request, params: Params, work: Work) -> BaseModel:
+        """One round of a call.
+
+        Args:
+            request: The client's request.
+            params: Its parameters, with the handle and the answers if it is a later round.
+            work: Makes the call's result; run once, in the first round.
+
+        Raises:
+            MCPError: the handle is none that waits here.
+        """
+        if params.request_state is None:
+            exchange = Exchange(request)
+            exchange.enter(request, params.input_responses)
+            exchange.task = self._start(work(exchange))
+        else:
+            exchange = self._resume(params.request_state)
+            exchange.enter(request, params.input_responses)
+        task = exchange.task
+        assert task is not None
+        try:
+            await exchange.leave()
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if task.done():
+            return task.result()
+        questions = {key: each.request for key, each in exchange.questions.items()}
+        return types.InputRequiredResult(
+            input_requests=questions, request_state=self._suspend(exchange)
+        )
+
+    def close(self) -> None:
+        """Cancel all that waits: the server ends."""
+        for handle in list(self._waiting):
+            self._drop(handle)
+
+    def _start(self, work: Awaitable[BaseModel]) -> asyncio.Task[BaseModel]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[BaseModel]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever waits for the round raises it; perhaps nobody does any more
+
+    def _suspend(self, exchange: Exchange) -> str:
+        while len(self._waiting) >= self._limit:
+            self._drop(next(iter(self._waiting)))
+        handle = secrets.token_urlsafe(16)
+        timer = asyncio.get_running_loop().call_later(self._lifetime, self._drop, handle)
+        self._waiting[handle] = exchange, timer
+        return handle
+
+    def _resume(self, handle: str) -> Exchange:
+        found = self._waiting.pop(handle, None)
+        if found is None:
+            raise MCPError(types.INVALID_PARAMS, "Invalid or expired requestState")
+        exchange, timer = found
+        timer.cancel()
+        return exchange
+
+    def _drop(self, handle: str) -> None:
+        exchange, timer = self._waiting.pop(handle)
+        timer.cancel()
+        if exchange.task is not None:
+            exchange.task.cancel()

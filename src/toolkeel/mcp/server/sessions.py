@@ -1,0 +1,93 @@
+"""Sessions of the revisions up to 2025-11-25: what each has asked to be told.
+
+Since 2026-07-28 there are none: a client listens (``subscriptions/listen``), and each request says
+what it wants to be told.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from typing import TYPE_CHECKING
+
+import mcp_types as types
+from mcp.shared.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+
+from toolkeel.mcp.server.rounds import Request
+
+if TYPE_CHECKING:
+    from mcp.server.connection import Connection
+
+log = logging.getLogger("toolkeel")
+
+
+class Sessions:
+    """The open sessions of one server; each is forgotten with its connection."""
+
+    def __init__(self) -> None:
+        self._levels: weakref.WeakKeyDictionary[Connection, str] = weakref.WeakKeyDictionary()
+        self._watched: weakref.WeakKeyDictionary[Connection, set[str]] = weakref.WeakKeyDictionary()
+
+    async def begin(self, request: Request, _: types.NotificationParams) -> None:
+        """Handle ``notifications/initialized``."""
+        self._uris(request)
+
+    async def set_level(
+        self, request: Request, params: types.SetLevelRequestParams
+    ) -> types.EmptyResult:
+        """Handle ``logging/setLevel``."""
+        self._levels[_connection(request)] = params.level
+        return types.EmptyResult()
+
+    async def watch(
+        self, request: Request, params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Handle ``resources/subscribe``."""
+        self._uris(request).add(params.uri)
+        return types.EmptyResult()
+
+    async def unwatch(
+        self, request: Request, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Handle ``resources/unsubscribe``."""
+        self._uris(request).discard(params.uri)
+        return types.EmptyResult()
+
+    def level(self, request: Request) -> str:
+        """From which level on a session wants log messages."""
+        return self._levels.get(_connection(request), "debug")
+
+    async def tell(self, event: ServerEvent) -> None:
+        """Send an event to every session that it concerns."""
+        for connection, uris in list(self._watched.items()):
+            try:
+                await _send(connection, event, uris)
+            except Exception as error:  # one session that goes down keeps nothing from the others
+                log.debug("a session could not be told of %r: %r", event, error)
+
+    def _uris(self, request: Request) -> set[str]:
+        return self._watched.setdefault(_connection(request), set())
+
+
+def _connection(request: Request) -> Connection:
+    """The connection a request came by, which the SDK keeps to itself."""
+    return request.session._connection  # pyright: ignore[reportPrivateUsage]
+
+
+async def _send(connection: Connection, event: ServerEvent, uris: set[str]) -> None:
+    match event:
+        case ToolsListChanged():
+            await connection.send_tool_list_changed()
+        case PromptsListChanged():
+            await connection.send_prompt_list_changed()
+        case ResourcesListChanged():
+            await connection.send_resource_list_changed()
+        case ResourceUpdated(uri):
+            if uri in uris:
+                await connection.send_resource_updated(uri)

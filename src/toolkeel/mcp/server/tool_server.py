@@ -1,0 +1,356 @@
+"""`ToolServer`: tools for every program that speaks the Model Context Protocol.
+
+It stands on the low-level `mcp.server.Server`, which knows the wire and both eras of the protocol
+and derives, checks and wraps nothing: that is ours. Each call goes through the same pipeline as a
+call of any model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar, cast
+
+from toolkeel.errors import MissingExtraError, SetupError
+
+try:
+    import mcp_types as types
+except ImportError as error:
+    raise MissingExtraError("A server of tools", "mcp") from error
+from mcp.server import NotificationOptions, Server
+from mcp.server.caching import CACHEABLE_METHODS, CacheHint
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+from pydantic import BaseModel
+
+from toolkeel.call.sources import Source, fixed, gather
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
+from toolkeel.mcp.server.asking import CannotAsk, Client, Elicited
+from toolkeel.mcp.server.calls import NewRun, answer
+from toolkeel.mcp.server.prompts_resources import (
+    NotFound,
+    Part,
+    Prompt,
+    Resource,
+    contents_of,
+    messages_of,
+    prompt,
+    resource,
+)
+from toolkeel.mcp.server.rounds import Exchange, Params, Request, Rounds, is_modern
+from toolkeel.mcp.server.sessions import Sessions
+from toolkeel.mcp.server.snapshot import Offer, completion, not_found, page, result_of, suggester
+from toolkeel.messages import ToolCall, ToolMessage
+
+__all__ = [
+    "CannotAsk",
+    "Client",
+    "Elicited",
+    "NotFound",
+    "Prompt",
+    "Resource",
+    "ToolServer",
+    "prompt",
+    "resource",
+]
+
+PAGE = 200
+"""Items on one page of a list."""
+
+Result = TypeVar("Result", bound=BaseModel)
+Paginated = types.PaginatedRequestParams
+
+
+class _Sdk(Server[Any]):
+    """The SDK's server, which says in every way it is reached that lists may change."""
+
+    def get_capabilities(
+        self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
+    ) -> types.ServerCapabilities:
+        """As the SDK derives them from what is handled."""
+        return super().get_capabilities(NotificationOptions(True, True, True), *args, **kwargs)
+
+
+class ToolServer:
+    """Tools, prompts and resources as a server of the Model Context Protocol.
+
+    Args:
+        tools: A toolset, or tools and providers; providers are asked when the server starts.
+        name: What the server calls itself.
+        version: Its version.
+        title: Its name for people.
+        instructions: How a model should use it.
+        prompts: Made by `prompt`; None if it shall offer none, ever.
+        resources: Made by `resource`; likewise.
+        run: Makes the run of each call, from the client's request: the context, store and
+            listeners its tools see. An approver in it is asked instead of the client's person.
+        page_size: Items on one page of a list.
+        ttl: Seconds for which clients may keep lists and what they have read.
+
+    Attributes:
+        sdk: The low-level server of the `mcp` package, for what it can do besides.
+
+    Raises:
+        SetupError: two prompts have one name, or two resources one URI.
+
+    >>> def add(a: int, b: int) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> ToolServer([add], name="adder").tools
+    Toolset(add)
+    """
+
+    def __init__(
+        self,
+        tools: Toolset | Iterable[Source] = (),
+        *,
+        name: str = "toolkeel",
+        version: str = "",
+        title: str | None = None,
+        instructions: str | None = None,
+        prompts: Iterable[Prompt[..., Any]] | None = None,
+        resources: Iterable[Resource[..., Any]] | None = None,
+        run: NewRun = lambda _: RunContext(),
+        page_size: int = PAGE,
+        ttl: float = 0.0,
+    ) -> None:
+        if page_size < 1:
+            raise SetupError(f"page_size={page_size}: a page holds at least one item")
+        known, self._sources = fixed(tools)
+        self._offer = Offer(known, prompts or (), resources or ())
+        self._run = run
+        self._page_size = page_size
+        self._rounds = Rounds()
+        self._bus = InMemorySubscriptionBus()
+        self._listen = ListenHandler(self._bus)
+        self._sessions = Sessions()
+        hint = CacheHint(ttl_ms=int(ttl * 1000))
+        self.sdk: Server[Any] = _Sdk(
+            name,
+            version=version,
+            title=title,
+            instructions=instructions,
+            cache_hints=cast("Any", dict.fromkeys(CACHEABLE_METHODS, hint)) if ttl else None,
+            lifespan=self._lifespan,
+            get_tool_input_schema=self._input_schema,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_subscriptions_listen=self._listen,
+        )
+        # Clients hold the state of a call between its rounds: it is sealed, and bound to the call.
+        sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
+        self.sdk.middleware.append(sealed)
+        self._add_handlers(prompts is not None, resources is not None)
+
+    def _add_handlers(self, prompts: bool, resources: bool) -> None:
+        """What a server offers shows in what it handles, so nothing is handled that is not there."""
+        add, sessions = self.sdk.add_request_handler, self._sessions
+        self.sdk.add_notification_handler(
+            "notifications/initialized", types.NotificationParams, sessions.begin
+        )
+        add("logging/setLevel", types.SetLevelRequestParams, sessions.set_level)
+        if prompts:
+            add("prompts/list", Paginated, self._list_prompts)
+            add("prompts/get", types.GetPromptRequestParams, self._get_prompt)
+        if resources:
+            add("resources/list", Paginated, self._list_resources)
+            add("resources/templates/list", Paginated, self._list_templates)
+            add("resources/read", types.ReadResourceRequestParams, self._read_resource)
+            add("resources/subscribe", types.SubscribeRequestParams, sessions.watch)
+            add("resources/unsubscribe", types.UnsubscribeRequestParams, sessions.unwatch)
+        if prompts or resources:
+            add("completion/complete", types.CompleteRequestParams, self._complete)
+
+    # — what is offered —
+
+    @property
+    def tools(self) -> Toolset:
+        """The tools that are served now."""
+        return self._offer.tools
+
+    async def update(
+        self,
+        tools: Toolset | Iterable[Source] | None = None,
+        *,
+        prompts: Iterable[Prompt[..., Any]] | None = None,
+        resources: Iterable[Resource[..., Any]] | None = None,
+    ) -> None:
+        """Offer other tools, prompts or resources from now on, and tell every client.
+
+        What fails changes nothing.
+
+        Args:
+            tools: In place of those served now, as the server was given them; None to keep them.
+            prompts: Likewise.
+            resources: Likewise.
+
+        Raises:
+            SetupError: it was made as a server that has none of these, and clients know that.
+            DuplicateToolError: two tools have one name.
+        """
+        for given, method in ((prompts, "prompts/list"), (resources, "resources/list")):
+            if given is not None and self.sdk.get_request_handler(method) is None:
+                what = method.partition("/")[0]
+                raise SetupError(f"this server was made without {what}: ToolServer({what}=[])")
+        old, sources = self._offer, self._sources
+        served = old.tools
+        if tools is not None:
+            served, sources = fixed(tools)
+            if sources:
+                served = await gather(sources, served.with_tools(()), RunContext())
+        offer = Offer(
+            served,
+            old.prompts.values() if prompts is None else prompts,
+            old.resources.values() if resources is None else resources,
+        )
+        _ = offer.served  # what cannot be served shows here, not at the next client's list
+        self._offer, self._sources = offer, sources
+        if tools is not None:
+            await self._tell(ToolsListChanged())
+        if prompts is not None:
+            await self._tell(PromptsListChanged())
+        if resources is not None:
+            await self._tell(ResourcesListChanged())
+
+    def takes_line(self, line: bytes, send: Callable[[bytes], Awaitable[None]]) -> bool:
+        """Whether a line of a client over stdio is answered here, past the SDK's session."""
+        return False
+
+    async def resource_updated(self, uri: str) -> None:
+        """Tell the clients that watch a resource that it has changed."""
+        await self._tell(ResourceUpdated(uri))
+
+    async def _tell(self, event: ServerEvent) -> None:
+        await self._bus.publish(event)
+        await self._sessions.tell(event)
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Server[Any]) -> AsyncIterator[None]:
+        if self._sources:
+            old = self._offer
+            tools = await gather(self._sources, old.tools.with_tools(()), RunContext())
+            self._offer = Offer(tools, old.prompts.values(), old.resources.values())
+        try:
+            yield
+        finally:
+            self._listen.close()
+            self._rounds.close()
+
+    # — tools —
+
+    async def _list_tools(self, _: Request, params: Paginated | None) -> types.ListToolsResult:
+        definitions = [served.definition for served in self._offer.served.values()]
+        tools, cursor = page(definitions, params, self._page_size)
+        return types.ListToolsResult(tools=tools, next_cursor=cursor)
+
+    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
+        served = self._offer.served.get(name)
+        return served.definition.input_schema if served else None
+
+    async def _call_tool(
+        self, request: Request, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        served, tools = self._offer.find(params.name), self._offer.tools
+        name, arguments = served.entry.tool.name, params.arguments or {}
+
+        async def work(exchange: Exchange) -> types.CallToolResult:
+            return result_of(served, await self._answer(exchange, name, arguments, tools))
+
+        if served.asks:
+            return await self._in_rounds(request, params, work)
+        return await work(Exchange(request))
+
+    async def _in_rounds(
+        self, request: Request, params: Params, work: Callable[[Exchange], Awaitable[Result]]
+    ) -> Result | types.InputRequiredResult:
+        """A call that may ask its client something, and outlive its request by that."""
+        if not is_modern(request):
+            return await work(Exchange(request))
+        found = await self._rounds.serve(request, params, work)
+        return cast("Result | types.InputRequiredResult", found)
+
+    async def _answer(
+        self, exchange: Exchange, name: str, arguments: Mapping[str, object], tools: Toolset
+    ) -> ToolMessage:
+        request = exchange.request
+        assert request is not None
+        call = ToolCall(str(request.request_id), name, arguments)
+        return await answer(exchange, call, tools, self._run(request), self._sessions.level)
+
+    # — prompts and resources —
+
+    async def _list_prompts(self, _: Request, params: Paginated) -> types.ListPromptsResult:
+        definitions = [each.definition() for each in self._offer.prompts.values()]
+        prompts, cursor = page(definitions, params, self._page_size)
+        return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
+
+    async def _get_prompt(
+        self, request: Request, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult | types.InputRequiredResult:
+        found, calls = self._offer.find_prompt(params.name), self._offer.prompt_calls
+
+        async def work(exchange: Exchange) -> types.GetPromptResult:
+            message = await self._answer(exchange, found.name, params.arguments or {}, calls)
+            said = list(messages_of(_value_of(found, message)))
+            return types.GetPromptResult(description=found.tool.description or None, messages=said)
+
+        return await self._in_rounds(request, params, work)
+
+    async def _list_resources(self, _: Request, params: Paginated) -> types.ListResourcesResult:
+        said = [each.definition() for each in self._offer.resources.values() if not each.template]
+        resources = [types.Resource.model_validate(each) for each in said]
+        found, cursor = page(resources, params, self._page_size)
+        return types.ListResourcesResult(resources=found, next_cursor=cursor)
+
+    async def _list_templates(
+        self, _: Request, params: Paginated
+    ) -> types.ListResourceTemplatesResult:
+        said = [each.definition() for each in self._offer.resources.values() if each.template]
+        templates = [types.ResourceTemplate.model_validate(each) for each in said]
+        found, cursor = page(templates, params, self._page_size)
+        return types.ListResourceTemplatesResult(resource_templates=found, next_cursor=cursor)
+
+    async def _read_resource(
+        self, request: Request, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult | types.InputRequiredResult:
+        found, variables = self._offer.find_resource(params.uri)
+        calls = self._offer.resource_calls[found.uri]
+
+        async def work(exchange: Exchange) -> types.ReadResourceResult:
+            message = await self._answer(exchange, found.name, variables, calls)
+            if message.details.get("not_found"):
+                raise not_found(params.uri)
+            contents = contents_of(found, params.uri, _value_of(found, message))
+            return types.ReadResourceResult(contents=contents)
+
+        return await self._in_rounds(request, params, work)
+
+    async def _complete(
+        self, request: Request, params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        part = suggester(self._offer, params)
+        given = (params.context.arguments if params.context else None) or {}
+        typed = params.argument
+        return completion(await part.suggestions(typed.name, typed.value, given))
+
+
+def _value_of(part: Part[..., Any], message: ToolMessage) -> object:
+    """What the function of a prompt or resource returned.
+
+    Raises:
+        MCPError: it failed; prompts and resources have no results that are errors.
+    """
+    if not message.failed:
+        return message.artifact
+    wrong = message.kind in ("invalid_arguments", "malformed_arguments")
+    code = types.INVALID_PARAMS if wrong else types.INTERNAL_ERROR
+    raise MCPError(code, f"{part.name}: {message.text}")

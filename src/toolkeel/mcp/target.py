@@ -1,0 +1,38 @@
+"""Servers named on the command line, as one set of tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.sources import gather
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
+from toolkeel.mcp.client.provider import MCPServer, servers
+from toolkeel.mcp.consent_files import home
+from toolkeel.mcp.pins import Pins
+
+
+def named(source: str) -> list[MCPServer]:
+    """The servers a target stands for: all of a file, or the one that `MCPServer` takes.
+
+    A person is asked about every call, and definitions are pinned over runs.
+    """
+    pins = Pins(home() / "pins.json")
+    if source.endswith(".json"):
+        return servers(source, pins=pins)
+    return [MCPServer(source, pins=pins)]
+
+
+def tools(source: str) -> Toolset:
+    """The tools of the servers a target stands for.
+
+    Raises:
+        SetupError: a server cannot be used, or nobody has agreed to start it.
+    """
+    return run_sync(lambda: gather(named(source), Toolset(), RunContext()))
+
+
+def server(source: str, **options: Any) -> MCPServer:
+    """A server as a provider of tools, for who does not import the protocol; see `MCPServer`."""
+    return MCPServer(source, **options)

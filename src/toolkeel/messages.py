@@ -1,0 +1,235 @@
+"""The transcript's records: calls, results and what was said around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel.content import Content, text_of
+
+Kind = Literal[
+    "unknown_tool",
+    "malformed_arguments",
+    "truncated_call",
+    "invalid_arguments",
+    "disabled",
+    "refused",
+    "denied",
+    "limit_reached",
+    "timeout",
+    "cancelled",
+    "skipped",
+    "tool_error",
+    "crashed",
+    "invalid_output",
+    "unknown_outcome",
+]
+Status = Literal["success", "error"]
+FinishReason = Literal["stop", "tool_calls", "length", "refusal", "filtered", "error", "incomplete"]
+"""Why a reply ended: ``refusal`` if the model would not, ``filtered`` if something before or behind
+it did not let the reply through, ``incomplete`` if it broke off without a word."""
+
+
+@record
+class ToolCall:
+    """A model's wish to run a tool, as it came.
+
+    Args:
+        id: The model's id for this call, answered by the result; may be empty or repeated.
+        name: Name of the tool.
+        arguments: Raw: the text the model wrote, or the object if the wire carries objects.
+        complete: False if the turn was cut off before this call ended; it then never runs.
+        provider_options: What else the provider sent with it and wants back.
+    """
+
+    id: str
+    name: str
+    arguments: str | Mapping[str, object] = ""
+    complete: bool = True
+    provider_options: Mapping[str, object] = NOTHING
+
+
+@record
+class ToolMessage:
+    """The result of one call: the only record of it there is.
+
+    Args:
+        content: For the model.
+        tool_call_id: Id of the call it answers.
+        name: Name of the tool.
+        status: ``success`` or ``error``.
+        kind: Kind of failure; None on success. Stable API, unlike the text.
+        artifact: For the program: any object, never sent to the model.
+        details: For people: errors, exit codes, coercions; never sent to the model.
+        duration: Seconds from the call's start event to its end.
+    """
+
+    content: Content
+    tool_call_id: str = ""
+    name: str = ""
+    status: Status = "success"
+    kind: Kind | None = None
+    artifact: object = None
+    details: Mapping[str, object] = NOTHING
+    duration: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The content as text; pictures and files become a short note."""
+        return text_of(self.content)
+
+    @property
+    def failed(self) -> bool:
+        return self.status == "error"
+
+
+@record
+class ToolOutput:
+    """What a tool may return to say content, artifact and details apart.
+
+    Args:
+        content: For the model: anything a tool may return.
+        artifact: For the program.
+        details: For people.
+    """
+
+    content: object
+    artifact: object = None
+    details: Mapping[str, object] = NOTHING
+
+
+@record
+class Usage:
+    """Tokens and requests spent; add them up with ``+``.
+
+    >>> Usage(1, 10, 5) + Usage(1, 20, 5)
+    Usage(requests=2, input_tokens=30, output_tokens=10, cached_tokens=0, reasoning_tokens=0, cache_write_tokens=0)
+
+    Args:
+        requests: How often a model was asked.
+        input_tokens: All that was read, from caches too.
+        output_tokens: All that was written, reasoning too.
+        cached_tokens: How many of those read came from the provider's cache.
+        reasoning_tokens: How many of those written were reasoning.
+        cache_write_tokens: How many of those read were put into the cache, where that is told.
+    """
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.requests + other.requests,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+        )
+
+
+@record
+class Reasoning:
+    """A model's reasoning, kept because some models want it back.
+
+    Args:
+        text: What it thought; empty if hidden.
+        signature: The provider's proof or encrypted form, sent back unchanged.
+        model: Which model it belongs to; another model does not get it.
+    """
+
+    text: str = ""
+    signature: str = ""
+    model: str = ""
+
+
+@record
+class SystemMessage:
+    """Instructions from the program."""
+
+    content: Content
+
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        return text_of(self.content)
+
+
+@record
+class UserMessage:
+    """What the person said."""
+
+    content: Content
+
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        return text_of(self.content)
+
+
+@record
+class AssistantMessage:
+    """One reply of a model.
+
+    Args:
+        content: What it said; empty if it only called tools.
+        tool_calls: The calls it asks for, in order.
+        finish_reason: Why it stopped, in one vocabulary for all providers.
+        usage: What this reply cost.
+        reasoning: What it thought.
+        model: Which model answered.
+        provider_options: What else the provider sent and wants back.
+    """
+
+    content: Content = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: FinishReason = "stop"
+    usage: Usage = Usage()
+    reasoning: tuple[Reasoning, ...] = ()
+    model: str = ""
+    provider_options: Mapping[str, object] = NOTHING
+
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        return text_of(self.content)
+
+
+Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
+    """The calls at the transcript's end that have no result yet, in order.
+
+    Calls and results are matched by id, and equal ids by position.
+
+    >>> call = ToolCall("1", "add")
+    >>> unanswered([UserMessage("hi"), AssistantMessage(tool_calls=(call,))]) == (call,)
+    True
+    """
+    answered: list[str] = []
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            answered.append(message.tool_call_id)
+            continue
+        if not isinstance(message, AssistantMessage):
+            return ()
+        if not answered:
+            return message.tool_calls
+        pending = []
+        for call in message.tool_calls:
+            if call.id in answered:
+                answered.remove(call.id)
+            else:
+                pending.append(call)
+        return tuple(pending)
+    return ()

@@ -1,0 +1,47 @@
+"""Models of every vendor, what a request and a reply are made of, and models found on this machine."""
+
+from typing import TYPE_CHECKING
+
+from toolkeel._doors import door
+
+if TYPE_CHECKING:
+    from toolkeel.errors import ModelError as ModelError
+    from toolkeel.errors import model_error as model_error
+    from toolkeel.model import CallDelta as CallDelta
+    from toolkeel.model import Finish as Finish
+    from toolkeel.model import Model as Model
+    from toolkeel.model import ModelRequest as ModelRequest
+    from toolkeel.model import OutputFormat as OutputFormat
+    from toolkeel.model import ReasoningDelta as ReasoningDelta
+    from toolkeel.model import Retry as Retry
+    from toolkeel.model import Settings as Settings
+    from toolkeel.model import TextDelta as TextDelta
+    from toolkeel.model import ToolDefinition as ToolDefinition
+    from toolkeel.providers.anthropic.model import AnthropicMessages as AnthropicMessages
+    from toolkeel.providers.bedrock.model import BedrockConverse as BedrockConverse
+    from toolkeel.providers.default_model import choose as choose
+    from toolkeel.providers.discover import LocalModel as LocalModel
+    from toolkeel.providers.discover import Server as Server
+    from toolkeel.providers.discover import find_servers as find_servers
+    from toolkeel.providers.gemini.model import Gemini as Gemini
+    from toolkeel.providers.model_by_name import connect as connect
+    from toolkeel.providers.offline.model import Offline as Offline
+    from toolkeel.providers.openai_chat.model import OpenAIChat as OpenAIChat
+    from toolkeel.providers.openai_responses.model import OpenAIResponses as OpenAIResponses
+else:
+    __getattr__, __dir__, __all__ = door(
+        __name__,
+        {
+            "errors": "ModelError model_error",
+            "model": "CallDelta Finish Model ModelRequest OutputFormat ReasoningDelta Retry Settings TextDelta ToolDefinition",
+            "providers.anthropic.model": "AnthropicMessages",
+            "providers.default_model": "choose",
+            "providers.bedrock.model": "BedrockConverse",
+            "providers.model_by_name": "connect",
+            "providers.discover": "LocalModel Server find_servers",
+            "providers.gemini.model": "Gemini",
+            "providers.offline.model": "Offline",
+            "providers.openai_chat.model": "OpenAIChat",
+            "providers.openai_responses.model": "OpenAIResponses",
+        },
+    )

@@ -1,0 +1,22 @@
+"""7. Runs as the tools for watching know them: traces, metrics, lines of JSON.
+
+wording     how runs are worded for people: nothing hidden, nothing that rules a screen
+stats       how well models call tools: first-try validity, correction rate, fields that fail
+semconv     attribute and metric names of OpenTelemetry's GenAI conventions, as one table with its date
+content     messages in the conventions' JSON form, for who lets content out
+telemetry   OpenTelemetry spans (and their names) and metrics of runs, from their events
+json_lines  every event as a line of JSON, for files and logs
+"""
+
+from typing import TYPE_CHECKING
+
+from toolkeel._doors import door
+
+if TYPE_CHECKING:
+    from toolkeel.observe.json_lines import JsonLines as JsonLines
+    from toolkeel.observe.telemetry import OpenTelemetry as OpenTelemetry
+else:
+    __getattr__, __dir__, __all__ = door(
+        __name__,
+        {"observe.json_lines": "JsonLines", "observe.telemetry": "OpenTelemetry"},
+    )

@@ -1,0 +1,70 @@
+"""Messages in the JSON form of OpenTelemetry's GenAI conventions, for spans that may show content."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolkeel.content import Audio, Content, Data, File, Image, Text
+from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage
+
+Json = dict[str, Any]
+
+
+def message_json(message: Message) -> str:
+    """One message as JSON text: role and parts.
+
+    >>> from toolkeel import UserMessage
+    >>> message_json(UserMessage("你好"))
+    '{"role": "user", "parts": [{"type": "text", "content": "你好"}]}'
+    """
+    match message:
+        case AssistantMessage():
+            made: Json = {"role": "assistant", "parts": _reply_parts(message)}
+            made["finish_reason"] = message.finish_reason
+        case ToolMessage():
+            part = {"type": "tool_call_response", "id": message.tool_call_id}
+            made = {"role": "tool", "parts": [{**part, "result": message.text}]}
+        case SystemMessage():
+            made = {"role": "system", "parts": _parts(message.content)}
+        case _:
+            made = {"role": "user", "parts": _parts(message.content)}
+    return json.dumps(made, ensure_ascii=False)
+
+
+def messages_json(texts: Sequence[str]) -> str:
+    """Several messages, each as `message_json` gives it, as one JSON list."""
+    return f"[{', '.join(texts)}]"
+
+
+def arguments_json(call: ToolCall) -> str:
+    """A call's arguments as the model wrote them."""
+    if isinstance(call.arguments, Mapping):
+        return json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
+    return str(call.arguments)
+
+
+def _reply_parts(message: AssistantMessage) -> list[Json]:
+    thoughts = [{"type": "reasoning", "content": r.text} for r in message.reasoning if r.text]
+    calls = [
+        {"type": "tool_call", "id": c.id, "name": c.name, "arguments": arguments_json(c)}
+        for c in message.tool_calls
+    ]
+    return [*thoughts, *_parts(message.content), *calls]
+
+
+def _parts(content: Content) -> list[Json]:
+    if isinstance(content, str):
+        return [{"type": "text", "content": content}] if content else []
+    return [_part(block) for block in content]
+
+
+def _part(block: Text | Image | Audio | File | Data) -> Json:
+    """A block; the bytes of media stay out, since a span is no place for them."""
+    if isinstance(block, Text | Data):
+        return {"type": "text", "content": block.text}
+    url = getattr(block, "url", "")
+    if url and not url.startswith("data:"):
+        return {"type": "uri", "uri": url}
+    return {"type": "blob", "mime_type": block.media_type, "size": len(block.data)}

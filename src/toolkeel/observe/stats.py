@@ -1,0 +1,197 @@
+"""How well models call tools, from journals: first-try validity, correction rate, latency, failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from toolkeel._records.entries import (
+    CallEnded,
+    Entry,
+    ModelAsked,
+    ModelFailed,
+    ModelReplied,
+)
+from toolkeel.agent.correction_counts import ACCEPTED, MENDABLE
+from toolkeel.messages import ToolMessage, Usage
+
+KEPT = 10_000
+"""Durations of one tool that are kept to be ranked."""
+
+
+@dataclass
+class ToolStats:
+    """Calls of one tool.
+
+    Args:
+        name: Of the tool.
+        calls: All of them.
+        first: Those that did not follow a refused one of the same tool in the same run.
+        first_valid: Those of them whose arguments were accepted.
+        refused: Calls whose arguments were not accepted.
+        corrected: Those of them that were followed by one that was.
+        turns: Requests that it took to correct them, in sum.
+        kinds: Failures by kind.
+        fields: Arguments that were wrong, by their path.
+        seconds: How long calls took.
+    """
+
+    name: str
+    calls: int = 0
+    first: int = 0
+    first_valid: int = 0
+    refused: int = 0
+    corrected: int = 0
+    turns: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    fields: Counter[str] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def first_try(self) -> float | None:
+        """Share of first tries whose arguments were accepted; None without any."""
+        return self.first_valid / self.first if self.first else None
+
+    @property
+    def correction(self) -> float | None:
+        """Share of refused calls that were mended; None if none was refused."""
+        return self.corrected / self.refused if self.refused else None
+
+    def rank(self, share: float) -> float | None:
+        """The duration that this share of calls did not exceed, in seconds; None without any."""
+        return ranked(self.seconds, share)
+
+
+@dataclass
+class ModelStats:
+    """Requests to one model, and what became of the calls that it made.
+
+    Args:
+        name: Of the model.
+        requests: Those that were answered.
+        failures: Those that were not.
+        usage: What they spent.
+        seconds: How long each took.
+        calls: Calls it made that came to an end.
+        refused: Those of them whose arguments were not accepted.
+    """
+
+    name: str
+    requests: int = 0
+    failures: int = 0
+    usage: Usage = field(default_factory=Usage)
+    seconds: list[float] = field(default_factory=list)
+    calls: int = 0
+    refused: int = 0
+
+    @property
+    def validity(self) -> float | None:
+        """Share of its calls whose arguments were accepted; None without any."""
+        return 1 - self.refused / self.calls if self.calls else None
+
+    def rank(self, share: float) -> float | None:
+        """As `ToolStats.rank`."""
+        return ranked(self.seconds, share)
+
+
+@dataclass
+class Stats:
+    """What journals say of tools and models, by name."""
+
+    tools: dict[str, ToolStats] = field(default_factory=dict)
+    models: dict[str, ModelStats] = field(default_factory=dict)
+
+
+def ranked(seconds: Sequence[float], share: float) -> float | None:
+    """The value that a share of values does not exceed (nearest rank).
+
+    >>> ranked([3.0, 1.0, 2.0], 0.5), ranked([], 0.5)
+    (2.0, None)
+    """
+    if not seconds:
+        return None
+    return sorted(seconds)[max(0, -int(-share * len(seconds) // 1) - 1)]
+
+
+def stats_of(entries: Iterable[tuple[float, Entry]]) -> Stats:
+    """Stats over journals.
+
+    Args:
+        entries: When each was written, in seconds since the epoch, and what it is; of one session
+            after the other.
+    """
+    reading = _Reading()
+    for at, entry in entries:
+        reading.see(at, entry)
+    return reading.stats
+
+
+class _Reading:
+    """What must be known of runs that go on while their entries are read."""
+
+    def __init__(self) -> None:
+        self.stats = Stats()
+        self._asked: dict[str, tuple[float, str]] = {}  # by run: when, whom
+        self._open: dict[tuple[str, str], list[int]] = {}  # by run and tool: turns of refused calls
+
+    def see(self, at: float, entry: Entry) -> None:
+        match entry:
+            case ModelAsked():
+                self._asked[entry.run] = at, entry.model
+            case ModelReplied():
+                began, asked = self._asked.get(entry.run, (at, ""))
+                model = self._model(entry.message.model or asked)
+                self._asked[entry.run] = at, model.name
+                model.requests += 1
+                model.usage = model.usage + entry.message.usage
+                if at > began and len(model.seconds) < KEPT:
+                    model.seconds.append(at - began)
+            case ModelFailed():
+                self._model(entry.model or self._asked.get(entry.run, (at, ""))[1]).failures += 1
+            case CallEnded():
+                self._ended(at, entry)
+            case _:
+                pass
+
+    def _model(self, name: str) -> ModelStats:
+        return self.stats.models.setdefault(name, ModelStats(name))
+
+    def _ended(self, at: float, entry: CallEnded) -> None:
+        message = entry.message
+        tool = self.stats.tools.setdefault(message.name, ToolStats(message.name))
+        open = self._open.setdefault((entry.run, message.name), [])
+        follows = bool(open) and open[0] < entry.turn  # what failed beside it, it does not mend
+        refused = message.kind in MENDABLE
+        tool.calls += 1
+        if message.kind is not None:
+            tool.kinds[message.kind] += 1
+        if not follows:
+            tool.first += 1
+            tool.first_valid += not refused
+        if not entry.within:
+            model = self._model(self._asked.get(entry.run, (at, ""))[1])
+            model.calls += 1
+            model.refused += refused
+        if refused:
+            tool.refused += 1
+            tool.fields.update(_fields(message))
+            open.append(entry.turn)
+        elif message.kind in ACCEPTED:
+            _note_time(tool, message)
+            if follows:
+                tool.corrected += 1
+                tool.turns += entry.turn - open.pop(0)
+
+
+def _note_time(tool: ToolStats, message: ToolMessage) -> None:
+    if len(tool.seconds) < KEPT:
+        tool.seconds.append(message.duration)
+
+
+def _fields(message: ToolMessage) -> Iterable[str]:
+    """Paths of the arguments that were wrong; places in lists are all one."""
+    errors = message.details.get("errors", ())
+    for error in errors if isinstance(errors, list | tuple) else ():
+        path = error.get("path", ()) if isinstance(error, Mapping) else getattr(error, "path", ())
+        yield ".".join("[]" if isinstance(part, int) else str(part) for part in path) or "arguments"

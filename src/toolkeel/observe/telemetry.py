@@ -1,0 +1,348 @@
+"""OpenTelemetry: spans and metrics of runs, by the GenAI conventions, from the runs' events.
+
+A run is an ``invoke_agent`` span, each request a ``chat`` span within it, each call an
+``execute_tool`` span; an inner agent's run is a child of the call that it is. Spans are made of
+events that carry their times, so nothing stands between the run and its work.
+
+What people and models wrote is left out unless it is asked for, also where exceptions quote it: a
+failed span has an ``error.type`` and no description.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, Literal, TypeAlias
+
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import Prepared, Proceed
+from toolkeel.errors import MissingExtraError, SetupError
+from toolkeel.events import (
+    Event,
+    Nested,
+    Replied,
+    Retrying,
+    RunFinished,
+    RunStarted,
+    Streamed,
+    ToolFinished,
+    ToolStarted,
+    ToolSuspended,
+    TurnStarted,
+)
+from toolkeel.messages import AssistantMessage, Usage
+from toolkeel.observe import semconv
+from toolkeel.observe.content import arguments_json, message_json, messages_json
+
+try:
+    from opentelemetry import context as otel_context
+    from opentelemetry.metrics import Histogram, MeterProvider, get_meter
+    from opentelemetry.trace import (
+        Span,
+        SpanKind,
+        Status,
+        StatusCode,
+        TracerProvider,
+        get_tracer,
+        set_span_in_context,
+    )
+except ImportError as error:
+    raise MissingExtraError("toolkeel.observe.telemetry", "otel") from error
+
+SWITCH = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+Attributes: TypeAlias = dict[str, Any]
+NOT_ERRORS = frozenset({"denied", "disabled"})
+"""Kinds of results that are answers of a person or a rule, not failures."""
+_MAX_TEXT = 100_000
+
+
+class _Call:
+    """A call whose span is open."""
+
+    __slots__ = ("at", "span")
+
+    def __init__(self, span: Span, at: float) -> None:
+        self.span = span
+        self.at = at
+
+
+class _Run:
+    """A run whose span is open."""
+
+    def __init__(self, span: Span, event: RunStarted) -> None:
+        self.span = span
+        self.at = event.at
+        self.model = event.model
+        self.agent = event.agent
+        self.context = set_span_in_context(span)
+        self.calls: dict[str, _Call] = {}
+        self.made = 0
+        self.usage = Usage()
+        self.chat: _Call | None = None
+        self.first_chunk: float | None = None
+        self.retries = 0
+
+
+class OpenTelemetry:
+    """A listener that makes spans and metrics of runs: ``agent.run(..., listeners=[otel])``.
+
+    As a step, ``Agent(..., steps=[otel.step])``, it also makes a call's span the current one while
+    its body runs, so that spans of the body's own (HTTP, SQL) are its children.
+
+    Args:
+        tracer_provider: Who makes spans; the global one by default.
+        meter_provider: Who keeps metrics; the global one by default.
+        content: Whether messages, arguments and results stand on spans. By default the environment
+            decides (``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only``), and without
+            it they do not.
+        conversation: Id of the conversation that runs belong to, for ``gen_ai.conversation.id``.
+
+    Raises:
+        MissingExtraError: when imported without the extra ``otel``.
+        SetupError: the environment asks for content in a way that is not supported.
+    """
+
+    def __init__(
+        self,
+        *,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        content: bool | None = None,
+        conversation: str = "",
+    ) -> None:
+        self._tracer = get_tracer("toolkeel", None, tracer_provider, semconv.SCHEMA)
+        meter = get_meter("toolkeel", "", meter_provider, semconv.SCHEMA)
+        self._histograms: dict[str, Histogram] = {
+            name: meter.create_histogram(
+                name, unit, description, explicit_bucket_boundaries_advisory=list(buckets)
+            )
+            for name, (unit, description, buckets) in semconv.HISTOGRAMS.items()
+        }
+        self._content = _asked_for_content() if content is None else content
+        self._conversation = conversation
+        self._runs: dict[str, _Run] = {}
+
+    def __call__(self, event: Event) -> None:
+        take = _TAKES.get(type(event))
+        if take is not None:
+            take(self, event, None)
+
+    async def step(self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+        """A `Step`: run the body with its span as the current one."""
+        run = self._runs.get(context.run.id)
+        call = run.calls.get(context.call.id) if run is not None else None
+        if call is None:
+            return await proceed(prepared)
+        token = otel_context.attach(set_span_in_context(call.span))
+        try:
+            return await proceed(prepared)
+        finally:
+            otel_context.detach(token)
+
+    # — runs —
+
+    def _run_started(self, event: RunStarted, outer: _Call | None) -> None:
+        name = event.agent or "agent"
+        attributes = self._attributes("invoke_agent", {semconv.AGENT: name})
+        attributes[semconv.REQUEST_MODEL] = event.model
+        attributes[semconv.RUN] = event.run_id
+        span = self._tracer.start_span(
+            f"invoke_agent {name}",
+            context=None if outer is None else set_span_in_context(outer.span),
+            attributes=attributes,
+            start_time=_ns(event.at),
+        )
+        self._runs[event.run_id] = _Run(span, event)
+
+    def _run_finished(self, event: RunFinished, _: _Call | None) -> None:
+        run = self._runs.pop(event.run_id, None)
+        if run is None:
+            return
+        problem = "run_failed" if event.reason == "failed" else ""
+        for open_one in (*run.calls.values(), *([run.chat] if run.chat else [])):
+            _end(open_one.span, event.at, problem)
+        attributes: Attributes = {semconv.REASON: event.reason}
+        for field in fields(run.usage):
+            attributes[semconv.TOTALS + field.name] = getattr(run.usage, field.name)
+        run.span.set_attributes(attributes)
+        _end(run.span, event.at, problem)
+        told = {semconv.AGENT: run.agent or "agent", semconv.REQUEST_MODEL: run.model}
+        failed = {**told, semconv.ERROR: problem} if problem else told
+        self._record("gen_ai.invoke_agent.duration", event.at - run.at, failed)
+        self._record("gen_ai.invoke_agent.inference_calls", run.usage.requests, told)
+        self._record("gen_ai.invoke_agent.tool_calls", run.made, told)
+
+    def _nested(self, event: Nested, _: _Call | None) -> None:
+        inner = event.event
+        take = _TAKES.get(type(inner))
+        if take is None:
+            return
+        run = self._runs.get(event.run_id)
+        take(self, inner, None if run is None else run.calls.get(event.call_id))
+
+    # — requests —
+
+    def _turn_started(self, event: TurnStarted, _: _Call | None) -> None:
+        run = self._runs.get(event.run_id)
+        if run is None:
+            return
+        attributes = self._attributes("chat", {semconv.REQUEST_MODEL: run.model})
+        embedded = run.model == "offline"
+        span = self._tracer.start_span(
+            f"chat {run.model}",
+            context=run.context,
+            kind=SpanKind.INTERNAL if embedded else SpanKind.CLIENT,
+            attributes=attributes,
+            start_time=_ns(event.at),
+        )
+        run.chat, run.first_chunk, run.retries = _Call(span, event.at), None, 0
+
+    def _streamed(self, event: Streamed, _: _Call | None) -> None:
+        run = self._runs.get(event.run_id)
+        if run is not None and run.chat is not None and run.first_chunk is None:
+            run.first_chunk = event.at - run.chat.at
+
+    def _retrying(self, event: Retrying, _: _Call | None) -> None:
+        run = self._runs.get(event.run_id)
+        if run is not None:
+            run.retries += 1
+
+    def _replied(self, event: Replied, _: _Call | None) -> None:
+        run = self._runs.get(event.run_id)
+        if run is None or run.chat is None:
+            return
+        chat, message, run.chat = run.chat, event.message, None
+        run.usage = run.usage + message.usage
+        attributes = _reply(message, run)
+        if self._content:
+            attributes[semconv.OUTPUT] = messages_json([message_json(message)])
+        chat.span.set_attributes(attributes)
+        problem = "error" if message.finish_reason == "error" else ""
+        _end(chat.span, event.at, problem)
+        told = {semconv.OPERATION: "chat", semconv.REQUEST_MODEL: run.model}
+        told |= {semconv.RESPONSE_MODEL: message.model} if message.model else {}
+        failed = {**told, semconv.ERROR: problem} if problem else told
+        self._record("gen_ai.client.operation.duration", event.at - chat.at, failed)
+        if run.first_chunk is not None:
+            self._record("gen_ai.client.operation.time_to_first_chunk", run.first_chunk, told)
+        for kind, tokens in (
+            ("input", message.usage.input_tokens),
+            ("output", message.usage.output_tokens),
+        ):
+            if tokens:
+                told_kind = {**told, semconv.TOKEN_TYPE: kind}
+                self._record("gen_ai.client.token.usage", tokens, told_kind)
+
+    # — calls —
+
+    def _tool_started(self, event: ToolStarted, _: _Call | None) -> None:
+        run = self._runs.get(event.run_id)
+        if run is None:
+            return
+        run.made += 1
+        name = event.call.name
+        attributes = self._attributes(
+            "execute_tool",
+            {semconv.TOOL: name, semconv.TOOL_TYPE: "function", semconv.CALL_ID: event.call_id},
+        )
+        if run.agent:
+            attributes[semconv.AGENT] = run.agent
+        if self._content:
+            attributes[semconv.ARGUMENTS] = arguments_json(event.call)[:_MAX_TEXT]
+        span = self._tracer.start_span(
+            f"execute_tool {name}",
+            context=run.context,
+            attributes=attributes,
+            start_time=_ns(event.at),
+        )
+        run.calls[event.call_id] = _Call(span, event.at)
+
+    def _tool_finished(self, event: ToolFinished, _: _Call | None) -> None:
+        run = self._runs.get(event.run_id)
+        call = run.calls.pop(event.call_id, None) if run is not None else None
+        if run is None or call is None:
+            return
+        message = event.message
+        kind = message.kind or ""
+        if kind:
+            call.span.set_attribute(semconv.KIND, kind)
+        if self._content:
+            call.span.set_attribute(semconv.RESULT, message.text[:_MAX_TEXT])
+        problem = "" if kind in NOT_ERRORS else kind
+        _end(call.span, event.at, problem)
+        told = {semconv.TOOL: message.name, semconv.TOOL_TYPE: "function"}
+        failed = {**told, semconv.ERROR: problem} if problem else told
+        self._record("gen_ai.execute_tool.duration", event.at - call.at, failed)
+
+    def _tool_suspended(self, event: ToolSuspended, _: _Call | None) -> None:
+        run = self._runs.get(event.run_id)
+        call = run.calls.pop(event.call_id, None) if run is not None else None
+        if call is not None:
+            call.span.set_attribute(semconv.KIND, "waiting")
+            _end(call.span, event.at, "")
+
+    # — both —
+
+    def _attributes(self, operation: str, more: Mapping[str, Any]) -> Attributes:
+        """What a span is given when it starts: samplers see nothing else."""
+        made: Attributes = {semconv.OPERATION: operation, **more}
+        if self._conversation:
+            made[semconv.CONVERSATION] = self._conversation
+        return made
+
+    def _record(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
+        self._histograms[name].record(max(value, 0), dict(attributes))
+
+
+_Take: TypeAlias = Callable[[OpenTelemetry, Any, "_Call | None"], None]
+_TAKES: Mapping[type, _Take] = {
+    RunStarted: OpenTelemetry._run_started,
+    RunFinished: OpenTelemetry._run_finished,
+    Nested: OpenTelemetry._nested,
+    TurnStarted: OpenTelemetry._turn_started,
+    Streamed: OpenTelemetry._streamed,
+    Retrying: OpenTelemetry._retrying,
+    Replied: OpenTelemetry._replied,
+    ToolStarted: OpenTelemetry._tool_started,
+    ToolFinished: OpenTelemetry._tool_finished,
+    ToolSuspended: OpenTelemetry._tool_suspended,
+}
+
+
+def _asked_for_content() -> bool:
+    """What the environment says of content on spans.
+
+    Raises:
+        SetupError: it asks for content in log events, or in a word nobody knows.
+    """
+    said: Literal["no_content", "span_only"] | str = os.environ.get(SWITCH, "no_content").lower()
+    if said not in ("no_content", "span_only"):
+        raise SetupError(f"{SWITCH} is no_content or span_only here, not {said!r:.40}")
+    return said == "span_only"
+
+
+def _reply(message: AssistantMessage, run: _Run) -> Attributes:
+    made: Attributes = {semconv.FINISH_REASONS: [message.finish_reason]}
+    if message.model:
+        made[semconv.RESPONSE_MODEL] = message.model
+    if run.first_chunk is not None:
+        made[semconv.FIRST_CHUNK] = run.first_chunk
+    if run.retries:
+        made[semconv.RETRIES] = run.retries
+    for field, name in semconv.USAGE.items():
+        if tokens := getattr(message.usage, field, 0):
+            made[name] = tokens
+    return made
+
+
+def _end(span: Span, at: float, problem: str) -> None:
+    """End a span; a failed one says of what kind, and nothing in words."""
+    if problem:
+        span.set_attribute(semconv.ERROR, problem)
+        span.set_status(Status(StatusCode.ERROR))
+    span.end(_ns(at))
+
+
+def _ns(at: float) -> int:
+    return int(at * 1e9)

@@ -1,0 +1,167 @@
+"""How runs are worded for people: text that rules no screen and hides nothing, durations, counts.
+
+Whatever a model or a tool wrote is untrusted: on a terminal it could move the cursor, and anywhere it
+could be something else than it looks (CVE-2021-42574).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from toolkeel.effects import UNKNOWN
+from toolkeel.messages import ToolCall
+
+# C0 without tab and newline, DEL and C1: what a terminal obeys. The bidirectional controls reorder
+# what is read (CVE-2021-42574); lone surrogates cannot be encoded.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def escaped(text: str) -> str:
+    r"""`text` with everything a terminal would obey made visible; tabs and newlines stay.
+
+    >>> escaped("\x1b]52;c;cm0gLXJm\x07 ok\r\n")
+    '\\x1b]52;c;cm0gLXJm\\x07 ok\n'
+    """
+    return _CONTROLS.sub(_visible, text.replace("\r\n", "\n"))
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def one_line(text: str) -> str:
+    r"""`text` on one line, whatever it holds.
+
+    >>> one_line("a\n\tb  c")
+    'a b c'
+    """
+    return escaped(" ".join(text.split()))
+
+
+# What looks like nothing or like another space although it is of no invisible category: fillers,
+# the blank Braille pattern, and the selectors and joiners that only change their neighbours.
+_BLANK = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+)
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+_SPACES = " \u3000"
+"""The spaces that are seen as what they are: ours, and the wide one of Chinese and Japanese."""
+
+
+def visible_json(value: object) -> str:
+    r"""A JSON value on several lines, every character that cannot be seen as its JSON escape.
+
+    It is JSON still, of the same value: what is read is what there is.
+
+    >>> print(visible_json({"path": "a\u202eb", "text": "猫\x1b[2J"}))
+    {
+      "path": "a\u202eb",
+      "text": "猫\u001b[2J"
+    }
+    """
+    text = pretty(value)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(char if char == "\n" or _is_seen(char) else _json_escape(char) for char in text)
+
+
+def visible_line(text: str) -> str:
+    r"""`text` on one line, every character that cannot be seen as an escape.
+
+    >>> visible_line("rm\u200b \n -rf")
+    'rm\\u200b -rf'
+    """
+    text = " ".join(text.split())
+    return "".join(char if _is_seen(char) else _json_escape(char) for char in text)
+
+
+def _is_seen(char: str) -> bool:
+    if char in _SPACES:
+        return True
+    category = unicodedata.category(char)
+    return category not in _UNSEEN and category != "Zs" and char not in _BLANK
+
+
+def _json_escape(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
+# — records, worded —
+
+
+def arguments_of(call: ToolCall) -> Mapping[str, Any] | str:
+    """A call's arguments as an object, or as the raw text if it is none."""
+    if not isinstance(call.arguments, str):
+        return call.arguments
+    try:
+        value = json.loads(call.arguments or "{}")
+    except ValueError:
+        return call.arguments
+    return value if isinstance(value, dict) else call.arguments
+
+
+def compact(value: object) -> str:
+    """A JSON value on one line, its text unescaped."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def pretty(value: object) -> str:
+    """A JSON value on several lines, its text unescaped."""
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def duration(seconds: float) -> str:
+    """A duration for people.
+
+    >>> duration(0.000042), duration(0.0123), duration(3.14), duration(75)
+    ('42 µs', '12 ms', '3.1 s', '1 min 15 s')
+    """
+    if seconds < 0.001:
+        return f"{seconds * 1e6:.0f} µs"
+    if seconds < 0.9995:
+        return f"{seconds * 1e3:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds + 0.5) // 60} min {int(seconds + 0.5) % 60} s"
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> count(1, "call"), count(2000, "call")
+    ('1 call', '2,000 calls')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def badges(effects: Mapping[str, object]) -> str:
+    """What running the tool can do, in a few words.
+
+    Args:
+        effects: The hints of a `Ticket`.
+
+    >>> badges({"read_only": True, "open_world": True})
+    'reads, network'
+    """
+    hints = {key: effects.get(key, getattr(UNKNOWN, key)) for key in _HINTS}
+    resources = effects.get("resources")
+    if not resources and all(hints[key] == getattr(UNKNOWN, key) for key in _HINTS):
+        return "effects not declared: may write, destroy, use the network"
+    words = ["reads" if hints["read_only"] else "writes"]
+    if hints["destructive"] and not hints["read_only"]:
+        words.append("destructive")
+    if hints["open_world"]:
+        words.append("network")
+    if isinstance(resources, list | tuple):
+        words += [f"touches {resource}" for resource in resources]
+    return ", ".join(words)
+
+
+_HINTS = ("read_only", "destructive", "idempotent", "open_world")

@@ -1,0 +1,17 @@
+"""5. One wire a folder: what it takes, how it encodes, decodes, streams, and its model.
+
+wire              what all wires share: HTTP, SSE, ids, media, retries, body caches
+chat_servers      how the servers that speak Chat Completions differ, a row each
+openai_chat       OpenAI's Chat Completions wire, spoken by most servers
+openai_responses  OpenAI's Responses wire
+anthropic         Anthropic's Messages wire
+bedrock           Amazon Bedrock's Converse wire
+gemini            Google's Gemini wire
+text_calls        calls that servers pass on as text, found
+grammar           tools as grammars, for programs that sample a model themselves
+prices            what models cost, by their names: genai-prices
+offline           the embedded model: rules only, no weights, no network
+discover          model servers on this machine: Ollama, LM Studio and their like
+default_model     which model, if nobody says
+model_by_name     from a name to a model: ``connect("openai:gpt-5")``
+"""

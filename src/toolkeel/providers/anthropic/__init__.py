@@ -1,0 +1,53 @@
+"""Anthropic's Messages wire, for Anthropic's own client or anybody's.
+
+Pure functions between this library's records and the wire's dicts. With a client of your own::
+
+    reply = client.messages.create(
+        model=model, max_tokens=4096, messages=messages, tools=anthropic.encode_tools(tools)
+    )
+    calls = anthropic.decode_calls(reply, tools=tools)
+    messages += anthropic.encode_turn(reply, tools.run_sync(calls))
+
+and streamed::
+
+    events = client.messages.create(..., stream=True)
+    reply = assemble(anthropic.decode_stream(events, tools=tools))
+    messages += anthropic.encode_turn(reply, tools.run_sync(reply.tool_calls), tools=tools)
+
+Whatever comes in may be a dict, JSON text or an SDK's object. `StreamDecoder` is the same decoder
+without an iterator around it. The wire is described at
+https://platform.claude.com/docs/en/api/messages.
+
+profile  what the wire takes and says: options, stop reasons, statuses, usage
+stream   reads answers, whole and streamed, as deltas
+decode   reads stored conversations as messages
+encode   makes requests of transcripts, tools and settings
+model    Claude, through Anthropic's official SDK
+"""
+
+from toolkeel.providers.anthropic.decode import decode_messages
+from toolkeel.providers.anthropic.encode import (
+    encode,
+    encode_messages,
+    encode_system,
+    encode_tools,
+    encode_turn,
+)
+from toolkeel.providers.anthropic.stream import DECODING, StreamDecoder
+
+__all__ = [
+    "StreamDecoder",
+    "adecode_stream",
+    "decode",
+    "decode_calls",
+    "decode_messages",
+    "decode_stream",
+    "encode",
+    "encode_messages",
+    "encode_system",
+    "encode_tools",
+    "encode_turn",
+]
+
+decode, decode_calls = DECODING.decode, DECODING.decode_calls
+decode_stream, adecode_stream = DECODING.decode_stream, DECODING.adecode_stream

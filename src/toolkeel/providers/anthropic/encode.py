@@ -1,0 +1,330 @@
+"""Transcripts and settings as Anthropic's Messages wire wants them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+
+from toolkeel.content import Audio, File, Image
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    Reasoning,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from toolkeel.model import ModelRequest, Settings
+from toolkeel.providers.anthropic.profile import PAUSE, WIRE, AnthropicProfile
+from toolkeel.providers.anthropic.stream import DECODING
+from toolkeel.providers.wire.claude import longest_reply, takes_temperature
+from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, note
+from toolkeel.providers.wire.plain import (
+    Json,
+    arguments_object,
+    as_dict,
+    as_list,
+    as_text,
+    clean_text,
+)
+from toolkeel.providers.wire.request import (
+    Encoding,
+    Prepared,
+    encode_request,
+    encode_transcript,
+)
+from toolkeel.providers.wire.structured_output import held_schema
+from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
+from toolkeel.providers.wire.turns import Answer, ClaudeBlocks, TurnEncoder
+
+MAX_IMAGE = 5 * 1024 * 1024
+"""The most base64 characters of one picture that the API takes."""
+
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_NO_INPUT: Json = {"type": "object", "properties": {}}
+_EPHEMERAL: Mapping[str, str] = {"type": "ephemeral"}
+_HIDDEN = frozenset({"thinking", "redacted_thinking"})
+
+
+def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
+    """The body's ``tools``.
+
+    Args:
+        tools: What the model may call.
+        strict: Whether the server shall hold arguments to the schema; None: it decides.
+
+    Returns:
+        One dict a tool, in order. A name that the wire does not take is sent under an alias, and
+        so is a property's; `decode` turns them back if it is given the tools.
+    """
+    made = wire_tools(tools, WIRE, strict)
+    return [*map(dict, made.bodies), *made.own_bodies]
+
+
+def encode(
+    request: ModelRequest, model: str, *, stream: bool = False, prompt_cache: bool = False
+) -> Json:
+    """The body of a request.
+
+    Args:
+        request: Messages, tools and settings. ``settings.provider_options`` holds further keys of the body;
+            its ``tools``, such as the server's own, stand behind the request's.
+        model: The model's name.
+        stream: Whether the answer shall be streamed.
+        prompt_cache: Whether to mark what the next request will repeat for the cache.
+
+    Returns:
+        The JSON body, to be sent as it is or as keyword arguments of an SDK's ``create``.
+    """
+    return encode_request(ENCODING, request, AnthropicProfile(model, stream, prompt_cache))
+
+
+def encode_messages(
+    messages: Iterable[Message], *, tools: Tools = (), model: str = "", prompt_cache: bool = False
+) -> list[Json]:
+    """The body's ``messages``; instructions are none of them: see `encode_system`.
+
+    Args:
+        messages: The transcript.
+        tools: The tools as they are sent; other names are made legal one by one.
+        model: The model asked; signed reasoning of other models goes as text. Empty: any.
+        prompt_cache: Whether to mark the last block for the cache.
+
+    >>> from toolkeel.messages import UserMessage
+    >>> call = ToolCall("c1", "weather", '{"city": "\\u5317\\u4eac"}')
+    >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
+    >>> user, assistant, results = encode_messages(turn)
+    >>> assistant["content"]
+    [{'type': 'tool_use', 'id': 'c1', 'name': 'weather', 'input': {'city': '北京'}}]
+    >>> results["content"]
+    [{'type': 'tool_result', 'tool_use_id': 'c1', 'content': '晴'}]
+    """
+    profile = AnthropicProfile(model, prompt_cache=prompt_cache)
+    return encode_transcript(_encoder(wire_tools(tools, WIRE), profile), messages)
+
+
+def encode_system(messages: Iterable[Message], *, prompt_cache: bool = False) -> list[Json]:
+    """The body's ``system``: all instructions of a transcript, wherever they stand.
+
+    Args:
+        messages: The transcript.
+        prompt_cache: Whether to mark the last block for the cache.
+    """
+    body = encode(ModelRequest(list(messages)), "", prompt_cache=prompt_cache)
+    return [as_dict(block) for block in as_list(body.get("system"))]
+
+
+def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools = ()) -> list[Json]:
+    """A reply and the results of its calls, to append to your own ``messages``.
+
+    Args:
+        reply: The answer the calls came from, as `decode` takes it.
+        results: One for each call, as `Toolset.run` returns them.
+        tools: The tools as they were sent.
+
+    Returns:
+        The assistant's message and, if it calls, one of the user with all results in the order
+        of the calls. Ids that the server left out or gave twice are made unique on both sides.
+
+    Raises:
+        SetupError: if there is not one result for each call.
+        ModelError: as `decode` does.
+    """
+    sent = wire_tools(tools, WIRE)
+    own = sent if isinstance(reply, AssistantMessage) else WireTools((), WIRE)
+    return _encoder(own, AnthropicProfile()).turn(DECODING.decode(reply), map(sent.told, results))
+
+
+class AnthropicBlocks(ClaudeBlocks[AnthropicProfile]):
+    """What the parts of a transcript look like on this wire.
+
+    Attributes:
+        container: The code execution container that the open turn needs again; empty if none.
+    """
+
+    wire = WIRE
+    __slots__ = ("container",)
+
+    def __init__(self, tools: WireTools, profile: AnthropicProfile) -> None:
+        super().__init__(tools, profile)
+        self.container = ""
+
+    def text(self, text: str) -> Json:
+        """A block of text."""
+        return {"type": "text", "text": text}
+
+    def prompt(self, message: UserMessage) -> list[Json]:
+        """What the person said, with which a turn ends."""
+        self.container = ""
+        return super().prompt(message)
+
+    def reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
+        """What the model thought, said and called; a pause, or a call by code, keeps the container."""
+        extra = as_dict(message.provider_options.get(WIRE))
+        callers = [
+            as_dict(as_dict(call.provider_options.get(WIRE)).get("caller"))
+            for call in message.tool_calls
+        ]
+        needed = extra.get("stop_reason") == PAUSE or any(one.get("tool_id") for one in callers)
+        self.container = as_text(extra.get("container")) if needed else ""
+        return super().reply(message, ids)
+
+    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+        blocks = self.blocks(self._tools.told(result).content)
+        after: list[Json] = []
+        if result.failed:  # "if is_error is true, all content must be type text"
+            after = [block for block in blocks if block["type"] != "text"]
+            blocks = [block for block in blocks if block["type"] == "text"]
+        if not any(block["type"] == "text" for block in blocks):
+            below = blocks or after
+            blocks = [self.text(BELOW if below else NO_OUTPUT), *blocks]
+        wire: Json = {"type": "tool_result", "tool_use_id": wire_id}
+        alone = len(blocks) == 1 and blocks[0]["type"] == "text"
+        wire["content"] = blocks[0]["text"] if alone else blocks
+        if result.failed:
+            wire["is_error"] = True
+        toolset = as_dict(call.provider_options.get(WIRE)).get("toolset_name")
+        if toolset:
+            wire["toolset_name"] = toolset
+        return Answer([wire], after)
+
+    def head(self, transcript: TurnEncoder, prepared: Prepared) -> Json:
+        """Instructions, the container, and stand-ins for tools that are there no more."""
+        past = {} if "tools" in prepared.fixed else _past_tools(transcript.called, self._tools)
+        if transcript.system:
+            past["system"] = self.marked(transcript.system)
+        if self.container:
+            past["container"] = self.container
+        return past
+
+    def call(self, call: ToolCall, wire_id: str) -> Json:
+        """A call that has `wire_id`."""
+        arguments = self._tools.outward(call.name, arguments_object(call.arguments))
+        wire: Json = {"type": "tool_use", "id": wire_id, "name": self._tools.alias(call.name)}
+        return {**wire, "input": arguments, **as_dict(call.provider_options.get(WIRE))}
+
+    def thought(self, thought: Reasoning, own: bool) -> list[Json]:
+        """Reasoning: signed if it is this model's own, else as text."""
+        text = clean_text(thought.text)
+        signed = bool(thought.signature) or self._profile.unsigned_thinking
+        if signed and own:
+            return [{"type": "thinking", "thinking": text, "signature": thought.signature}]
+        return [self.text(text)] if text.strip() else []
+
+    def shown(self, block: Image | Audio | File) -> list[Json]:
+        """A picture, or a PDF."""
+        url = getattr(block, "url", "")
+        source = {"type": "url", "url": url} if url else _base64(block.data, block.media_type)
+        match block:
+            case Image() if url or (block.data and block.media_type in _IMAGES):
+                if len(block.data) * 4 > MAX_IMAGE * 3 and not url:
+                    return [self.text(note(block, "too large to be shown"))]
+                return [{"type": "image", "source": source}]
+            case File(media_type="application/pdf") if url or block.data:
+                return [{"type": "document", "source": source, "title": clean_text(block.name)}]
+        return []
+
+    def spoken(self, block: Json) -> str:
+        """The text that a block says."""
+        return as_text(block.get("text")) if block.get("type") == "text" else ""
+
+    def is_hidden(self, entry: object) -> bool:
+        """Whether a block is reasoning."""
+        return as_text(as_dict(entry).get("type")) in _HIDDEN
+
+    def marked(self, blocks: Sequence[Json]) -> list[Json]:
+        """`blocks` with a cache breakpoint on the last that may have one, if that is wanted."""
+        marked = list(blocks)
+        for index in reversed(range(len(marked) * self._profile.prompt_cache)):
+            if not self.is_hidden(marked[index]):
+                marked[index] = {**marked[index], "cache_control": dict(_EPHEMERAL)}
+                break
+        return marked
+
+
+def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfile) -> Json:
+    """The body of a request without what depends on its messages."""
+    extra = dict(settings.provider_options)
+    if profile.betas_in_header:
+        extra.pop("betas", None)
+    thinking = as_dict(extra.get("thinking"))
+    budget = thinking.get("budget_tokens")
+    most = settings.max_tokens or longest_reply(profile.model, stream=profile.stream)
+    if settings.max_tokens is None and isinstance(budget, int):
+        most = max(most, budget + longest_reply(profile.model, stream=False))
+    body: Json = {"model": profile.model, "max_tokens": most}
+    wires = _marked_tools(tools.bodies) if profile.prompt_cache else list(tools.bodies)
+    wires += [*tools.own_bodies, *map(as_dict, as_list(extra.pop("tools", None)))]
+    if wires:
+        body["tools"] = wires
+        choice = _tool_choice(settings, tools, forced=thinking.get("type") != "enabled")
+        if choice:
+            body["tool_choice"] = choice
+    thinks = thinking.get("type") in ("enabled", "adaptive")
+    if settings.temperature is not None and not thinks and takes_temperature(profile.model):
+        body["temperature"] = settings.temperature
+    if profile.stream:
+        body["stream"] = True
+    if settings.output is not None:
+        schema = held_schema(settings.output, "anthropic-strict").schema
+        form = {"format": {"type": "json_schema", "schema": schema}}
+        body["output_config"] = {**as_dict(extra.pop("output_config", None)), **form}
+    beside = {key: [*found, *as_list(extra.pop(key, None))] for key, found in tools.beside.items()}
+    return {**body, **beside, **extra}
+
+
+def _past_tools(called: Iterable[str], tools: WireTools) -> Json:
+    """What stands in for ``tools`` if there are none any more, but some were called.
+
+    Some servers refuse the calls otherwise (provider quirk Q33).
+    """
+    stubs = [{"name": tools.alias(name), "input_schema": dict(_NO_INPUT)} for name in called]
+    return {"tools": stubs, "tool_choice": {"type": "none"}} if stubs else {}
+
+
+def _tool_choice(settings: Settings, tools: WireTools, *, forced: bool) -> Json:
+    """The choice; not `forced`, the model cannot be made to call while it thinks."""
+    serial = {"disable_parallel_tool_use": True} if settings.parallel_tool_calls is False else {}
+    match settings.tool_choice:
+        case None:
+            return {"type": "auto", **serial} if serial else {}
+        case "none":
+            return {"type": "none"}
+        case "auto":
+            return {"type": "auto", **serial}
+        case "required":
+            return {"type": "any" if forced else "auto", **serial}
+        case name:
+            alias = tools.chosen(name)
+            return (
+                {"type": "tool", "name": alias, **serial} if forced else {"type": "auto", **serial}
+            )
+
+
+def _marked_tools(tools: Sequence[Json]) -> list[Json]:
+    """`tools` with a breakpoint on the last one, unless the program set its own."""
+    if any("cache_control" in tool for tool in tools):
+        return list(tools)
+    loaded = [index for index, tool in enumerate(tools) if not tool.get("defer_loading")]
+    last = loaded[-1] if loaded else -1
+    return [
+        {**tool, "cache_control": dict(_EPHEMERAL)} if index == last else tool
+        for index, tool in enumerate(tools)
+    ]
+
+
+def _base64(data: bytes, media_type: str) -> Json:
+    encoded = base64.b64encode(data).decode()
+    return {"type": "base64", "media_type": media_type, "data": encoded}
+
+
+def _tools(tools: Tools, strict: bool | None, profile: AnthropicProfile) -> WireTools:
+    return wire_tools(tools, WIRE, strict, hosting=profile.hosting)
+
+
+def _encoder(tools: WireTools, profile: AnthropicProfile) -> TurnEncoder:
+    return TurnEncoder(AnthropicBlocks(tools, profile))
+
+
+ENCODING = Encoding("messages", _tools, _encoder, encode_options)
+"""How this wire makes requests."""

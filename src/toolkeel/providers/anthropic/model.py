@@ -1,0 +1,224 @@
+"""Claude, through Anthropic's official SDK."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any, TypeAlias, Unpack
+
+from toolkeel.errors import (
+    MissingExtraError,
+    ModelError,
+    ModelUnavailable,
+    SetupError,
+    model_error,
+)
+from toolkeel.providers.anthropic.encode import ENCODING
+from toolkeel.providers.anthropic.profile import WIRE, AnthropicProfile
+from toolkeel.providers.anthropic.stream import StreamDecoder
+from toolkeel.providers.wire.http import (
+    PerLoop,
+    check_options,
+    hosts_at,
+    retry_advice,
+    retry_after,
+)
+from toolkeel.providers.wire.model import ModelOptions, WireModel
+from toolkeel.providers.wire.plain import as_list
+from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.sse import parsed
+from toolkeel.providers.wire.structured_output import claude_holds
+
+try:
+    import anthropic
+    import httpx2
+    from anthropic.lib.bedrock import AsyncAnthropicBedrock, AsyncAnthropicBedrockMantle
+    from anthropic.lib.vertex import AsyncAnthropicVertex
+except ImportError as error:
+    raise MissingExtraError("AnthropicMessages", "anthropic") from error
+
+Client: TypeAlias = (
+    anthropic.AsyncAnthropic
+    | AsyncAnthropicBedrock
+    | AsyncAnthropicBedrockMantle
+    | AsyncAnthropicVertex
+)
+
+_PATH = "/v1/messages"
+_HOSTS = ("anthropic.com",)
+
+
+class AnthropicModelOptions(ModelOptions, total=False):
+    """How `AnthropicMessages` deals with its server, beside `ModelOptions`.
+
+    Attributes:
+        prompt_cache: Whether to mark what the next request will repeat for the server's cache,
+            which makes it far cheaper; True if nothing is said.
+        unsigned_thinking: Whether the server takes thinking without a signature back; some that
+            imitate Anthropic's do, which never sign.
+        hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
+            is Anthropic's.
+    """
+
+    prompt_cache: bool
+    unsigned_thinking: bool
+    hosts_tools: bool
+
+
+class AnthropicMessages(WireModel):
+    """A model that answers over Anthropic's Messages API, or a server's that imitates it.
+
+    The SDK's environment variables stay in force: ``ANTHROPIC_API_KEY``,
+    ``ANTHROPIC_AUTH_TOKEN``, ``ANTHROPIC_BASE_URL``, ``ANTHROPIC_PROFILE`` and its kin. Failed
+    requests are sent again as ``retry.py`` says. A reply that pauses in a long turn of the
+    server's own tools is asked to go on.
+
+    Args:
+        model: The model's name on the server.
+        base_url: Where the server is; None: Anthropic's.
+        api_key: None: from the environment; a server given by `base_url` may need none.
+        client: An `anthropic.AsyncAnthropic` (or Bedrock's, Vertex's) of your own, which then
+            knows address, key and timeout by itself, and how often to send again if
+            `max_retries` does not say.
+        stream: Whether to ask for the answer as a stream.
+        options: See `AnthropicModelOptions`.
+
+    Raises:
+        SetupError: if the client is none of these, there is no key, or an option is unknown.
+    """
+
+    encoding = ENCODING
+    decoder = StreamDecoder
+    held_form = "anthropic-strict"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        client: Client | None = None,
+        stream: bool = True,
+        **options: Unpack[AnthropicModelOptions],
+    ) -> None:
+        check_options("AnthropicMessages", options, AnthropicModelOptions.__annotations__)
+        timeout = options.get("timeout")
+        given: dict[str, Any] = {
+            "base_url": base_url,
+            "api_key": api_key,
+            "timeout": anthropic.NOT_GIVEN if timeout is None else timeout,
+        }
+        new: Callable[[], Client] = partial(_new_client, model, given)
+        self._sdk: PerLoop[Client] = PerLoop(new, _checked(client))
+        host = self._sdk.first.base_url.host
+        self._own = host.endswith("anthropic.com")
+        hosts = options.get("hosts_tools", _hosts(base_url, client))
+        self.hosts = WIRE if hosts else ""
+        profile = AnthropicProfile(
+            model,
+            stream,
+            options.get("prompt_cache", True),
+            options.get("unsigned_thinking", False),
+            hosts,
+            betas_in_header=True,
+            endpoint=host,
+        )
+        limit = client.max_retries if client else None
+        super().__init__(model, stream, profile, options, self._sdk, limit)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return _model_errors(self.name)
+
+    def _is_known_to_hold(self, tools: bool) -> bool:
+        return self._own and claude_holds(self.name)
+
+    async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[object]:
+        """The answer's events; a whole answer is one event.
+
+        Events are read here rather than by the SDK, which passes over those without a name; some
+        servers that imitate Anthropic's send no names.
+        """
+        client = self._sdk.get()
+        asked = map(str, as_list(prepared.settings.provider_options.get("betas")))
+        betas = dict.fromkeys([*asked, *prepared.tools.betas])
+        headers = {"anthropic-beta": ",".join(betas)} if betas else {}
+        native = type(client) is anthropic.AsyncAnthropic  # clouds' read the model out of a dict
+        sent: dict[str, Any] = {"content": body} if native else {"body": json.loads(body)}
+        stream = await client.post(
+            _PATH,
+            cast_to=object,
+            options={"headers": headers, "max_retries": 0},
+            stream=True,
+            stream_cls=anthropic.AsyncStream[object],
+            **sent,
+        )
+        async with stream:
+            kind = stream.response.headers.get("content-type", "").partition(";")[0].strip()
+            if native or kind == "application/json":
+                async for event in parsed(stream.response.aiter_bytes()):
+                    yield event
+            else:
+                async for event in stream:
+                    yield event
+
+
+def _new_client(model: str, options: Mapping[str, Any]) -> anthropic.AsyncAnthropic:
+    why = ""
+    try:
+        client = anthropic.AsyncAnthropic(**options)
+        if client.api_key or client.auth_token or client.credentials:
+            return client
+    except anthropic.CredentialsError as error:
+        why = f" ({error})"
+    if options["base_url"] or os.environ.get("ANTHROPIC_BASE_URL"):
+        return anthropic.AsyncAnthropic(**{**options, "api_key": "none"})
+    raise SetupError(
+        f"AnthropicMessages({model!r}): no API key; set ANTHROPIC_API_KEY or pass api_key={why}"
+    )
+
+
+def _hosts(base_url: str | None, client: Client | None) -> bool:
+    """Whether the server has tools of its own, by its address; clouds' Claude has few of them."""
+    if client is not None:
+        native = isinstance(client, anthropic.AsyncAnthropic)
+        return native and hosts_at(str(client.base_url), _HOSTS)
+    return hosts_at(base_url or os.environ.get("ANTHROPIC_BASE_URL"), _HOSTS)
+
+
+def _checked(client: object) -> Client | None:
+    if client is None or isinstance(client, Client):
+        return client
+    raise SetupError(
+        "AnthropicMessages(client=...): expected anthropic.AsyncAnthropic, got "
+        f"{type(client).__name__}"
+    )
+
+
+@contextmanager
+def _model_errors(model: str) -> Iterator[None]:
+    """Turn the SDK's exceptions into `ModelError`, by status and headers, never by text."""
+    try:
+        yield
+    except anthropic.APIStatusError as error:
+        headers = error.response.headers
+        raise model_error(
+            f"{model}: {error.api_message or error.message}",
+            status=error.status_code,
+            retry_after=retry_after(headers),
+            retryable=retry_advice(headers),
+        ) from error
+    except anthropic.APIConnectionError as error:
+        url = f"{error.request.url.scheme}://{error.request.url.netloc.decode()}"
+        why = f" ({error.__cause__})" if str(error.__cause__ or "") else ""
+        raise ModelUnavailable(f"{model} at {url}: {error.message}{why}") from error
+    except httpx2.HTTPError as error:
+        raise ModelUnavailable(f"{model}: the answer broke off ({error})") from error
+    except anthropic.AnthropicError as error:
+        raise ModelError(f"{model}: {error}") from error
+    except ModelError as error:  # sent inside a stream
+        raise error.about(model) from error
+    except json.JSONDecodeError as error:
+        raise ModelError(f"{model}: the server sent something that is not JSON") from error

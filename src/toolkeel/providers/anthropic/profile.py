@@ -1,0 +1,84 @@
+"""What Anthropic's Messages wire takes and says: options, stop reasons, statuses, usage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from toolkeel._records.record import record
+from toolkeel.messages import FinishReason, Usage
+from toolkeel.providers.wire.plain import Json, as_count, as_dict, by_word
+
+WIRE: Final = "anthropic"
+PAUSE = "pause_turn"
+
+REASONS: Mapping[str, FinishReason] = by_word(
+    {
+        "stop": f"end_turn stop_sequence {PAUSE}",
+        "tool_calls": "tool_use",
+        "length": "max_tokens model_context_window_exceeded",
+        "refusal": "refusal",
+        "error": "sensitive",
+    }
+)
+"""Every stop reason of this wire; any other is an error, none at all a cut-off reply."""
+
+STATUS: Mapping[str, int] = MappingProxyType(
+    {
+        "invalid_request_error": 400,
+        "authentication_error": 401,
+        "billing_error": 402,
+        "permission_error": 403,
+        "not_found_error": 404,
+        "request_too_large": 413,
+        "rate_limit_error": 429,
+        "api_error": 500,
+        "timeout_error": 504,
+        "overloaded_error": 529,
+    }
+)
+"""The HTTP status of an error that is sent inside a stream: there it has only its type."""
+
+
+@record
+class AnthropicProfile:
+    """What a model behind this wire and its server take.
+
+    Args:
+        model: The model asked; reasoning of other models goes as plain text. Empty: any.
+        stream: Whether the answer shall be streamed.
+        prompt_cache: Whether to mark what the next request will repeat for the cache: the
+            system prompt, the last tool and the last block of what was said to the model.
+        unsigned_thinking: Whether the server takes thinking without a signature back as such.
+            Anthropic's does not; some that imitate it never sign.
+        hosting: Whether the server has tools of its own, such as web search.
+        betas_in_header: Whether features in test are asked for in a header, as the service wants
+            it; else under ``betas``, as its SDK takes them.
+        endpoint: Where the server is; empty: wherever.
+    """
+
+    model: str = ""
+    stream: bool = False
+    prompt_cache: bool = False
+    unsigned_thinking: bool = False
+    hosting: bool = True
+    betas_in_header: bool = False
+    endpoint: str = ""
+
+
+def usage_of(usage: Json) -> Usage:
+    """One request's tokens. The wire counts cached ones beside ``input_tokens``; we count all."""
+    if not usage:
+        return Usage(1)
+    read = as_count(usage.get("cache_read_input_tokens"))
+    written = as_count(usage.get("cache_creation_input_tokens"))
+    details = as_dict(usage.get("output_tokens_details"))
+    return Usage(
+        1,
+        as_count(usage.get("input_tokens")) + read + written,
+        as_count(usage.get("output_tokens")),
+        read,
+        as_count(details.get("thinking_tokens")),
+        written,
+    )

@@ -1,0 +1,53 @@
+"""Bedrock's Converse wire, for boto3 or anybody's client.
+
+Pure functions between this library's records and the wire's dicts, in the form boto3 has them:
+bytes as bytes. With a client of your own::
+
+    reply = client.converse(
+        modelId=model, messages=messages, toolConfig={"tools": bedrock.encode_tools(tools)}
+    )
+    calls = bedrock.decode_calls(reply, tools=tools)
+    messages += bedrock.encode_turn(reply, tools.run_sync(calls))
+
+and streamed::
+
+    answer = client.converse_stream(...)
+    reply = assemble(bedrock.decode_stream(answer["stream"], tools=tools))
+    messages += bedrock.encode_turn(reply, tools.run_sync(reply.tool_calls), tools=tools)
+
+The wire is described at
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
+
+profile  what the wire takes and says: options, stop reasons, statuses, bytes in JSON, usage
+stream   reads answers, whole and streamed, as deltas
+decode   reads stored conversations as messages
+encode   makes requests of transcripts, tools and settings, bytes as bytes
+model    models on Amazon Bedrock, through AWS's official SDK
+"""
+
+from toolkeel.providers.bedrock.decode import decode_messages
+from toolkeel.providers.bedrock.encode import (
+    encode,
+    encode_messages,
+    encode_system,
+    encode_tools,
+    encode_turn,
+)
+from toolkeel.providers.bedrock.stream import DECODING, StreamDecoder
+
+__all__ = [
+    "StreamDecoder",
+    "adecode_stream",
+    "decode",
+    "decode_calls",
+    "decode_messages",
+    "decode_stream",
+    "encode",
+    "encode_messages",
+    "encode_system",
+    "encode_tools",
+    "encode_turn",
+]
+
+decode, decode_calls = DECODING.decode, DECODING.decode_calls
+decode_stream, adecode_stream = DECODING.decode_stream, DECODING.adecode_stream

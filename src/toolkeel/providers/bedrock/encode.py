@@ -1,0 +1,331 @@
+"""Transcripts and settings as Bedrock's Converse wire wants them, in boto3's form: bytes as bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from toolkeel.content import Audio, File, Image
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    Reasoning,
+    ToolCall,
+    ToolMessage,
+)
+from toolkeel.model import ModelRequest, OutputFormat, Settings, ToolChoice
+from toolkeel.providers.bedrock.profile import WIRE, BedrockProfile, media_form, unpacked
+from toolkeel.providers.bedrock.stream import DECODING
+from toolkeel.providers.wire.claude import is_claude, longest_reply, takes_temperature
+from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, note
+from toolkeel.providers.wire.ownership import model_family
+from toolkeel.providers.wire.plain import (
+    Json,
+    arguments_object,
+    as_dict,
+    as_list,
+    as_text,
+    clean_text,
+    dumps,
+)
+from toolkeel.providers.wire.request import (
+    Encoding,
+    Prepared,
+    encode_request,
+    encode_transcript,
+)
+from toolkeel.providers.wire.structured_output import held_schema
+from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
+from toolkeel.providers.wire.turns import Answer, ClaudeBlocks, TurnEncoder
+
+MAX_IMAGE = 3_932_160
+"""The most bytes of one picture that the service takes: 3.75 MB."""
+
+_S3 = re.compile(r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](/.*)?")
+_LABEL = re.compile(r"[^A-Za-z0-9()\[\]-]+")
+_CACHE_POINT: Json = {"cachePoint": {"type": "default"}}
+_NO_INPUT: Json = {"type": "object", "properties": {}}
+
+
+def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
+    """The ``tools`` of a ``toolConfig``.
+
+    Args:
+        tools: What the model may call.
+        strict: Whether the server shall hold arguments to the schema; None: it decides.
+
+    Returns:
+        One dict a tool, in order. A name that the wire does not take is sent under an alias, and
+        so is a property's; `decode` turns them back if it is given the tools.
+    """
+    return [dict(body) for body in wire_tools(tools, WIRE, strict).bodies]
+
+
+def encode(request: ModelRequest, model: str, *, prompt_cache: bool = False) -> Json:
+    """The keyword arguments of boto3's ``converse`` and ``converse_stream``.
+
+    Args:
+        request: Messages, tools and settings. ``settings.provider_options`` holds further keys; the tools
+            in its ``toolConfig``, such as the service's own, stand behind the request's, and what
+            is in its ``inferenceConfig`` and ``additionalModelRequestFields`` beside ours.
+        model: The model's id, or the ARN of an inference profile.
+        prompt_cache: Whether to mark what the next request will repeat for the cache, if the
+            model takes such marks.
+    """
+    return encode_request(ENCODING, request, BedrockProfile(model, prompt_cache))
+
+
+def encode_messages(
+    messages: Iterable[Message], *, tools: Tools = (), model: str = "", prompt_cache: bool = False
+) -> list[Json]:
+    """The request's ``messages``; instructions are none of them: see `encode_system`.
+
+    Args:
+        messages: The transcript.
+        tools: The tools as they are sent; other names are made legal one by one.
+        model: The model asked; signed reasoning of other models goes as text. Empty: any.
+        prompt_cache: Whether to put a cache point at the end, if the model takes it.
+
+    >>> from toolkeel.messages import UserMessage
+    >>> call = ToolCall("c1", "weather", '{"city": "\\\\u5317\\\\u4eac"}')
+    >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
+    >>> user, assistant, results = encode_messages(turn)
+    >>> assistant["content"]
+    [{'toolUse': {'toolUseId': 'c1', 'name': 'weather', 'input': {'city': '北京'}}}]
+    >>> results["content"]
+    [{'toolResult': {'toolUseId': 'c1', 'content': [{'text': '晴'}], 'status': 'success'}}]
+    """
+    encoder = _encoder(wire_tools(tools, WIRE), BedrockProfile(model, prompt_cache))
+    return encode_transcript(encoder, messages)
+
+
+def encode_system(messages: Iterable[Message]) -> list[Json]:
+    """The request's ``system``: all instructions of a transcript, wherever they stand."""
+    body = encode(ModelRequest(list(messages)), "")
+    return [as_dict(block) for block in as_list(body.get("system"))]
+
+
+def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools = ()) -> list[Json]:
+    """A reply and the results of its calls, to append to your own ``messages``.
+
+    Args:
+        reply: The answer the calls came from, as `decode` takes it.
+        results: One for each call, as `Toolset.run` returns them.
+        tools: The tools as they were sent.
+
+    Returns:
+        The assistant's message and, if it calls, one of the user with all results in the order
+        of the calls. Ids that the server left out or gave twice are made unique on both sides.
+
+    Raises:
+        SetupError: if there is not one result for each call.
+        ModelError: as `decode` does.
+    """
+    sent = wire_tools(tools, WIRE)
+    own = sent if isinstance(reply, AssistantMessage) else WireTools((), WIRE)
+    return _encoder(own, BedrockProfile()).turn(DECODING.decode(reply), map(sent.told, results))
+
+
+class BedrockBlocks(ClaudeBlocks[BedrockProfile]):
+    """What the parts of a transcript look like on this wire."""
+
+    wire = WIRE
+    __slots__ = ("_claude", "_labels")
+
+    def __init__(self, tools: WireTools, profile: BedrockProfile) -> None:
+        super().__init__(tools, profile)
+        self._claude = is_claude(profile.model) or not profile.model
+        self._labels: set[str] = set()
+
+    def unpacked(self, block: Json) -> Json:
+        """A block that was kept, with bytes as bytes."""
+        return as_dict(unpacked(block))
+
+    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+        blocks = self.blocks(self._tools.told(result).content)
+        inside = ("text",) if result.failed else ("text", "image", "document", "video")
+        after = [block for block in blocks if not block.keys() & {*inside}]
+        blocks = [block for block in blocks if block.keys() & {*inside}]
+        if not any("text" in block for block in blocks):
+            blocks = [self.text(BELOW if blocks or after else NO_OUTPUT), *blocks]
+        status = "error" if result.failed else "success"
+        body: Json = {"toolUseId": wire_id, "content": blocks, "status": status}
+        return Answer([{"toolResult": body}], after)
+
+    def call(self, call: ToolCall, wire_id: str) -> Json:
+        """A call that has `wire_id`."""
+        arguments = self._tools.outward(call.name, arguments_object(call.arguments))
+        alias = self._tools.alias(call.name)
+        body: Json = {"toolUseId": wire_id, "name": alias, "input": arguments}
+        return {"toolUse": {**body, **as_dict(call.provider_options.get(WIRE))}}
+
+    def thought(self, thought: Reasoning, own: bool) -> list[Json]:
+        """Reasoning as Claude wants it back; other models want none."""
+        text = clean_text(thought.text)
+        if not self._claude:
+            return []
+        if thought.signature and own:
+            told = {"text": text, "signature": thought.signature}
+            return [{"reasoningContent": {"reasoningText": told}}]
+        return [self.text(text)] if text.strip() else []
+
+    def spoken(self, block: Json) -> str:
+        """The text that a block says, with sources or without."""
+        if "citationsContent" in block:
+            parts = as_list(as_dict(block["citationsContent"]).get("content"))
+            return "".join(as_text(as_dict(part).get("text")) for part in parts)
+        return as_text(block.get("text"))
+
+    def is_hidden(self, entry: object) -> bool:
+        """Whether a block is reasoning."""
+        return "reasoningContent" in as_dict(entry)
+
+    def marked(self, blocks: Sequence[Json]) -> list[Json]:
+        """`blocks` with a cache point, which must not stand behind a document or a film."""
+        marked = list(blocks)
+        for index in range(len(marked) * self._profile.cache, 0, -1):
+            if not marked[index - 1].keys() & {"document", "video", "audio"}:
+                marked.insert(index, _CACHE_POINT)
+                break
+        return marked
+
+    def head(self, transcript: TurnEncoder, prepared: Prepared) -> Json:
+        """Instructions, and the tools, which depend on what was called."""
+        head: Json = {}
+        if transcript.system:
+            head["system"] = self.marked(transcript.system)
+        called = transcript.called
+        if config := _tool_config(prepared.settings, self._tools, self._profile, called):
+            head["toolConfig"] = config
+        return head
+
+    def shown(self, block: Image | Audio | File) -> list[Json]:
+        """A picture, a film or a sound; a document under a label, which a text explains."""
+        source = _source(block)
+        kind, form = media_form(block)
+        unknown = kind in ("video", "audio") and is_claude(self._profile.model)
+        if not source or not kind or unknown:
+            return []
+        if kind == "image" and len(block.data) > MAX_IMAGE:
+            return [self.text(note(block, "too large to be shown"))]
+        if kind != "document":
+            return [{kind: {"format": form, "source": source}}]
+        name = block.name if isinstance(block, File) else ""
+        if given := as_text(as_dict(block.extra.get(WIRE)).get("label")):
+            return [{"document": {"format": form, "name": given, "source": source}}]
+        label = self._label(name)
+        intro = self.text(clean_text(f"Document {label!r} is the file {name!r}:"))
+        return [intro, {"document": {"format": form, "name": label, "source": source}}]
+
+    def _label(self, name: str) -> str:
+        """A document's name as the service takes it: of few letters, and used once."""
+        stem = _LABEL.sub(" ", name.rpartition(".")[0] or name).strip()[:180] or "document"
+        label, number = stem, 1
+        while label.lower() in self._labels:
+            number += 1
+            label = f"{stem} {number}"
+        self._labels.add(label.lower())
+        return label
+
+
+def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile) -> Json:
+    """A request without what depends on its messages."""
+    extra = {key: value for key, value in settings.provider_options.items() if key != "toolConfig"}
+    fields = as_dict(extra.pop("additionalModelRequestFields", None))
+    sampling = _sampling(settings, profile.model, as_dict(fields.get("thinking")))
+    sampling |= as_dict(extra.pop("inferenceConfig", None))
+    serial = settings.parallel_tool_calls is False and settings.tool_choice in (None, "auto")
+    if serial and tools.bodies and is_claude(profile.model):
+        fields = {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}, **fields}
+    body: Json = {"modelId": profile.model}
+    if sampling:
+        body["inferenceConfig"] = sampling
+    if fields:
+        body["additionalModelRequestFields"] = fields
+    if settings.output is not None:
+        form = {"textFormat": _text_format(settings.output)}
+        body["outputConfig"] = {**as_dict(extra.pop("outputConfig", None)), **form}
+    return {**body, **extra}
+
+
+def _text_format(output: OutputFormat) -> Json:
+    form: Json = {"name": output.name}
+    if output.description:
+        form["description"] = output.description
+    form["schema"] = dumps(held_schema(output, "anthropic-strict").schema)
+    return {"type": "json_schema", "structure": {"jsonSchema": form}}
+
+
+def _sampling(settings: Settings, model: str, thinking: Json) -> Json:
+    sampling: Json = {}
+    if settings.max_tokens is not None:
+        sampling["maxTokens"] = settings.max_tokens
+    elif is_claude(model):  # the service's own default, 4096, cuts calls off
+        budget = thinking.get("budget_tokens")
+        least = budget + 4096 if isinstance(budget, int) else 0
+        sampling["maxTokens"] = max(longest_reply(model, stream=True), least)
+    if settings.temperature is not None and not thinking and takes_temperature(model):
+        sampling["temperature"] = settings.temperature
+    return sampling
+
+
+def _tool_config(
+    settings: Settings, tools: WireTools, profile: BedrockProfile, called: Collection[str]
+) -> Json:
+    """The request's ``toolConfig``; empty if there shall be none.
+
+    Calls in the transcript are refused without (provider quirk Q50), and there is no way to say
+    that none may be made now.
+
+    Args:
+        settings: How to sample; tools of the service's own in ``provider_options["toolConfig"]["tools"]``.
+        tools: The request's.
+        profile: What the model takes.
+        called: Names of the tools called so far.
+    """
+    extra = as_dict(settings.provider_options.get("toolConfig"))
+    wires: list[object] = [*tools.bodies, *as_list(extra.get("tools"))]
+    if not called and (not wires or settings.tool_choice == "none"):
+        return {}
+    if not wires:
+        return {"tools": [_stub(tools.alias(name)) for name in called]}
+    if profile.cache and not model_family(profile.model).startswith("nova"):
+        wires.append(_CACHE_POINT)
+    fields = as_dict(settings.provider_options.get("additionalModelRequestFields"))
+    thinks = as_dict(fields.get("thinking")).get("type") == "enabled"
+    choice = {} if thinks else _tool_choice(settings.tool_choice, tools)
+    return {**choice, **extra, "tools": wires}
+
+
+def _tool_choice(choice: ToolChoice | None, tools: WireTools) -> Json:
+    match choice:
+        case None | "auto" | "none":
+            return {}
+        case "required":
+            return {"toolChoice": {"any": {}}}
+    return {"toolChoice": {"tool": {"name": tools.chosen(choice)}}}
+
+
+def _stub(name: str) -> Json:
+    """A tool that is not there any more, but was called."""
+    return {"toolSpec": {"name": name, "inputSchema": {"json": dict(_NO_INPUT)}}}
+
+
+def _source(block: Image | Audio | File) -> Json:
+    """Where the bytes are; empty if this wire cannot say it."""
+    url = getattr(block, "url", "")
+    if url:
+        return {"s3Location": {"uri": url}} if _S3.fullmatch(url) else {}
+    return {"bytes": block.data} if block.data else {}
+
+
+def _tools(tools: Tools, strict: bool | None, profile: BedrockProfile) -> WireTools:
+    return wire_tools(tools, WIRE, strict)
+
+
+def _encoder(tools: WireTools, profile: BedrockProfile) -> TurnEncoder:
+    return TurnEncoder(BedrockBlocks(tools, profile))
+
+
+ENCODING = Encoding("messages", _tools, _encoder, encode_options)
+"""How this wire makes requests."""

@@ -1,0 +1,281 @@
+"""Reads Converse answers, whole and streamed, as deltas.
+
+A stream is made of events with one key each, as boto3 gives them; the last word is
+``messageStop``, and what was spent comes after it. Text has no start event. What a program does
+not know (the server's own tools, citations, redacted reasoning) is kept in the reply's
+``provider_options["bedrock"]``: ``content`` says where each stood (``part_order.py``), with bytes as base64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from toolkeel.errors import model_error
+from toolkeel.messages import FinishReason, Usage
+from toolkeel.model import Delta, ReasoningDelta
+from toolkeel.providers.bedrock.profile import (
+    REASONS,
+    STATUS,
+    WIRE,
+    is_only_masked,
+    joined,
+    packed,
+    usage_of,
+)
+from toolkeel.providers.wire.decoder import Block, BlockDecoder, Decoding
+from toolkeel.providers.wire.part_order import Kind
+from toolkeel.providers.wire.plain import (
+    Json,
+    answer_of,
+    as_count,
+    as_dict,
+    as_key,
+    as_list,
+    as_text,
+    clean_text,
+    no_answer,
+    parsed_input,
+    words_of,
+)
+
+
+class ConverseBlock(Block):
+    """A content block whose pieces are still coming.
+
+    Args:
+        kind: What it is in a layout.
+        key: Its key on the wire.
+        wire: What stands under that key so far.
+    """
+
+    __slots__ = ("key", "kind")
+
+    def __init__(self, kind: Kind, key: str, wire: Json) -> None:
+        super().__init__(wire)
+        self.kind: Kind = kind
+        self.key = key
+
+    @property
+    def part(self) -> Kind | None:
+        """What it is in a layout; None if there is nothing in it."""
+        empty = self.kind in ("text", "reasoning") and not (any(self.pieces) or self.wire)
+        return None if empty else self.kind
+
+    def back(self) -> Json:
+        """The block as it goes back, its bytes as text."""
+        text = "".join(self.pieces)
+        match self.key:
+            case "text":
+                return {"text": text}
+            case "citationsContent":
+                return {self.key: {"content": [{"text": text}], **self.wire}}
+            case "toolUse":
+                input = parsed_input(text) if text else self.wire.get("input") or {}
+                return {self.key: {**self.wire, "input": input}}
+        return {self.key: packed(self.wire)}
+
+
+class StreamDecoder(BlockDecoder):
+    """Events in, deltas out, nothing else: feed it from any client, sync or async.
+
+    Args:
+        tools: The tools as they were sent; then calls carry their own names again.
+        model: Which model was asked: the wire does not say which one answers.
+
+    >>> decoder = StreamDecoder()
+    >>> decoder.feed({"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Hi"}}})
+    [TextDelta(text='Hi')]
+    >>> decoder.finish()  # there was no messageStop: it was cut off
+    []
+    """
+
+    __slots__ = ()
+
+    target = WIRE
+    reasons = REASONS
+    says_model = False
+    call_keys = frozenset({"toolUseId", "name", "input", "type"})
+
+    def take(self, data: Json) -> list[Delta]:
+        """The deltas in one event: a dict with the event under its name."""
+        deltas: list[Delta] = []
+        for name, body in data.items():
+            if name in STATUS:
+                raise_error(name, as_dict(body))
+            handler = _HANDLERS.get(name)
+            if handler is not None:
+                deltas += handler(self, as_dict(body))
+        return deltas
+
+    def whole(self, reply: object) -> list[Delta]:
+        """The deltas of a whole answer, or of its message alone.
+
+        Raises:
+            ModelError: if it is neither.
+        """
+        answer = answer_of(WIRE, reply)
+        if "output" not in answer and "content" not in answer:
+            raise no_answer("output", answer)
+        message = as_dict(as_dict(answer.get("output")).get("message")) or answer
+        deltas: list[Delta] = []
+        for index, wire in enumerate(as_list(message.get("content"))):
+            for key, body in as_dict(wire).items():
+                deltas += self._block(index, key, body)
+        self._stop({"stopReason": answer.get("stopReason") or "end_turn", **answer})
+        self._metadata(answer)
+        return deltas
+
+    def spent(self) -> Usage:
+        """What the answer cost."""
+        return usage_of(self._usage)
+
+    def why(self) -> FinishReason:
+        """Why the answer ended; a guardrail that only masked words did not end it."""
+        if self._reason == "guardrail_intervened" and is_only_masked(self._told.get("trace")):
+            return "stop"
+        return super().why()
+
+    def extra(self) -> Mapping[str, object]:
+        """The blocks' order, and a reason that says more than ours."""
+        if REASONS.get(self._reason, "error") in ("filtered", "error"):
+            self._told["stopReason"] = self._reason
+        return super().extra()
+
+    # — events —
+
+    def _start(self, data: Json) -> list[Delta]:
+        start = as_dict(data.get("start"))
+        for key, body in start.items():
+            return self._open(as_key(data.get("contentBlockIndex")), key, dict(as_dict(body)))
+        return []
+
+    def _piece(self, data: Json) -> list[Delta]:
+        deltas: list[Delta] = []
+        for key, piece in as_dict(data.get("delta")).items():
+            deltas += self._grow(as_key(data.get("contentBlockIndex")), key, piece)
+        return deltas
+
+    def _end(self, data: Json) -> list[Delta]:
+        block = self._by_index.get(as_key(data.get("contentBlockIndex")))
+        return self._close(block) if block is not None else []
+
+    def _stop(self, data: Json) -> list[Delta]:
+        self._reason = as_text(data.get("stopReason"))
+        self._tell(data, "additionalModelResponseFields")
+        return []
+
+    def _metadata(self, data: Json) -> list[Delta]:
+        self._usage = as_dict(data.get("usage")) or self._usage
+        self._tell(data, "trace")
+        return []
+
+    def _tell(self, data: Json, key: str) -> None:
+        if data.get(key):
+            self._told[key] = data[key]
+
+    # — blocks —
+
+    def _block(self, index: int, key: str, body: object) -> list[Delta]:
+        """A whole block, taken apart."""
+        told = as_dict(body)
+        if key == "text":
+            return self._grow(index, key, body)
+        if key == "reasoningContent":
+            thought = as_dict(told.get("reasoningText")) or told
+            deltas: list[Delta] = []
+            for part in ("text", "signature", "redactedContent"):
+                if thought.get(part):
+                    deltas += self._grow(index, key, {part: thought[part]})
+            return deltas
+        if key == "citationsContent":
+            said = "".join(
+                as_text(as_dict(part).get("text")) for part in as_list(told.get("content"))
+            )
+            deltas = self._grow(index, "text", said)
+            for citation in as_list(told.get("citations")):
+                self._grow(index, "citation", citation)
+            return deltas
+        deltas = self._open(index, key, dict(told))
+        return deltas + self._close(self._by_index[index])
+
+    def _open(self, index: object, key: str, body: Json) -> list[Delta]:
+        ours = key == "toolUse" and body.get("type") != "server_tool_use"
+        block = self._add(index, ConverseBlock("call" if ours else "other", key, body))
+        return self._begin_call(block, body.get("toolUseId")) if ours else []
+
+    def _grow(self, index: object, key: str, piece: object) -> list[Delta]:
+        match key:
+            case "text":
+                return self._say(as_text(piece), self._at(index, "text", "text").pieces)
+            case "reasoningContent":
+                return self._reason_on(self._at(index, "reasoning", key), as_dict(piece))
+            case "citation":
+                block = self._at(index, "text", "text")
+                block.kind, block.key = "other", "citationsContent"
+                block.wire["citations"] = [*as_list(block.wire.get("citations")), piece]
+            case "toolUse" if index in self._by_index:
+                return self._argue(self._by_index[index], as_text(as_dict(piece).get("input")))
+            case "toolUse":
+                return []
+            case _:
+                self._keep(index, key, piece)
+        return []
+
+    def _at(self, index: object, kind: Kind, key: str) -> ConverseBlock:
+        """The block at `index`, which may begin without a start event."""
+        known = self._by_index.get(index)
+        if isinstance(known, ConverseBlock):
+            return known
+        return self._add(index, ConverseBlock(kind, key, {}))
+
+    def _add(self, index: object, block: ConverseBlock) -> ConverseBlock:
+        self._blocks.append(block)
+        self._by_index[index] = block
+        return block
+
+    def _reason_on(self, block: ConverseBlock, piece: Json) -> list[Delta]:
+        redacted = piece.get("redactedContent")
+        signature = clean_text(as_text(piece.get("signature")))
+        deltas = self._think(as_text(piece.get("text")), block.pieces)
+        if signature:
+            block.wire["signature"] = signature
+            deltas.append(ReasoningDelta("", signature))
+        if redacted:
+            block.kind = "other"
+            block.wire["redactedContent"] = joined(block.wire.get("redactedContent"), redacted)
+        return deltas
+
+    def _keep(self, index: object, key: str, piece: object) -> None:
+        """Take a piece of what the server's own tools said, or of anything nobody knows."""
+        block = self._at(index, "other", key)
+        if isinstance(piece, list):
+            block.wire["content"] = [*as_list(block.wire.get("content")), *piece]
+        else:
+            block.wire |= as_dict(piece)
+
+
+_HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = MappingProxyType(
+    {
+        "contentBlockStart": StreamDecoder._start,
+        "contentBlockDelta": StreamDecoder._piece,
+        "contentBlockStop": StreamDecoder._end,
+        "messageStop": StreamDecoder._stop,
+        "metadata": StreamDecoder._metadata,
+    }
+)
+
+
+def raise_error(name: str, body: Json) -> None:
+    """Raise an error that was sent inside a stream.
+
+    Raises:
+        ModelError: with the server's own words, and the status that its name stands for.
+    """
+    status = as_count(body.get("originalStatusCode")) or STATUS.get(name)
+    said = as_text(body.get("originalMessage")) or words_of(body) or name
+    raise model_error(said, status=status)
+
+
+DECODING = Decoding(WIRE, StreamDecoder)
+"""The functions that read this wire's answers."""

@@ -1,0 +1,154 @@
+"""How the servers that speak Chat Completions differ, as one table row each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from toolkeel._records.record import record
+
+if TYPE_CHECKING:  # the dialects are heavy, and a preset only names one
+    from toolkeel.define.dialect.definition import Form
+
+
+@record
+class ChatProfile:
+    """What a server takes where not all take the same.
+
+    Args:
+        max_tokens_key: The body's key for the longest reply.
+        target: Which dialect of JSON Schema it takes, and whether tools may be strict.
+        parallel: Whether ``parallel_tool_calls`` may be said.
+        media: Whether user messages may hold pictures, sounds and files.
+        result_name: Whether a result must name its tool.
+        short_ids: Whether call ids must be nine letters and digits (Mistral).
+        stream_usage: Whether ``stream_options`` may ask for the usage of a stream.
+        reasoning: Whether reasoning goes back with the calls it led to: ``kept`` if it came
+            from this model, ``always`` even if empty, ``never``.
+        bridge: Whether the model must say something between results and a person (Mistral).
+        tools_with_calls: Whether ``tools`` must be there, though empty, once there were calls.
+        json_schema: Whether replies are held to a schema (``response_format``), beside tools too.
+        grammar: Whether replies without tools are: servers that turn a schema into a grammar for
+            the whole reply, which then could be no call.
+    """
+
+    max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    target: Form = "compatible"
+    parallel: bool = True
+    media: bool = True
+    result_name: bool = False
+    short_ids: bool = False
+    stream_usage: bool = True
+    reasoning: Literal["kept", "always", "never"] = "kept"
+    bridge: bool = False
+    tools_with_calls: bool = False
+    json_schema: bool = False
+    grammar: bool = False
+
+
+OPENAI = ChatProfile("max_completion_tokens", "openai-chat", json_schema=True)
+"""OpenAI's own service, and Azure's."""
+
+COMPATIBLE = ChatProfile()
+"""A server of which nothing else is known."""
+
+
+@record
+class Preset:
+    """A server that is known by name.
+
+    Args:
+        base_url: Where it is.
+        keys: Environment variables that may hold its key; none: it needs no key.
+        profile: What it takes.
+    """
+
+    base_url: str
+    keys: tuple[str, ...] = ()
+    profile: ChatProfile = COMPATIBLE
+
+
+_LOCAL = ChatProfile(grammar=True)
+_REASONER = ChatProfile(reasoning="always")
+_DEEPSEEK = ChatProfile(media=False, reasoning="always")
+_QWEN = Preset("https://dashscope.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",))
+_MOONSHOT = Preset("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",))
+_GLM = Preset("https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZAI_API_KEY"))
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        # on this machine; each holds a reply to the schema of ``response_format``, says its manual:
+        # docs.ollama.com/capabilities/structured-outputs: from 0.5.0; not for models in its cloud
+        "ollama": Preset("http://127.0.0.1:11434/v1", profile=_LOCAL),
+        # lmstudio.ai/docs/developer/openai-compat/structured-output
+        "lmstudio": Preset("http://127.0.0.1:1234/v1", profile=_LOCAL),
+        # github.com/ggml-org/llama.cpp, tools/server/README.md; schema or tools, not both
+        "llamacpp": Preset("http://127.0.0.1:8080/v1", profile=_LOCAL),
+        # docs.vllm.ai/en/latest/features/structured_outputs
+        "vllm": Preset("http://127.0.0.1:8000/v1", profile=_LOCAL),
+        # docs.sglang.ai, advanced features, structured outputs
+        "sglang": Preset("http://127.0.0.1:30000/v1", profile=_LOCAL),
+        "litellm": Preset("http://127.0.0.1:4000/v1", profile=ChatProfile(tools_with_calls=True)),
+        # services
+        "deepseek": Preset("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), _DEEPSEEK),
+        "qwen": _QWEN,
+        "dashscope": _QWEN,
+        "moonshot": _MOONSHOT,
+        "kimi": _MOONSHOT,
+        "glm": _GLM,
+        "zhipu": _GLM,
+        "zai": Preset("https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",)),
+        "minimax": Preset("https://api.minimax.io/v1", ("MINIMAX_API_KEY",)),
+        "mimo": Preset("https://api.xiaomimimo.com/v1", ("MIMO_API_KEY",), _REASONER),
+        "ark": Preset("https://ark.cn-beijing.volces.com/api/v3", ("ARK_API_KEY",)),
+        "siliconflow": Preset("https://api.siliconflow.cn/v1", ("SILICONFLOW_API_KEY",)),
+        "openrouter": Preset("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+        "groq": Preset(
+            "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ChatProfile(reasoning="never")
+        ),
+        "mistral": Preset(
+            "https://api.mistral.ai/v1",
+            ("MISTRAL_API_KEY",),
+            ChatProfile(
+                target="mistral",
+                result_name=True,
+                short_ids=True,
+                bridge=True,
+                stream_usage=False,
+                reasoning="never",
+            ),
+        ),
+        "together": Preset("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
+        "fireworks": Preset("https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
+        "cerebras": Preset("https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
+        "xai": Preset("https://api.x.ai/v1", ("XAI_API_KEY",)),
+        "nvidia": Preset("https://integrate.api.nvidia.com/v1", ("NVIDIA_API_KEY",)),
+        "huggingface": Preset("https://router.huggingface.co/v1", ("HF_TOKEN",)),
+    }
+)
+"""Servers by the name that ``connect("name:model")`` knows them by."""
+
+
+def base_url_of(vendor: str, environment: Mapping[str, str]) -> str:
+    """Where a known server is: where ``<VENDOR>_BASE_URL`` says, else its usual place.
+
+    Ollama's own variable ``OLLAMA_HOST`` counts too, as far as it names a place to ask.
+
+    >>> base_url_of("ollama", {"OLLAMA_HOST": "0.0.0.0:8090"})
+    'http://127.0.0.1:8090/v1'
+    """
+    given = environment.get(f"{vendor.upper()}_BASE_URL")
+    if given:
+        return given
+    if vendor == "ollama" and environment.get("OLLAMA_HOST"):
+        return _ollama_host(environment["OLLAMA_HOST"].strip())
+    return PRESETS[vendor].base_url
+
+
+def _ollama_host(host: str) -> str:
+    scheme, _, place = host.rpartition("://")
+    place = place.strip("/").replace("0.0.0.0", "127.0.0.1")
+    if ":" not in place.rpartition("]")[2]:  # no port, IPv6 or not
+        place += {"http": ":80", "https": ":443"}.get(scheme, ":11434")
+    return f"{scheme or 'http'}://{place}/v1"

@@ -1,0 +1,198 @@
+"""Model servers on this machine: which run, and which models they have.
+
+Four are looked for where they listen unless told otherwise, or where ``<VENDOR>_BASE_URL`` says:
+Ollama, LM Studio, llama.cpp and vLLM. Each is asked for its models in its own words, so that one
+who listens at such a port and is none of them is not taken for one. Nothing is loaded or changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
+from types import MappingProxyType
+from typing import Literal
+
+from toolkeel._records.record import record
+from toolkeel.providers.chat_servers import base_url_of
+from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text
+
+TIMEOUT = 1.5
+"""Seconds to wait for a server that is on the same machine."""
+_MOST = 8 * 1024 * 1024
+_SHOWN = 12
+"""Most models of one Ollama that are asked what they can."""
+
+
+@record
+class LocalModel:
+    """A model that a server on this machine has.
+
+    Args:
+        name: What it is called there.
+        tools: Whether it calls tools; None if the server does not say.
+        vision: Whether it takes pictures; None if the server does not say.
+        loaded: Whether it is in memory, so that it answers at once.
+    """
+
+    name: str
+    tools: bool | None = None
+    vision: bool | None = None
+    loaded: bool = False
+
+
+@record
+class Server:
+    """What was found where a server may listen.
+
+    Args:
+        vendor: What ``connect("vendor:model")`` calls it.
+        title: What people call it.
+        url: Where it was looked for, ``/v1`` included.
+        state: ``up``; ``locked`` if it wants a key; ``other`` if something else answers there;
+            ``down`` if nothing does.
+        models: What it has; those in memory first, else in the server's order.
+    """
+
+    vendor: str
+    title: str
+    url: str
+    state: Literal["up", "locked", "other", "down"]
+    models: tuple[LocalModel, ...] = ()
+
+    @property
+    def best(self) -> LocalModel | None:
+        """The first model that may call tools."""
+        known = [one for one in self.models if one.tools]
+        return next(iter([*known, *(one for one in self.models if one.tools is None)]), None)
+
+
+class _Locked(Exception):
+    """The server wants a key."""
+
+
+class _Asker:
+    """Asks one server.
+
+    Args:
+        url: Its base URL, ``/v1`` included.
+        key: Sent if there is one.
+    """
+
+    def __init__(self, url: str, key: str) -> None:
+        self.root = url.rstrip("/").removesuffix("/v1")
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        # Whatever proxy the environment names is not the way to this machine.
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def ask(self, path: str, body: Json | None = None) -> Json:
+        """The JSON object at `path`; an empty one if what is there is none.
+
+        Raises:
+            OSError: if nothing answers.
+            _Locked: if it wants a key.
+        """
+        data = None if body is None else json.dumps(body).encode()
+        headers = {**self._headers, "Content-Type": "application/json"}
+        request = urllib.request.Request(self.root + path, data, headers)
+        try:
+            with self._opener.open(request, timeout=TIMEOUT) as answer:
+                return as_dict(json.loads(answer.read(_MOST)))
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code in (401, 403):
+                    raise _Locked from error
+            return {}
+        except (ValueError, RecursionError, HTTPException):
+            return {}
+
+
+def _ollama(asker: _Asker) -> list[LocalModel] | None:
+    """Ollama's own interface: https://docs.ollama.com/api."""
+    listed = asker.ask("/api/tags").get("models")
+    if not isinstance(listed, list):
+        return None
+    loaded = {as_text(one.get("name")) for one in map(as_dict, _models(asker, "/api/ps"))}
+    models = []
+    for number, one in enumerate(map(as_dict, listed)):
+        name = as_text(one.get("name"))
+        can = one.get("capabilities")
+        if can is None and number < _SHOWN:
+            can = asker.ask("/api/show", {"model": name}).get("capabilities")
+        known = isinstance(can, list)
+        if name and not (known and "completion" not in as_list(can)):
+            tools, vision = (
+                word in as_list(can) if known else None for word in ("tools", "vision")
+            )
+            models.append(LocalModel(name, tools, vision, name in loaded))
+    return models
+
+
+def _lmstudio(asker: _Asker) -> list[LocalModel] | None:
+    """LM Studio's own interface: https://lmstudio.ai/docs/developer/rest."""
+    found = asker.ask("/api/v1/models").get("models")
+    if not isinstance(found, list):
+        return _openai(asker)
+    models = []
+    for one in map(as_dict, found):
+        can = as_dict(one.get("capabilities"))
+        name = as_text(one.get("key"))
+        if name and one.get("type") != "embedding":
+            tools = True if can.get("trained_for_tool_use") else None
+            vision = bool(can.get("vision"))
+            models.append(LocalModel(name, tools, vision, bool(one.get("loaded_instances"))))
+    return models
+
+
+def _openai(asker: _Asker) -> list[LocalModel] | None:
+    """What every imitator of OpenAI's has."""
+    answer = asker.ask("/v1/models")
+    listed = answer.get("data")
+    if not isinstance(listed, list) or answer.get("object") not in (None, "list"):
+        return None
+    names = [as_text(as_dict(one).get("id")) for one in listed]
+    return [LocalModel(name) for name in names if name and "embed" not in name.lower()]
+
+
+def _models(asker: _Asker, path: str) -> list[object]:
+    return as_list(asker.ask(path).get("models"))
+
+
+_ASKED: Mapping[str, tuple[str, Callable[[_Asker], list[LocalModel] | None]]] = MappingProxyType(
+    {
+        "ollama": ("Ollama", _ollama),
+        "lmstudio": ("LM Studio", _lmstudio),
+        "llamacpp": ("llama.cpp", _openai),
+        "vllm": ("vLLM", _openai),
+    }
+)
+
+
+def find_servers(environment: Mapping[str, str] | None = None) -> Sequence[Server]:
+    """What is where model servers listen, all asked at once; takes two seconds at most as a rule.
+
+    Args:
+        environment: Where addresses and keys are looked up; nothing: the process's own.
+    """
+    known = os.environ if environment is None else environment
+    with ThreadPoolExecutor(len(_ASKED)) as pool:
+        return list(pool.map(lambda vendor: _look(vendor, known), _ASKED))
+
+
+def _look(vendor: str, environment: Mapping[str, str]) -> Server:
+    title, asked = _ASKED[vendor]
+    url = base_url_of(vendor, environment)
+    try:
+        models = asked(_Asker(url, environment.get(f"{vendor.upper()}_API_KEY", "")))
+    except _Locked:
+        return Server(vendor, title, url, "locked")
+    except (OSError, ValueError, HTTPException):  # ValueError: the address is none
+        return Server(vendor, title, url, "down")
+    if models is None:
+        return Server(vendor, title, url, "other")
+    models.sort(key=lambda one: not one.loaded)
+    return Server(vendor, title, url, "up", tuple(models))

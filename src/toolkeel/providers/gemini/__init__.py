@@ -1,0 +1,51 @@
+"""Google's Gemini wire (``generateContent``), for Google's own client or anybody's.
+
+Pure functions between this library's records and the wire's dicts. With a client of your own::
+
+    body = gemini.encode(request, model)
+    reply = post(f"{base}/models/{model}:generateContent", json=body)
+    calls = gemini.decode_calls(reply, tools=tools)
+    body["contents"] += gemini.encode_turn(reply, tools.run_sync(calls))
+
+and streamed (``:streamGenerateContent?alt=sse``)::
+
+    reply = assemble(gemini.decode_stream(chunks, tools=tools))
+    body["contents"] += gemini.encode_turn(reply, tools.run_sync(reply.tool_calls), tools=tools)
+
+Whatever comes in may be a dict, JSON text or google-genai's object. `StreamDecoder` is the same
+decoder without an iterator around it. The wire is described at
+https://ai.google.dev/api/generate-content.
+
+profile  what the wire takes and says: options, finish reasons, parts and their signatures, usage
+stream   reads answers, whole and streamed, as deltas
+decode   reads stored conversations as messages
+encode   makes requests of transcripts, tools and settings
+model    Gemini, through Google's official SDK
+"""
+
+from toolkeel.providers.gemini.decode import decode_messages
+from toolkeel.providers.gemini.encode import (
+    encode,
+    encode_messages,
+    encode_system,
+    encode_tools,
+    encode_turn,
+)
+from toolkeel.providers.gemini.stream import DECODING, StreamDecoder
+
+__all__ = [
+    "StreamDecoder",
+    "adecode_stream",
+    "decode",
+    "decode_calls",
+    "decode_messages",
+    "decode_stream",
+    "encode",
+    "encode_messages",
+    "encode_system",
+    "encode_tools",
+    "encode_turn",
+]
+
+decode, decode_calls = DECODING.decode, DECODING.decode_calls
+decode_stream, adecode_stream = DECODING.decode_stream, DECODING.adecode_stream

@@ -1,0 +1,204 @@
+"""Gemini, through Google's official SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, aclosing, contextmanager
+from functools import partial
+from typing import Any, TypeVar, Unpack
+
+from toolkeel.errors import (
+    MissingExtraError,
+    ModelError,
+    ModelUnavailable,
+    SetupError,
+    model_error,
+)
+from toolkeel.providers.gemini.encode import ENCODING
+from toolkeel.providers.gemini.profile import GeminiProfile, retry_delay
+from toolkeel.providers.gemini.stream import StreamDecoder
+from toolkeel.providers.wire.body_cache import ValueCache
+from toolkeel.providers.wire.http import PerLoop, check_options, retry_after
+from toolkeel.providers.wire.model import ModelOptions, WireModel
+from toolkeel.providers.wire.plain import as_dict
+from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.structured_output import gemini_holds
+
+try:
+    import httpx2
+    from google import genai
+    from google.genai import errors, types
+except ImportError as error:
+    raise MissingExtraError("Gemini", "gemini") from error
+
+T = TypeVar("T")
+_HERE = "."
+"""Stands for the contents, which go in the body that is given beside: to make the SDK's objects of
+them and dicts of these again would cost more at every turn than all the rest of it."""
+
+
+class GeminiModelOptions(ModelOptions, total=False):
+    """How `Gemini` deals with its server, beside `ModelOptions`.
+
+    Attributes:
+        api_version: Of the server's interface, such as ``v1beta``; nothing: the SDK's.
+        vertexai: Whether to ask Vertex AI; nothing: what the environment says.
+        hosts_tools: Whether the server has tools of its own, such as Google's search; True if
+            nothing is said.
+    """
+
+    api_version: str
+    vertexai: bool
+    hosts_tools: bool
+
+
+class Gemini(WireModel):
+    """A Gemini model, at Google's own service or on Vertex AI.
+
+    The SDK's environment variables stay in force: ``GOOGLE_API_KEY``, ``GEMINI_API_KEY``,
+    ``GOOGLE_GENAI_USE_VERTEXAI``, ``GOOGLE_CLOUD_PROJECT``, ``GOOGLE_CLOUD_LOCATION``,
+    ``GOOGLE_GEMINI_BASE_URL`` and their kin. Failed requests are sent again as ``retry.py`` says,
+    and so are those whose answer has nothing in it (provider quirk Q49).
+
+    Args:
+        model: The model's name.
+        base_url: Where the server is; None: Google's.
+        api_key: None: from the environment.
+        client: A `google.genai.Client` of your own, which then knows address, key and timeout by
+            itself.
+        stream: Whether to ask for the answer as a stream.
+        options: See `GeminiModelOptions`.
+
+    Raises:
+        SetupError: if the client is none, there is no key, or an option is unknown.
+    """
+
+    encoding = ENCODING
+    decoder = StreamDecoder
+    held_form = "gemini"
+    requests = ValueCache
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        client: genai.Client | None = None,
+        stream: bool = True,
+        **options: Unpack[GeminiModelOptions],
+    ) -> None:
+        check_options("Gemini", options, GeminiModelOptions.__annotations__)
+        timeout = options.get("timeout")
+        http = types.HttpOptions(
+            base_url=base_url,
+            api_version=options.get("api_version"),
+            timeout=None if timeout is None else max(1, round(timeout * 1000)),
+        )
+        given = {"api_key": api_key, "http_options": http, "vertexai": options.get("vertexai")}
+        new: Callable[[], _Client] = partial(_new_client, model, given)
+        self._sdk: PerLoop[_Client] = PerLoop(new, _checked(client))
+        vertex = bool(self._sdk.first.sdk.vertexai)
+        profile = GeminiProfile(model, vertex, options.get("hosts_tools", True), base_url or "")
+        super().__init__(model, stream, profile, options, self._sdk)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return _model_errors(self.name)
+
+    def _is_known_to_hold(self, tools: bool) -> bool:
+        return gemini_holds(self.name, tools=tools)
+
+    async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[object]:
+        models = self._sdk.get().sdk.aio.models
+        config = types.GenerateContentConfig(
+            http_options=types.HttpOptions(
+                extra_body=body, retry_options=types.HttpRetryOptions(attempts=1)
+            ),
+            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+        )
+        if not self._stream:
+            yield await models.generate_content(model=self.name, contents=_HERE, config=config)
+            return
+        stream = await models.generate_content_stream(
+            model=self.name, contents=_HERE, config=config
+        )
+        async with aclosing(_pumped(stream)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+
+async def _pumped(chunks: AsyncIterator[T]) -> AsyncGenerator[T]:
+    """`chunks`, read by a task of their own.
+
+    The SDK's stream does not hang up when it is left early, but it does when its reader is
+    cancelled.
+    """
+    queue: asyncio.Queue[T | None] = asyncio.Queue()
+
+    async def pump() -> None:
+        async for chunk in chunks:
+            queue.put_nowait(chunk)
+
+    task = asyncio.create_task(pump())
+    task.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (chunk := await queue.get()) is not None:
+            yield chunk
+        await task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+class _Client:
+    """The SDK's client, closed as the others are."""
+
+    def __init__(self, sdk: genai.Client) -> None:
+        self.sdk = sdk
+
+    async def close(self) -> None:
+        await self.sdk.aio.aclose()
+        self.sdk.close()
+
+
+def _new_client(model: str, options: Mapping[str, Any]) -> _Client:
+    try:
+        return _Client(genai.Client(**options))
+    except ValueError as error:
+        raise SetupError(
+            f"Gemini({model!r}): {error} Set GEMINI_API_KEY or pass api_key=; for Vertex AI set "
+            "GOOGLE_CLOUD_PROJECT and pass vertexai=True"
+        ) from error
+
+
+def _checked(client: object) -> _Client | None:
+    if client is None:
+        return None
+    if isinstance(client, genai.Client):
+        return _Client(client)
+    raise SetupError(
+        f"Gemini(client=...): expected google.genai.Client, got {type(client).__name__}"
+    )
+
+
+@contextmanager
+def _model_errors(model: str) -> Iterator[None]:
+    """Turn the SDK's exceptions into `ModelError`, by status and headers, never by text."""
+    try:
+        yield
+    except errors.APIError as error:
+        details = as_dict(error.details)
+        after = retry_delay(as_dict(details.get("error")) or details)
+        if after is None:
+            after = retry_after(getattr(error.response, "headers", None) or {})
+        status = error.code if 400 <= (error.code or 0) < 600 else None
+        said = error.message or error.status or "the server sent an error"
+        raise model_error(f"{model}: {said}", status=status, retry_after=after) from error
+    except (httpx2.HTTPError, OSError) as error:
+        raise ModelUnavailable(f"{model}: {str(error) or type(error).__name__}") from error
+    except (errors.UnknownApiResponseError, json.JSONDecodeError) as error:
+        raise ModelError(f"{model}: the server sent something that is not JSON") from error
+    except ModelError as error:
+        raise error.about(model) from error

@@ -1,0 +1,143 @@
+"""What Gemini's wire takes and says: options, finish reasons, parts and their signatures, usage."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from toolkeel._records.record import record
+from toolkeel.hosted import native_of
+from toolkeel.messages import AssistantMessage, FinishReason, Usage
+from toolkeel.providers.wire.ownership import is_own, model_family, same_model
+from toolkeel.providers.wire.part_order import Kind
+from toolkeel.providers.wire.plain import Json, as_count, as_dict, as_list, as_text, by_word, plain
+from toolkeel.providers.wire.tools import Tools, WireTools
+
+WIRE: Final = "gemini"
+
+SENTINEL = "skip_thought_signature_validator"
+"""Stands for the signature of a call that another model made (provider quirk Q45).
+
+Gemini 3 refuses calls without one; Google documents this one for transcripts from elsewhere.
+Vertex AI does not take it.
+"""
+
+
+REASONS: Mapping[str, FinishReason] = by_word(
+    {
+        "stop": "STOP FUNCTION_CALL",
+        "length": "MAX_TOKENS CONTINUATION",
+        "refusal": "ESCALATION",
+        "filtered": "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR "
+        "IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION",
+    }
+)
+"""Why an answer ends; any other reason, such as MALFORMED_FUNCTION_CALL, is an error."""
+
+LEGACY: Mapping[object, str] = MappingProxyType(
+    {1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER", 6: "BLOCKLIST"}
+)
+"""Finish reasons as older servers number them."""
+
+_GENERATION = re.compile(r"gemini-(\d+)")
+_REVISION = re.compile(r"-\d{3}$")
+
+
+@record
+class GeminiProfile:
+    """What a model behind this wire and its server take.
+
+    Args:
+        model: The model asked; thoughts and signatures of other models stay here. Empty: any.
+        vertex: Whether Vertex AI is asked, which takes no stand-in for a missing signature.
+        hosting: Whether the server has tools of its own, such as Google's search.
+        endpoint: Where the server is; empty: wherever.
+    """
+
+    model: str = ""
+    vertex: bool = False
+    hosting: bool = True
+    endpoint: str = ""
+
+    def hosts(self, tools: Tools) -> bool:
+        """Whether these tools may be its own: before Gemini 3, not beside functions."""
+        if not self.hosting or (self.generation >= 3 and not self.vertex):
+            return self.hosting
+        given = () if isinstance(tools, WireTools) else tools
+        return all(native_of(tool, "gemini") for tool in given)
+
+    @property
+    def generation(self) -> int:
+        """Which Gemini it is; the third if its name does not say, since the latest are."""
+        found = _GENERATION.search(model_family(self.model))
+        return int(found[1]) if found else 3
+
+    def owns(self, message: AssistantMessage) -> bool:
+        """Whether a reply is this model's own; a revision behind its name makes no other of it."""
+        asked, answered = _REVISION.sub("", self.model), _REVISION.sub("", message.model)
+        return is_own(message, WIRE, self) or bool(answered and same_model(asked, answered))
+
+
+def wire_form(value: object) -> object:
+    """`value` as plain data with the wire's names: google-genai's objects have Python's."""
+    dump = getattr(value, "model_dump", None)
+    if not callable(dump):
+        return plain(value)
+    hidden = {"sdk_http_response": True, "automatic_function_calling_history": True}
+    data: object = dump(mode="json", by_alias=True, exclude_none=True, exclude=hidden)
+    return data
+
+
+def kind_of(part: Json) -> Kind:
+    """What a part is in a layout; a text that is more than text is ``other``."""
+    if "functionCall" in part:
+        return "call"
+    return "text" if part.keys() == {"text"} else "other"
+
+
+def spoken(part: Json) -> str:
+    """The text that a part says; nothing if it only thinks or is something else."""
+    return "" if part.get("thought") else as_text(part.get("text"))
+
+
+def signature_of(part: Json) -> str:
+    """A part's signature in standard base64, however it was written; empty if there is none."""
+    given = as_text(part.get("thoughtSignature"))
+    signature = "" if given == SENTINEL else given.replace("-", "+").replace("_", "/")
+    try:
+        base64.b64decode(signature, validate=True)
+    except (ValueError, binascii.Error):
+        return ""
+    return signature
+
+
+def usage_of(usage: Json) -> Usage:
+    """One request's tokens; what was thought counts as output, what tools of the server read as input."""
+    thought = as_count(usage.get("thoughtsTokenCount"))
+    return Usage(
+        1,
+        as_count(usage.get("promptTokenCount")) + as_count(usage.get("toolUsePromptTokenCount")),
+        as_count(usage.get("candidatesTokenCount")) + thought,
+        as_count(usage.get("cachedContentTokenCount")),
+        thought,
+    )
+
+
+def retry_delay(error: Json) -> float | None:
+    """Seconds the server asks to wait, from the ``RetryInfo`` in an error's details.
+
+    >>> retry_delay({"details": [{"@type": "x/google.rpc.RetryInfo", "retryDelay": "7.5s"}]})
+    7.5
+    """
+    for detail in map(as_dict, as_list(error.get("details"))):
+        delay = as_text(detail.get("retryDelay"))
+        if delay.endswith("s"):
+            try:
+                return max(0.0, float(delay[:-1]))
+            except ValueError:
+                continue
+    return None

@@ -1,0 +1,231 @@
+"""Tools as grammars for models on this machine (constrained decoding): a call that cannot be wrong.
+
+A program that samples a model itself masks, before each token, what the grammar does not admit. Every
+text a grammar admits is then accepted by the tool, and every right call can be written: with its keys
+in the schema's order, and values as JSON writes them. What no grammar can say is left to the tool and
+named in `problems`. Three edges of llguidance remain: a number beyond a float's range (``1e999``)
+is admitted, and told by the tool; numbers with bounds are written without an exponent; the control
+character DEL is written ``\\u007f``. Servers that hold a reply to a schema are simply sent it (`chat_servers`).
+
+Stands on llguidance (``pip install 'toolkeel[grammar]'``), whose grammars llama.cpp, vLLM and SGLang
+read as well.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import DefinitionError, MissingExtraError
+
+try:
+    from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
+except ImportError as error:
+    raise MissingExtraError("toolkeel.providers.grammar", "grammar") from error
+
+_MAPS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
+_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_UNSAYABLE = frozenset(
+    [
+        "not",
+        "if",
+        "then",
+        "else",
+        "uniqueItems",
+        "contains",
+        "minContains",
+        "maxContains",
+        "propertyNames",
+        "dependentRequired",
+        "dependentSchemas",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+    ]
+)
+_DAY = (
+    r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
+    r"|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+)
+_LEAP = r"(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)-02-29"
+_DATE = rf"(?:(?:[1-9][0-9]{{3}}|0[1-9][0-9]{{2}}|00[1-9][0-9]|000[1-9])-{_DAY}|{_LEAP})"
+_TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
+_ZONE = r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
+_FORMATS: Mapping[str, str] = {
+    "date": rf"^{_DATE}$",
+    "time": rf"^{_TIME}{_ZONE}$",
+    "date-time": rf"^{_DATE}T{_TIME}{_ZONE}$",
+    "uuid": r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
+}
+"""Formats as exact patterns: llguidance's own admit 30 February."""
+
+
+@record
+class Grammar:
+    """What a model may write.
+
+    Args:
+        text: The grammar, as llguidance reads it.
+        problems: What it cannot say and leaves to the tool, each with its place.
+    """
+
+    text: str
+    problems: tuple[str, ...] = ()
+
+    def matcher(self, tokenizer: LLTokenizer) -> LLMatcher:
+        """What masks a model's tokens, one by one.
+
+        Args:
+            tokenizer: The model's, made by llguidance (``llguidance.hf.from_tokenizer`` and its like).
+        """
+        return LLMatcher(tokenizer, self.text, log_level=0)
+
+    def admits(self, text: str) -> bool:
+        """Whether a text is whole and right by the grammar.
+
+        >>> from toolkeel import tool
+        >>> @tool
+        ... def add(a: int, b: int = 0) -> int:
+        ...     "Add."
+        ...     return a + b
+        >>> grammar = arguments_grammar(add)
+        >>> [grammar.admits(text) for text in ('{"a": 1}', '{"a": "1"}', '{"a": 1')]
+        [True, False, False]
+        """
+        matcher, data = self.matcher(byte_tokenizer()), list(text.encode("utf-8", "surrogatepass"))
+        return matcher.try_consume_tokens(data) == len(data) and matcher.is_accepting()
+
+
+def arguments_grammar(tool: AnyTool) -> Grammar:
+    """The arguments of one tool, as JSON.
+
+    Raises:
+        DefinitionError: llguidance makes no grammar of its schema.
+    """
+    return schema_grammar(tool.parameters)
+
+
+def call_grammar(tools: Iterable[AnyTool]) -> Grammar:
+    """One call of one of several tools: ``{"name": ..., "arguments": {...}}``.
+
+    `toolkeel.providers.text_calls` finds such a call in a reply.
+
+    Raises:
+        DefinitionError: there is no tool, or llguidance makes no grammar of one's schema.
+
+    >>> from toolkeel import tool
+    >>> @tool
+    ... def add(a: int) -> int:
+    ...     "Add."
+    ...     return a
+    >>> call_grammar([add]).admits('{"name": "add", "arguments": {"a": 2}}')
+    True
+    """
+    problems: list[str] = []
+    rules, calls = [], []
+    for number, tool in enumerate(tools):
+        schema = _sayable(tool.parameters, tool.name, problems)
+        before = json.dumps(f'{{"name": {json.dumps(tool.name, ensure_ascii=False)}, "arguments": ')
+        calls.append(f"call{number}")
+        rules += [f'call{number}: {before} args{number} "}}"', f"args{number}: %json {schema}"]
+    if not calls:
+        raise DefinitionError("a grammar of calls needs a tool")
+    text = LLMatcher.grammar_from_lark("\n".join([f"start: {' | '.join(calls)}", *rules]))
+    return Grammar(_checked(text, "the tools"), tuple(problems))
+
+
+def schema_grammar(schema: Mapping[str, Any]) -> Grammar:
+    """JSON that a schema admits.
+
+    Args:
+        schema: JSON Schema.
+
+    Raises:
+        DefinitionError: llguidance makes no grammar of it.
+    """
+    problems: list[str] = []
+    text = LLMatcher.grammar_from_json_schema(_sayable(schema, "$", problems))
+    return Grammar(_checked(text, "the schema"), tuple(problems))
+
+
+def _checked(text: str, what: str) -> str:
+    if why := _fault(text):
+        raise DefinitionError(f"no grammar can be made of {what}: {why}")
+    return text
+
+
+def _fault(text: str) -> str:
+    failed, said = LLMatcher.validate_grammar_with_warnings(text)
+    return said[0] if failed else ""
+
+
+def _sayable(schema: Mapping[str, Any], where: str, problems: list[str]) -> str:
+    """A schema without what llguidance cannot say, as JSON."""
+    said = _node(schema, where, lambda place, key: problems.append(f"{place}: {key}"))
+    if "oneOf constraints" in _fault(LLMatcher.grammar_from_json_schema(said)):
+        problems.append(f"{where}: oneOf (any number of them may hold)")
+        said["x-guidance"] = {"coerce_one_of": True}
+    return json.dumps(said, ensure_ascii=False)
+
+
+def _node(node: Any, where: str, leave: Callable[[str, str], object]) -> Any:
+    """A schema and those within it; `leave` is told of each keyword that is left out."""
+    if not isinstance(node, Mapping):
+        return node
+    kept: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in _UNSAYABLE:
+            leave(where, key)
+        elif key == "pattern" and not _is_pattern(value):
+            leave(where, f"pattern {value!r}")
+        elif key != "format":
+            kept[key] = _within(key, value, f"{where}.{key}", leave)
+    _put_format(kept, node.get("format"), where, leave)
+    return kept
+
+
+def _within(key: str, value: Any, place: str, leave: Callable[[str, str], object]) -> Any:
+    """What a keyword holds, with the schemas in it gone through."""
+    if key in _MAPS and isinstance(value, Mapping):
+        return {name: _node(each, f"{place}.{name}", leave) for name, each in value.items()}
+    if key in _LISTS and isinstance(value, list):
+        return [_node(each, f"{place}[{n}]", leave) for n, each in enumerate(value)]
+    return _node(value, place, leave) if key in ("items", "additionalProperties") else value
+
+
+def _put_format(kept: dict[str, Any], format: object, where: str, leave: Any) -> None:
+    if format in _FORMATS and "pattern" not in kept:
+        kept["pattern"] = _FORMATS[str(format)]
+    elif format is not None:
+        leave(where, f"format {format!r}")
+
+
+@cache
+def _is_pattern(pattern: object) -> bool:
+    """Whether llguidance reads it: no look-around, no back-references."""
+    if not isinstance(pattern, str) or re.search(r"\\[bB]", pattern):
+        return False
+    schema = {"type": "string", "pattern": pattern}
+    return not _fault(LLMatcher.grammar_from_json_schema(schema))
+
+
+class _Bytes:
+    """Each byte is a token: what judges texts where no model writes."""
+
+    eos_token_id = 256
+    bos_token_id = None
+    tokens = (*(bytes([each]) for each in range(256)), b"<end>")
+    special_token_ids = (256,)
+
+    def __call__(self, text: str | bytes) -> list[int]:
+        return list(text.encode() if isinstance(text, str) else text)
+
+
+@cache
+def byte_tokenizer() -> LLTokenizer:
+    """A tokenizer whose tokens are bytes, and 256 the end."""
+    return LLTokenizer(TokenizerWrapper(_Bytes()))

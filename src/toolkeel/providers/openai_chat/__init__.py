@@ -1,0 +1,56 @@
+"""OpenAI's Chat Completions wire, for OpenAI's own client or anybody's.
+
+Pure functions between this library's records and the wire's dicts. With a client of your own::
+
+    reply = client.chat.completions.create(
+        model=model, messages=messages, tools=openai_chat.encode_tools(tools)
+    )
+    calls = openai_chat.decode_calls(reply)
+    messages += openai_chat.encode_turn(reply, tools.run_sync(calls))
+
+and streamed::
+
+    reply = assemble(openai_chat.decode_stream(client.chat.completions.create(..., stream=True)))
+    messages += openai_chat.encode_turn(reply, tools.run_sync(reply.tool_calls))
+
+Whatever comes in may be a dict, JSON text or an SDK's object. `StreamDecoder` is the same
+decoder without an iterator around it. The wire is described at
+https://platform.openai.com/docs/api-reference/chat; how its imitators depart from it stands at
+the top of ``call_pieces.py`` and in ``toolkeel.providers.chat_servers``.
+
+call_pieces  which call a streamed piece belongs to
+profile      what the wire takes and says: options, finish reasons, statuses, usage
+stream       reads answers, whole and streamed, as deltas
+decode       reads stored conversations as messages
+encode       makes requests of transcripts, tools and settings
+model        models behind Chat Completions, through OpenAI's official SDK
+"""
+
+from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
+from toolkeel.providers.openai_chat.decode import decode_messages
+from toolkeel.providers.openai_chat.encode import (
+    encode,
+    encode_messages,
+    encode_tools,
+    encode_turn,
+)
+from toolkeel.providers.openai_chat.stream import DECODING, StreamDecoder
+
+__all__ = [
+    "COMPATIBLE",
+    "OPENAI",
+    "ChatProfile",
+    "StreamDecoder",
+    "adecode_stream",
+    "decode",
+    "decode_calls",
+    "decode_messages",
+    "decode_stream",
+    "encode",
+    "encode_messages",
+    "encode_tools",
+    "encode_turn",
+]
+
+decode, decode_calls = DECODING.decode, DECODING.decode_calls
+decode_stream, adecode_stream = DECODING.decode_stream, DECODING.adecode_stream

@@ -1,0 +1,388 @@
+"""Messages as Chat Completions wants them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from toolkeel.agent.transcript import no_result
+from toolkeel.content import Audio, Block, Content, File, Image, data_url, text_of
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from toolkeel.model import ModelRequest, OutputFormat, Settings
+from toolkeel.providers.chat_servers import OPENAI, ChatProfile
+from toolkeel.providers.openai_chat.profile import ChatTarget, made_media
+from toolkeel.providers.openai_chat.stream import DECODING
+from toolkeel.providers.wire.ids import paired
+from toolkeel.providers.wire.media import NO_OUTPUT, inline, note, readable, words_alone
+from toolkeel.providers.wire.ownership import is_own, owns_thought
+from toolkeel.providers.wire.plain import WIRES, Json, arguments_text, as_text, clean_text
+from toolkeel.providers.wire.request import (
+    Encoder,
+    Encoding,
+    Prepared,
+    encode_request,
+    encode_transcript,
+)
+from toolkeel.providers.wire.stored import kept_block
+from toolkeel.providers.wire.structured_output import held_schema
+from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
+
+BRIDGE = "(the results are there)"
+"""What the model is made to say between results and a person, where a server wants that."""
+
+_ID_LENGTH = 40
+_SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
+_WANTED_BACK = frozenset({"reasoning_details", "extra_content"})
+_AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+
+
+def encode_tools(
+    tools: Tools,
+    *,
+    strict: bool | None = None,
+    profile: ChatProfile = OPENAI,
+) -> list[Json]:
+    """The body's ``tools``.
+
+    Args:
+        tools: What the model may call. A `Toolset` is encoded once; then the same dicts come
+            again, so copy them before you change them.
+        strict: Whether the server shall hold arguments to the schema; None: it decides.
+        profile: What the server takes.
+
+    Returns:
+        One dict a tool, in order. A name that the wire does not take is sent under an alias,
+        a schema as far as the server understands it (`toolkeel.define.dialect.definition`).
+    """
+    return list(wire_tools(tools, profile.target, strict).bodies)
+
+
+def encode(
+    request: ModelRequest, model: str, *, stream: bool = False, profile: ChatProfile = OPENAI
+) -> Json:
+    """The body of a request.
+
+    Args:
+        request: Messages, tools and settings.
+        model: The model's name on the server.
+        stream: Whether the answer shall be streamed.
+        profile: What the server takes.
+
+    Returns:
+        The JSON body, to be sent as it is or as keyword arguments of an SDK's ``create``.
+    """
+    return encode_request(ENCODING, request, ChatTarget(profile, model, stream))
+
+
+def encode_messages(
+    messages: Iterable[Message],
+    *,
+    tools: Tools = (),
+    model: str = "",
+    profile: ChatProfile = OPENAI,
+) -> list[Json]:
+    """The body's ``messages``.
+
+    Args:
+        messages: The transcript.
+        tools: The tools as they are sent; other names are made legal one by one.
+        model: The model asked; reasoning of other models is left out. Empty: none is.
+        profile: What the server takes.
+
+    >>> from toolkeel.messages import UserMessage
+    >>> call = ToolCall("c1", "weather", '{"city": "\\u5317\\u4eac"}')
+    >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
+    >>> user, assistant, tool = encode_messages(turn)
+    >>> assistant["tool_calls"][0]["function"]
+    {'name': 'weather', 'arguments': '{"city":"北京"}'}
+    >>> tool
+    {'role': 'tool', 'tool_call_id': 'c1', 'content': '晴'}
+    """
+    encoder = ChatEncoder(wire_tools(tools, profile.target), ChatTarget(profile, model))
+    return encode_transcript(encoder, messages)
+
+
+def encode_turn(
+    reply: object,
+    results: Sequence[ToolMessage],
+    *,
+    tools: Tools = (),
+    profile: ChatProfile = OPENAI,
+) -> list[Json]:
+    """A reply and the results of its calls, to append to your own ``messages``.
+
+    Args:
+        reply: The answer the calls came from, as `decode` takes it.
+        results: One for each call, as `Toolset.run` returns them.
+        tools: The tools as they were sent.
+        profile: What the server takes.
+
+    Returns:
+        The assistant's message, the results in the order of the calls and, if results hold
+        pictures or files, one user message with them. Ids that the server left out or gave
+        twice are made unique on both sides.
+
+    Raises:
+        SetupError: if there is not one result for each call.
+        ModelError: as `decode` does.
+    """
+    message = DECODING.decode(reply)
+    ordered = paired(message.tool_calls, results)
+    encoder = ChatEncoder(wire_tools(tools, profile.target), ChatTarget(profile))
+    wires = encoder.add(message)
+    for wire_id, result in zip(encoder.waiting(), ordered, strict=True):
+        wires.append(encoder.result(result, wire_id))
+    return wires + encoder.media()
+
+
+class ChatEncoder(Encoder):
+    """Encodes a transcript message by message, so that a growing one is encoded once.
+
+    Call ids become unique across the transcript and legal for the server, the same on the call
+    and on its result. A call without a result is answered with a sentence that says so, and a
+    result without a call is left out, since servers refuse both (provider quirks Q1 to Q5).
+    Pictures and files of results wait until the last result of their turn, since nothing may
+    stand between results: they follow in one user message.
+
+    Args:
+        tools: The request's; other names are made legal one by one.
+        target: The model asked and what its server takes.
+
+    Attributes:
+        called: Whether any tool was called.
+    """
+
+    __slots__ = ("_last", "_media", "_profile", "_target", "_tools", "called")
+
+    def __init__(self, tools: WireTools, target: ChatTarget) -> None:
+        super().__init__(_short_id if target.server.short_ids else _long_id)
+        self._tools = tools
+        self._target = target
+        self._profile = target.server
+        self._media: list[Json] = []
+        self._last = ""
+        self.called = False
+
+    def add(self, message: Message) -> list[Json]:
+        """What `message` adds to the body's ``messages``, held back media before it."""
+        if isinstance(message, ToolMessage):
+            return self._take(message)
+        wires = self.end()
+        self._open.close()
+        self._media.clear()
+        if isinstance(message, AssistantMessage):
+            wires.extend(self._assistant(message))
+        else:
+            last = as_text(wires[-1]["role"]) if wires else self._last
+            wires += self._after(last, self._prompt(message))
+        self._last = as_text(wires[-1]["role"]) if wires else self._last
+        return wires
+
+    def end(self) -> list[Json]:
+        """What stands at the end as long as nothing follows.
+
+        Sentences for the calls without a result, and the user message with the media of results.
+        """
+        media = list(self._media)
+        wires = [self.result(no_result(call), id) for id, call in self._open.missing()]
+        self._media = media
+        return wires + (self._after("tool", *self.media()))
+
+    def head(self, prepared: Prepared) -> Json:
+        """An empty ``tools``, where a server wants one once tools were called."""
+        wanted = self._profile.tools_with_calls and self.called
+        return {"tools": []} if wanted and "tools" not in prepared.fixed else {}
+
+    def media(self) -> list[Json]:
+        """The user message with the media of the latest results, if there are any."""
+        return [{"role": "user", "content": list(self._media)}] if self._media else []
+
+    def _after(self, last: str, *wires: Json) -> list[Json]:
+        """`wires` behind a message of the role `last`; some servers want the model between."""
+        if self._profile.bridge and last == "tool" and wires and wires[0]["role"] == "user":
+            return [{"role": "assistant", "content": BRIDGE}, *wires]
+        return list(wires)
+
+    def _take(self, message: ToolMessage) -> list[Json]:
+        """A result, if it answers a call of the latest reply."""
+        wire_id = self._open.take(message)
+        if not wire_id:
+            return []
+        self._last = "tool"
+        return [self.result(message, wire_id)]
+
+    def result(self, message: ToolMessage, wire_id: str) -> Json:
+        """One result, answering the call that has `wire_id`; keeps its media for `end`."""
+        texts, media = self._split(self._tools.told(message).content, "shown in the next message")
+        text = "\n".join(text for text in texts if text)
+        if media:
+            intro = f"Output of {message.name or 'tool'}, call {wire_id}:"
+            self._media += [{"type": "text", "text": clean_text(intro)}, *media]
+        if not text.strip():
+            text = NO_OUTPUT
+        if message.failed and not text.lower().startswith("error"):
+            text = f"Error: {text}"
+        wire: Json = {"role": "tool", "tool_call_id": wire_id, "content": text}
+        if self._profile.result_name:
+            wire["name"] = self._tools.alias(message.name)
+        return wire
+
+    def waiting(self) -> list[str]:
+        """Ids on the wire of the calls without a result, in order."""
+        return [id for id, _ in self._open.missing()]
+
+    def _prompt(self, message: SystemMessage | UserMessage) -> Json:
+        role = "system" if isinstance(message, SystemMessage) else "user"
+        if role == "system" or isinstance(message.content, str):
+            return {"role": role, "content": clean_text(text_of(message.content))}
+        parts: list[Json] = []
+        for block in message.content:
+            part = self._part(block)
+            parts.append(part or {"type": "text", "text": note(block, "not shown")})
+        if all(part["type"] == "text" for part in parts):
+            return {"role": role, "content": "\n".join(as_text(part["text"]) for part in parts)}
+        return {"role": role, "content": parts}
+
+    def _assistant(self, message: AssistantMessage) -> Iterator[Json]:
+        media = made_media(message) if is_own(message, "openai-chat", self._target) else {}
+        text = clean_text(words_alone(message) if media else message.text)
+        calls = [self._call(call) for call in message.tool_calls]
+        if not calls and not text.strip() and not media:
+            return
+        wire: Json = {"role": "assistant", "content": text or None, **media}
+        if calls:
+            self.called = True
+            wire["tool_calls"] = calls
+            wire.update(self._reasoning(message))
+        yield wire
+
+    def _call(self, call: ToolCall) -> Json:
+        wire_id = self._open.new_id(call)
+        self._open.add(call, wire_id)
+        extra = {k: v for k, v in call.provider_options.items() if k != "type" and k not in WIRES}
+        name = self._tools.alias(call.name)
+        if call.provider_options.get("type") == "custom" and isinstance(call.arguments, str):
+            custom = {"name": name, "input": clean_text(call.arguments)}
+            return {**extra, "id": wire_id, "type": "custom", "custom": custom}
+        function = {"name": name, "arguments": arguments_text(call.arguments)}
+        return {**extra, "id": wire_id, "type": "function", "function": function}
+
+    def _reasoning(self, message: AssistantMessage) -> Json:
+        """The reasoning behind calls, under the name it came by, if the server wants it."""
+        if self._profile.reasoning == "never":
+            return {}
+        own = is_own(message, "openai-chat", self._target)
+        ours = [one for one in message.reasoning if owns_thought(one, message, own, self._target)]
+        text = clean_text("".join(one.text for one in ours))
+        key = as_text(message.provider_options.get("reasoning_key"))
+        wire: Json = {}
+        if key and text:
+            wire[key] = text
+        elif self._profile.reasoning == "always":
+            wire["reasoning_content"] = text
+        for key in _WANTED_BACK & message.provider_options.keys() if own else ():
+            wire[key] = message.provider_options[key]
+        return wire
+
+    def _split(self, content: Content, where: str) -> tuple[list[str], list[Json]]:
+        """The texts of `content`, a note for each other block among them, and those blocks."""
+        if isinstance(content, str):
+            return [clean_text(content)], []
+        texts: list[str] = []
+        media: list[Json] = []
+        for block in content:
+            part = self._part(block)
+            if part is None:
+                texts.append(note(block, "cannot be shown"))
+            elif part["type"] == "text":
+                texts.append(as_text(part["text"]))
+            else:
+                texts.append(note(block, where))
+                media.append(part)
+        return texts, media
+
+    def _part(self, block: Block) -> Json | None:
+        """A block as a part of a user message; None if this wire has no form for it."""
+        if kept := kept_block("openai-chat", block):
+            return kept
+        text = readable(block)
+        if text is not None:
+            return {"type": "text", "text": clean_text(text)}
+        if not self._profile.media:
+            return None
+        block = inline(block) if isinstance(block, Image | File) else block
+        match block:
+            case Image():
+                return {"type": "image_url", "image_url": {"url": data_url(block)}}
+            case Audio() if block.media_type in _AUDIO_FORMATS:
+                data = base64.b64encode(block.data).decode()
+                form = _AUDIO_FORMATS[block.media_type]
+                return {"type": "input_audio", "input_audio": {"data": data, "format": form}}
+            case File() if block.data:
+                file = {"filename": clean_text(block.name), "file_data": data_url(block)}
+                return {"type": "file", "file": file}
+        return None
+
+
+def _long_id(id: str) -> str:
+    if len(id) <= _ID_LENGTH:
+        return id
+    return f"{id[: _ID_LENGTH - 11]}_{hashlib.sha256(id.encode()).hexdigest()[:10]}"
+
+
+def _short_id(id: str) -> str:
+    return id if _SHORT_ID.fullmatch(id) else hashlib.sha256(id.encode()).hexdigest()[:9]
+
+
+def encode_options(settings: Settings, tools: WireTools, target: ChatTarget) -> Json:
+    """The body of a request without its ``messages``."""
+    profile = target.server
+    body: Json = {"model": target.model}
+    if tools.bodies:
+        body["tools"] = list(tools.bodies)
+        if settings.tool_choice is not None:
+            body["tool_choice"] = _tool_choice(settings.tool_choice, tools)
+        if settings.parallel_tool_calls is not None and profile.parallel:
+            body["parallel_tool_calls"] = settings.parallel_tool_calls
+    if settings.temperature is not None:
+        body["temperature"] = settings.temperature
+    if settings.max_tokens is not None:
+        body[profile.max_tokens_key] = settings.max_tokens
+    if settings.output is not None:
+        body["response_format"] = _response_format(settings.output)
+    if target.stream:
+        body["stream"] = True
+        if profile.stream_usage:
+            body["stream_options"] = {"include_usage": True}
+    return {**body, **settings.provider_options}
+
+
+def _response_format(output: OutputFormat) -> Json:
+    compiled = held_schema(output, "openai-strict")
+    form: Json = {"name": output.name, "schema": compiled.schema, "strict": compiled.strict}
+    if output.description:
+        form["description"] = output.description
+    return {"type": "json_schema", "json_schema": form}
+
+
+def _tool_choice(choice: str, tools: WireTools) -> object:
+    if choice in ("auto", "none", "required"):
+        return choice
+    return {"type": "function", "function": {"name": tools.chosen(choice)}}
+
+
+def _tools(tools: Tools, strict: bool | None, target: ChatTarget) -> WireTools:
+    return wire_tools(tools, target.server.target, strict)
+
+
+ENCODING = Encoding("messages", _tools, ChatEncoder, encode_options)
+"""How this wire makes requests."""

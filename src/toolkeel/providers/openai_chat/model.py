@@ -1,0 +1,119 @@
+"""Models behind Chat Completions, through OpenAI's official SDK."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Literal, Unpack
+
+from toolkeel.errors import MissingExtraError, SetupError
+from toolkeel.messages import AssistantMessage
+from toolkeel.model import Delta, ModelRequest, ToolDefinition
+from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
+from toolkeel.providers.openai_chat.encode import ENCODING
+from toolkeel.providers.openai_chat.profile import ChatTarget
+from toolkeel.providers.openai_chat.stream import StreamDecoder
+from toolkeel.providers.text_calls.decoder import TextCalls, find_calls
+from toolkeel.providers.wire.decoder import Decoder
+from toolkeel.providers.wire.http import check_options
+from toolkeel.providers.wire.model import ModelOptions
+from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.structured_output import gpt_holds
+
+try:
+    import openai
+except ImportError as error:
+    raise MissingExtraError("OpenAIChat", "openai") from error
+
+from toolkeel.providers.wire.openai_client import OpenAIModel, open_clients
+
+
+class ChatOptions(ModelOptions, total=False):
+    """How `OpenAIChat` deals with its server, beside `ModelOptions`.
+
+    Attributes:
+        profile: What the server takes; nothing: what OpenAI takes if it is OpenAI's, else what
+            most imitators take.
+        text_calls: ``auto``: calls that stand in the reply's text are calls too, for servers that
+            do not know their model's form (see `toolkeel.providers.text_calls.decoder`); ``never`` if
+            nothing is said.
+    """
+
+    profile: ChatProfile | None
+    text_calls: Literal["auto", "never"]
+
+
+class OpenAIChat(OpenAIModel):
+    """A model that answers over Chat Completions: OpenAI's, or any server's that imitates it.
+
+    The SDK's environment variables stay in force: ``OPENAI_API_KEY``, ``OPENAI_BASE_URL``,
+    ``OPENAI_ORG_ID``, ``OPENAI_PROJECT_ID``. Failed requests are sent again as ``retry.py`` says.
+
+    Args:
+        model: The model's name on the server.
+        base_url: Where the server is, ``/v1`` included; None: OpenAI's.
+        api_key: None: from the environment; a server given by `base_url` may need none.
+        client: An `openai.AsyncOpenAI` (or Azure's) of your own, which then knows address, key
+            and timeout by itself, and how often to send again if `max_retries` does not say.
+        stream: Whether to ask for the answer as a stream.
+        options: See `ChatOptions`.
+
+    Raises:
+        SetupError: if the client is no `AsyncOpenAI`, there is no key, or an option is unknown.
+    """
+
+    encoding = ENCODING
+    decoder = StreamDecoder
+    held_form = "openai-strict"
+    path = "/chat/completions"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        client: openai.AsyncOpenAI | None = None,
+        stream: bool = True,
+        **options: Unpack[ChatOptions],
+    ) -> None:
+        check_options("OpenAIChat", options, ChatOptions.__annotations__)
+        place = (base_url, api_key, options.get("timeout"))
+        clients = open_clients("OpenAIChat", model, client, place)
+        self.profile = options.get("profile") or (OPENAI if clients.own else COMPATIBLE)
+        self._text_calls = _checked_choice(options.get("text_calls", "never"))
+        target = ChatTarget(self.profile, model, stream, clients.endpoint)
+        super().__init__(model, stream, target, options, clients)
+
+    def _is_known_to_hold(self, tools: bool) -> bool:
+        if self.profile.grammar:  # all but what Ollama passes on to its cloud, which holds nothing
+            return not tools and not self.name.endswith("-cloud")
+        return self.profile.json_schema and gpt_holds(self.name)
+
+    def _deltas(
+        self, request: ModelRequest, prepared: Prepared, body: object, decoder: Decoder
+    ) -> AsyncGenerator[Delta | AssistantMessage]:
+        plain = super()._deltas(request, prepared, body, decoder)
+        return _with_calls(plain, request.tools) if self._text_calls else plain
+
+
+def _checked_choice(choice: str) -> bool:
+    if choice not in ("auto", "never"):
+        raise SetupError(f"OpenAIChat(text_calls={choice!r}): expected 'auto' or 'never'")
+    return choice == "auto"
+
+
+async def _with_calls(
+    plain: AsyncGenerator[Delta | AssistantMessage], tools: Sequence[ToolDefinition]
+) -> AsyncGenerator[Delta | AssistantMessage]:
+    """`plain`, with calls where they stand in its text."""
+    texts = TextCalls(tools)
+    async with aclosing(plain) as deltas:
+        async for delta in deltas:
+            if isinstance(delta, AssistantMessage):
+                yield find_calls(delta, tools)
+                return
+            for found in texts.feed(delta):
+                yield found
+    for rest in texts.finish():
+        yield rest

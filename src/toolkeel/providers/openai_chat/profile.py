@@ -1,0 +1,107 @@
+"""What the Chat Completions wire takes and says: options, finish reasons, statuses, usage."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from toolkeel._records.record import record
+from toolkeel.content import Audio, Image, data_url
+from toolkeel.messages import AssistantMessage, FinishReason, Usage
+from toolkeel.providers.chat_servers import OPENAI, ChatProfile
+from toolkeel.providers.wire.plain import Json, as_count, as_dict, by_word
+
+REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text")
+"""Under which name servers send reasoning; one of them, or the same under several."""
+
+REASONS: Mapping[str, FinishReason] = by_word(
+    {
+        "stop": "stop end end_turn eos eos_token stop_sequence",
+        "tool_calls": "tool_calls tool_call tool_use function_call",
+        "length": "length max_tokens model_length model_context_window_exceeded",
+        "filtered": "content_filter safety sensitive",
+        "refusal": "refusal",
+    }
+)
+"""Every reason seen on this wire; any other is an error, none at all a cut-off reply."""
+
+STATUS: Mapping[str, int] = by_word(
+    {
+        400: "invalid_request_error context_length_exceeded",
+        401: "authentication_error invalid_api_key",
+        402: "insufficient_quota",
+        403: "permission_error",
+        404: "model_not_found not_found_error",
+        429: "rate_limit_error rate_limit_exceeded",
+        500: "api_error internal_error internal_server_error server_error",
+        503: "service_unavailable",
+        529: "overloaded_error",
+    }
+)
+"""The HTTP status of an error that is sent in place of a chunk, by its code or type."""
+
+
+@record
+class ChatTarget:
+    """A model behind a server of this wire.
+
+    Args:
+        server: What the server takes.
+        model: The model asked; reasoning of other models stays here. Empty: any.
+        stream: Whether the answer shall be streamed.
+        endpoint: Where the server is; empty: wherever.
+    """
+
+    server: ChatProfile = OPENAI
+    model: str = ""
+    stream: bool = False
+    endpoint: str = ""
+
+
+def usage_of(usage: Json) -> Usage:
+    """One request's tokens, under whichever names the server counts them."""
+    details_in = as_dict(usage.get("prompt_tokens_details"))
+    details_out = as_dict(usage.get("completion_tokens_details"))
+    cached = (
+        details_in.get("cached_tokens")
+        or usage.get("prompt_cache_hit_tokens")
+        or usage.get("cached_tokens")
+    )
+    return Usage(
+        1,
+        as_count(usage.get("prompt_tokens")),
+        as_count(usage.get("completion_tokens")),
+        as_count(cached),
+        as_count(details_out.get("reasoning_tokens")),
+        as_count(details_in.get("cache_write_tokens")),
+    )
+
+
+def status_of(error: Mapping[str, object]) -> int | None:
+    """The HTTP status that an error's ``code``, ``status`` or ``type`` is or stands for.
+
+    >>> status_of({"code": "429"}), status_of({"type": "server_error", "code": None})
+    (429, 500)
+    """
+    for key in ("code", "status", "status_code", "type"):
+        code = error.get(key)
+        number = int(code) if isinstance(code, str) and code.isdecimal() else code
+        if isinstance(number, int) and 400 <= number < 600:
+            return number
+        if isinstance(code, str) and code.lower() in STATUS:
+            return STATUS[code.lower()]
+    return None
+
+
+def made_media(message: AssistantMessage) -> Json:
+    """The pictures and the sound of a reply, as far as its own server takes them back."""
+    if isinstance(message.content, str):
+        return {}
+    wire: Json = {}
+    if message.provider_options.get("images") is True:
+        urls = [data_url(one) for one in message.content if isinstance(one, Image)]
+        wire["images"] = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    sounds = [one.extra for one in message.content if isinstance(one, Audio)]
+    if sounds and sounds[-1].get("id") and as_count(sounds[-1].get("expires_at")) > time.time():
+        wire["audio"] = {"id": sounds[-1]["id"]}
+    return wire

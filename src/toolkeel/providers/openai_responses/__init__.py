@@ -1,0 +1,52 @@
+"""OpenAI's Responses wire, for OpenAI's own client or anybody's.
+
+Pure functions between this library's records and the wire's dicts. With a client of your own::
+
+    reply = client.responses.create(
+        model=model, input=items, tools=openai_responses.encode_tools(tools)
+    )
+    calls = openai_responses.decode_calls(reply, tools=tools)
+    items += openai_responses.encode_turn(reply, tools.run_sync(calls))
+
+and streamed::
+
+    events = client.responses.create(..., stream=True)
+    reply = assemble(openai_responses.decode_stream(events, tools=tools))
+    items += openai_responses.encode_turn(reply, tools.run_sync(reply.tool_calls), tools=tools)
+
+Whatever comes in may be a dict, JSON text or an SDK's object. `StreamDecoder` is the same decoder
+without an iterator around it. The wire is described at
+https://platform.openai.com/docs/api-reference/responses.
+
+profile       what the wire takes and says: options, reasons, statuses, parts of items, usage
+native_calls  calls that the Responses API makes of its own tools and the program answers
+stream        reads answers, whole and streamed, as deltas
+decode        reads stored conversations as messages
+encode        makes requests of transcripts, tools and settings
+model         models behind the Responses API, through OpenAI's official SDK
+"""
+
+from toolkeel.providers.openai_responses.decode import decode_messages
+from toolkeel.providers.openai_responses.encode import (
+    encode,
+    encode_messages,
+    encode_tools,
+    encode_turn,
+)
+from toolkeel.providers.openai_responses.stream import DECODING, StreamDecoder
+
+__all__ = [
+    "StreamDecoder",
+    "adecode_stream",
+    "decode",
+    "decode_calls",
+    "decode_messages",
+    "decode_stream",
+    "encode",
+    "encode_messages",
+    "encode_tools",
+    "encode_turn",
+]
+
+decode, decode_calls = DECODING.decode, DECODING.decode_calls
+decode_stream, adecode_stream = DECODING.decode_stream, DECODING.adecode_stream

@@ -1,0 +1,384 @@
+"""Transcripts and settings as the Responses wire wants them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from toolkeel.agent.transcript import no_result
+from toolkeel.content import Audio, Content, File, Image, data_url, text_of
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from toolkeel.model import ModelRequest, OutputFormat, Settings
+from toolkeel.providers.openai_responses.native_calls import NATIVE, native_item, native_output
+from toolkeel.providers.openai_responses.profile import (
+    CALLS,
+    WIRE,
+    ResponsesProfile,
+    part_text,
+    spoken,
+)
+from toolkeel.providers.openai_responses.stream import DECODING
+from toolkeel.providers.wire.ids import paired
+from toolkeel.providers.wire.media import NO_OUTPUT, is_blank, words_alone
+from toolkeel.providers.wire.ownership import is_own, model_family
+from toolkeel.providers.wire.part_order import arrange
+from toolkeel.providers.wire.plain import (
+    Json,
+    arguments_object,
+    arguments_text,
+    as_dict,
+    as_list,
+    as_text,
+    clean_text,
+    dumps,
+)
+from toolkeel.providers.wire.request import (
+    Encoder,
+    Encoding,
+    encode_block,
+    encode_request,
+    encode_transcript,
+)
+from toolkeel.providers.wire.structured_output import held_schema
+from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
+
+ENCRYPTED = "reasoning.encrypted_content"
+
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_FILES = re.compile(r"application/(pdf|rtf|msword|vnd\..+)")
+_THINKS = re.compile(r"o\d|gpt-(?:[5-9]|\d\d)|gpt-oss|codex")
+_ITEM_ID = re.compile(r"(?:fc|ctc|msg)[A-Za-z0-9_-]{0,60}[A-Za-z0-9-]")
+_OUTPUTS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+
+
+def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
+    """The body's ``tools``.
+
+    Args:
+        tools: What the model may call.
+        strict: Whether the server shall hold arguments to the schema; None: it shall not. The
+            flag is always sent, since its absence means yes here.
+
+    Returns:
+        One dict a tool, in order. A name that the wire does not take is sent under an alias;
+        `decode` turns it back if it is given the tools.
+    """
+    made = wire_tools(tools, WIRE, strict)
+    return [*map(dict, made.bodies), *made.own_bodies]
+
+
+def encode(request: ModelRequest, model: str, *, stream: bool = False) -> Json:
+    """The body of a request.
+
+    Args:
+        request: Messages, tools and settings. ``settings.provider_options`` holds further keys of the body;
+            its ``tools``, such as the server's own, stand behind the request's, and its
+            ``include`` before what is asked for anyway.
+        model: The model's name.
+        stream: Whether the answer shall be streamed.
+
+    Returns:
+        The JSON body, to be sent as it is or as keyword arguments of an SDK's ``create``. It says
+        ``store: false``, and asks a model that reasons for its reasoning in encrypted form.
+    """
+    return encode_request(ENCODING, request, ResponsesProfile(model, stream))
+
+
+def encode_messages(
+    messages: Iterable[Message], *, tools: Tools = (), model: str = ""
+) -> list[Json]:
+    """The body's ``input``.
+
+    Args:
+        messages: The transcript.
+        tools: The tools as they are sent; other names are made legal one by one.
+        model: The model asked; reasoning, item ids and hosted items of other models stay here.
+            Empty: any.
+
+    >>> from toolkeel.messages import UserMessage
+    >>> call = ToolCall("c1", "weather", '{"city": "\\\\u5317\\\\u4eac"}')
+    >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
+    >>> user, called, result = encode_messages(turn)
+    >>> called
+    {'type': 'function_call', 'call_id': 'c1', 'name': 'weather', 'arguments': '{"city":"北京"}'}
+    >>> result
+    {'type': 'function_call_output', 'call_id': 'c1', 'output': '晴'}
+    """
+    encoder = ResponsesEncoder(wire_tools(tools, WIRE), ResponsesProfile(model))
+    return encode_transcript(encoder, messages)
+
+
+def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools = ()) -> list[Json]:
+    """A reply and the results of its calls, to append to your own ``input``.
+
+    Args:
+        reply: The answer the calls came from, as `decode` takes it.
+        results: One for each call, as `Toolset.run` returns them.
+        tools: The tools as they were sent, the server's own, such as its shell, among them.
+
+    Returns:
+        The reply's items as they came, then one output for each call in call order. Ids that the
+        server left out or gave twice are made unique on both sides.
+
+    Raises:
+        SetupError: if there is not one result for each call.
+        ModelError: as `decode` does.
+    """
+    message = DECODING.decode(reply, tools=tools)
+    ordered = paired(message.tool_calls, results)
+    encoder = ResponsesEncoder(wire_tools(tools, WIRE), ResponsesProfile())
+    items = encoder.add(message)
+    for call, result in zip(message.tool_calls, ordered, strict=True):
+        items += encoder.add(replace(result, tool_call_id=call.id))
+    return items
+
+
+class ResponsesEncoder(Encoder):
+    """Encodes a transcript message by message, so that a growing one is encoded once.
+
+    Call ids become unique across the transcript and legal, the same on the call and its result;
+    an item's own id stands beside it and goes only to the model it came from. A call without a
+    result is answered with a sentence that says so as soon as somebody speaks, since the server
+    refuses the conversation otherwise; a result of no call is left out.
+
+    Args:
+        tools: The request's.
+        profile: What the model and its server take.
+    """
+
+    __slots__ = ("_natives", "_profile", "_tools")
+
+    def __init__(self, tools: WireTools, profile: ResponsesProfile) -> None:
+        super().__init__()
+        self._tools = tools
+        self._profile = profile
+        self._natives: dict[str, Json] = {}
+
+    def add(self, message: Message) -> list[Json]:
+        """What `message` adds to the body's ``input``."""
+        if isinstance(message, ToolMessage):
+            return self._take(message)
+        if isinstance(message, SystemMessage):
+            text = clean_text(message.text)
+            return [{"role": "system", "content": text}] if text.strip() else []
+        items = self.end()
+        self._open.close()
+        if isinstance(message, UserMessage):
+            return [*items, {"role": "user", "content": self._prompt(message.content)}]
+        return items + self._reply(message)
+
+    def end(self) -> list[Json]:
+        """Answers for the calls that have none so far."""
+        missing = self._open.missing()
+        return [self.result(no_result(call), call, wire_id) for wire_id, call in missing]
+
+    def result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Json:
+        """One result, answering the call that has `wire_id`."""
+        result = self._tools.told(result)
+        if wire_id in self._natives:
+            return native_output(self._natives[wire_id], result, wire_id)
+        extra = as_dict(call.provider_options.get(WIRE))
+        kind = as_text(extra.get("type")) or "function_call"
+        wire: Json = {"type": _OUTPUTS[kind], "call_id": wire_id, "output": self._output(result)}
+        if "caller" in extra and kind == "function_call":
+            wire["caller"] = extra["caller"]
+        return wire
+
+    def _take(self, result: ToolMessage) -> list[Json]:
+        wire_id = self._open.take(result)
+        return [self.result(result, self._open.calls[wire_id], wire_id)] if wire_id else []
+
+    def _reply(self, message: AssistantMessage) -> list[Json]:
+        extra = as_dict(message.provider_options.get(WIRE))
+        known = (
+            message.model
+            or extra
+            or any(WIRE in call.provider_options for call in message.tool_calls)
+        )
+        ours = bool(known) and is_own(message, WIRE, self._profile)
+        output = [as_dict(one) or one for one in as_list(extra.get("output"))] if ours else []
+        stored = extra.get("store") is True
+        kept = [one for one in output if not isinstance(one, dict) or _goes_back(one, stored)]
+        together = ours and len(kept) == len(output)
+        calls = [self._call(call, ours, together) for call in message.tool_calls]
+        text = clean_text(words_alone(message) if output else message.text)
+        said: list[Json] = [{"role": "assistant", "content": text}] if text.strip() else []
+        items = arrange(kept, [], calls, (text, said), _cleaned)
+        return [
+            _sent(item, together) for item in items if item.get("type") != "message" or spoken(item)
+        ]
+
+    def _call(self, call: ToolCall, ours: bool, together: bool) -> Json:
+        wire_id = self._open.new_id(call)
+        self._open.add(call, wire_id)
+        extra = dict(as_dict(call.provider_options.get(WIRE)))
+        item = native_item(extra, wire_id)
+        extra.pop(NATIVE, None)
+        if item and ours:
+            self._natives[wire_id] = item
+            return item
+        kind = as_text(extra.get("type")) or "function_call"
+        wire: Json = {"type": kind, "call_id": wire_id, "name": self._tools.alias(call.name)}
+        for key, value in extra.items():
+            if key == "namespace" or (together and key != "type"):
+                wire[key] = value
+        if not _is_item_id(wire.get("id")):
+            wire.pop("id", None)
+        return {**wire, CALLS[kind]: self._arguments(call, kind)}
+
+    def _arguments(self, call: ToolCall, kind: str) -> str:
+        if kind == "custom_tool_call" and isinstance(call.arguments, str):
+            return clean_text(call.arguments)
+        if call.name in self._tools.keys:
+            return dumps(self._tools.outward(call.name, arguments_object(call.arguments)))
+        return arguments_text(call.arguments)
+
+    def _prompt(self, content: Content) -> object:
+        if isinstance(content, str):
+            return clean_text(content)
+        parts = [part for one in content for part in encode_block(WIRE, one, _input_text, _shown)]
+        if all(part["type"] == "input_text" for part in parts):
+            return "\n".join(as_text(part["text"]) for part in parts)
+        return parts
+
+    def _output(self, result: ToolMessage) -> object:
+        """A result's content: text, or parts if there is more in it. There is no error flag."""
+        if is_blank(result.content):
+            return f"Error: {NO_OUTPUT}" if result.failed else NO_OUTPUT
+        output = self._prompt(result.content)
+        if not result.failed or text_of(result.content).lower().startswith("error"):
+            return output
+        if isinstance(output, str):
+            return f"Error: {output}"
+        return [_input_text("Error:"), *as_list(output)]
+
+
+def _input_text(text: str) -> Json:
+    return {"type": "input_text", "text": text}
+
+
+def _shown(block: Image | Audio | File) -> list[Json]:
+    url = getattr(block, "url", "")
+    reachable = url.startswith(("https://", "http://"))
+    match block:
+        case Image() if reachable or (block.data and block.media_type in _IMAGES):
+            return [{"type": "input_image", "image_url": data_url(block), "detail": "auto"}]
+        case File() if reachable:
+            return [{"type": "input_file", "file_url": url}]
+        case File() if block.data and _FILES.fullmatch(block.media_type):
+            name = clean_text(block.name)
+            return [{"type": "input_file", "filename": name, "file_data": data_url(block)}]
+    return []
+
+
+def encode_options(settings: Settings, tools: WireTools, profile: ResponsesProfile) -> Json:
+    """The body of a request without its ``input``.
+
+    Nothing is stored at the server and reasoning is asked for in its encrypted form, unless the
+    settings' extra keys say otherwise: the transcript is all there is.
+    """
+    extra, model = dict(settings.provider_options), profile.model
+    body: Json = {"model": model, "store": False}
+    wires = [*tools.bodies, *tools.own_bodies, *as_list(extra.pop("tools", None))]
+    if wires:
+        body["tools"] = wires
+        if settings.tool_choice is not None:
+            body["tool_choice"] = _tool_choice(settings.tool_choice, tools)
+        if settings.parallel_tool_calls is not None:
+            body["parallel_tool_calls"] = settings.parallel_tool_calls
+    include = [*tools.included, *as_list(extra.pop("include", None))]
+    if _THINKS.match(model_family(model)) and "-chat" not in model and ENCRYPTED not in include:
+        include = [*include, ENCRYPTED]
+    if include:
+        body["include"] = include
+    if settings.temperature is not None:
+        body["temperature"] = settings.temperature
+    if settings.max_tokens is not None:
+        body["max_output_tokens"] = settings.max_tokens
+    if settings.output is not None:
+        body["text"] = {**as_dict(extra.pop("text", None)), "format": _format(settings.output)}
+    if profile.stream:
+        body["stream"] = True
+    return {**body, **extra}
+
+
+def _format(output: OutputFormat) -> Json:
+    compiled = held_schema(output, "openai-strict")
+    form: Json = {"type": "json_schema", "name": output.name, "schema": compiled.schema}
+    if output.description:
+        form["description"] = output.description
+    return {**form, "strict": compiled.strict}
+
+
+def _tool_choice(choice: str, tools: WireTools) -> object:
+    if choice in ("auto", "none", "required"):
+        return choice
+    native = tools.natives.get(choice)
+    if native is None:
+        return {"type": "function", "name": tools.chosen(choice)}
+    label = native.body.get("server_label")
+    return {"type": native.type, **({"server_label": label} if label else {})}
+
+
+def _goes_back(item: Json, stored: bool) -> bool:
+    """Whether an item means anything to the server: reasoning does if it is in it or stored."""
+    if item.get("type") != "reasoning":
+        return True
+    return stored or bool(item.get("encrypted_content") or item.get("content"))
+
+
+def _cleaned(item: Json) -> str:
+    return clean_text(spoken(item))
+
+
+def _is_item_id(id: object) -> bool:
+    return isinstance(id, str) and _ITEM_ID.fullmatch(id) is not None
+
+
+def _sent(item: Json, together: bool) -> Json:
+    """An item of the server's as it goes back to it."""
+    match item.get("type"):
+        case "reasoning":
+            return {"summary": [], **_without_nulls(item)}
+        case "message":
+            return _message(item, together)
+    return {key: value for key, value in item.items() if key != "created_by"}
+
+
+def _message(item: Json, together: bool) -> Json:
+    """A message; without an id that goes with its reasoning it is a plain one."""
+    if not together or not _is_item_id(item.get("id")):
+        phase = {"phase": item["phase"]} if item.get("phase") else {}
+        return {"role": "assistant", "content": clean_text(spoken(item)), **phase}
+    content = [_output_part(as_dict(part)) for part in as_list(item.get("content"))]
+    return {"status": "completed", **_without_nulls(item), "content": content}
+
+
+def _output_part(part: Json) -> Json:
+    text = clean_text(part_text(part))
+    if part.get("type") == "refusal":
+        return {"type": "refusal", "refusal": text}
+    return {"type": "output_text", "text": text, "annotations": as_list(part.get("annotations"))}
+
+
+def _without_nulls(item: Json) -> Json:
+    return {key: value for key, value in item.items() if value is not None and key != "created_by"}
+
+
+def _tools(tools: Tools, strict: bool | None, profile: ResponsesProfile) -> WireTools:
+    return wire_tools(tools, WIRE, strict, hosting=profile.hosting)
+
+
+ENCODING = Encoding("input", _tools, ResponsesEncoder, encode_options)
+"""How this wire makes requests."""

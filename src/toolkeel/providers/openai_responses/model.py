@@ -1,0 +1,80 @@
+"""Models behind the Responses API, through OpenAI's official SDK."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from toolkeel.errors import MissingExtraError
+from toolkeel.providers.openai_responses.encode import ENCODING
+from toolkeel.providers.openai_responses.profile import WIRE, ResponsesProfile
+from toolkeel.providers.openai_responses.stream import StreamDecoder
+from toolkeel.providers.wire.http import check_options
+from toolkeel.providers.wire.model import ModelOptions
+from toolkeel.providers.wire.structured_output import gpt_holds
+
+try:
+    import openai
+except ImportError as error:
+    raise MissingExtraError("OpenAIResponses", "openai") from error
+
+from toolkeel.providers.wire.openai_client import OpenAIModel, open_clients
+
+
+class ResponsesOptions(ModelOptions, total=False):
+    """How `OpenAIResponses` deals with its server, beside `ModelOptions`.
+
+    Attributes:
+        hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
+            is OpenAI's or Azure's.
+    """
+
+    hosts_tools: bool
+
+
+class OpenAIResponses(OpenAIModel):
+    """A model that answers over the Responses API: OpenAI's, or a server's that imitates it.
+
+    Nothing is stored at the server: each request carries the transcript, with the model's own
+    reasoning in its encrypted form. The SDK's environment variables stay in force:
+    ``OPENAI_API_KEY``, ``OPENAI_BASE_URL``, ``OPENAI_ORG_ID``, ``OPENAI_PROJECT_ID``. Failed
+    requests are sent again as ``retry.py`` says.
+
+    Args:
+        model: The model's name on the server.
+        base_url: Where the server is, ``/v1`` included; None: OpenAI's.
+        api_key: None: from the environment; a server given by `base_url` may need none.
+        client: An `openai.AsyncOpenAI` (or Azure's) of your own, which then knows address, key
+            and timeout by itself, and how often to send again if `max_retries` does not say.
+        stream: Whether to ask for the answer as a stream.
+        options: See `ResponsesOptions`.
+
+    Raises:
+        SetupError: if the client is no `AsyncOpenAI`, there is no key, or an option is unknown.
+    """
+
+    encoding = ENCODING
+    decoder = StreamDecoder
+    held_form = "openai-strict"
+    path = "/responses"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        client: openai.AsyncOpenAI | None = None,
+        stream: bool = True,
+        **options: Unpack[ResponsesOptions],
+    ) -> None:
+        check_options("OpenAIResponses", options, ResponsesOptions.__annotations__)
+        place = (base_url, api_key, options.get("timeout"))
+        clients = open_clients("OpenAIResponses", model, client, place)
+        self._own = clients.own
+        hosts = options.get("hosts_tools", clients.own)
+        self.hosts = WIRE if hosts else ""
+        profile = ResponsesProfile(model, stream, hosts, clients.endpoint)
+        super().__init__(model, stream, profile, options, clients)
+
+    def _is_known_to_hold(self, tools: bool) -> bool:
+        return self._own and gpt_holds(self.name)

@@ -1,0 +1,169 @@
+"""Calls that the Responses API makes of its own tools and the program answers.
+
+A computer, a shell and patches have items of their own instead of ``function_call``. To the rest
+of the library such an item is a call like any other, of the tool that stands for it; its original
+form is kept beside it and goes back unchanged, and its result takes the form that belongs to it.
+
+The result's content says it all: the last picture in it is the screenshot, a `Data` block's list
+is the shell's output, its object the answer about approval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from toolkeel._records.record import record
+from toolkeel.content import Data, Image, data_url, text_of
+from toolkeel.messages import ToolMessage
+from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text, clean_text, dumps
+from toolkeel.providers.wire.tools import WireTools
+
+NATIVE = "native"
+"""Under which key of a call's extra its item is kept."""
+WARNINGS = "pending_safety_checks"
+"""Under which key a tool's `inward` is given the safety checks that wait for a person."""
+CHECKS = "acknowledged_safety_checks"
+"""Under which key of a result's details the safety checks stand that were accepted."""
+
+
+@record
+class NativeCall:
+    """An item that is a call of the provider's own tool.
+
+    Args:
+        tools: Types of the tool in the request.
+        payload: Which key holds the arguments, as an object.
+        answer: The type of the item that answers it.
+    """
+
+    tools: Collection[str]
+    payload: str
+    answer: str
+
+
+NATIVE_CALLS: Mapping[str, NativeCall] = MappingProxyType(
+    {
+        "computer_call": NativeCall(
+            ("computer", "computer_use", "computer_use_preview"), "actions", "computer_call_output"
+        ),
+        "local_shell_call": NativeCall(("local_shell",), "action", "local_shell_call_output"),
+        "shell_call": NativeCall(("shell",), "action", "shell_call_output"),
+        "apply_patch_call": NativeCall(("apply_patch",), "operation", "apply_patch_call_output"),
+        "mcp_approval_request": NativeCall(("mcp",), "", "mcp_approval_response"),
+    }
+)
+"""Every item of this wire that the program answers, but for functions and free text."""
+
+
+def as_function_call(item: Json, tools: WireTools, *, whole: bool) -> Json:
+    """`item` as the call of a function, if it is a native call of one of `tools`; else unchanged.
+
+    Args:
+        item: Any output item.
+        tools: The request's.
+        whole: Whether the item is as it will stay: until then its arguments are not read.
+    """
+    native = NATIVE_CALLS.get(as_text(item.get("type")))
+    if native is None or as_dict(item.get("environment")).get("type", "local") != "local":
+        return item
+    name = tools.native(native.tools, as_text(item.get("server_label")))
+    if not name:
+        return item
+    given = _arguments(item, native)
+    if (checks := as_list(item.get(WARNINGS))) and tools.natives[name].inward is not None:
+        given[WARNINGS] = checks
+    arguments = dumps(tools.translated(name, given)) if whole else ""
+    return {
+        "type": "function_call",
+        "id": item.get("id"),
+        "call_id": item.get("call_id") or item.get("id"),
+        "name": tools.alias(name),
+        "arguments": arguments,
+        **({NATIVE: item} if whole else {}),
+    }
+
+
+def native_item(extra: Json, wire_id: str) -> Json:
+    """The item that a call came as, to be sent back; empty if it was a call of a function."""
+    item = as_dict(extra.get(NATIVE))
+    if not item:
+        return {}
+    kept = {key: value for key, value in item.items() if key not in ("created_by", "call_id")}
+    if item.get("type") == "mcp_approval_request":  # it is known by its own id
+        return kept
+    return {**kept, "call_id": wire_id}
+
+
+def native_output(item: Json, result: ToolMessage, wire_id: str) -> Json:
+    """The result of a native call.
+
+    Args:
+        item: The call's item, as it is sent.
+        result: What the tool gave.
+        wire_id: The call's id on the wire.
+    """
+    kind = NATIVE_CALLS[as_text(item["type"])].answer
+    wire: Json = {"type": kind, "call_id": wire_id}
+    match kind:
+        case "computer_call_output":
+            wire["output"] = _screenshot(result)
+            checks = result.details.get(CHECKS)
+            return {**wire, CHECKS: checks} if checks else wire
+        case "shell_call_output":
+            limit = as_dict(item.get("action")).get("max_output_length")
+            wire["output"] = _shell_output(result)
+            return wire if limit is None else {**wire, "max_output_length": limit}
+        case "apply_patch_call_output":
+            status = "failed" if result.failed else "completed"
+            return {**wire, "status": status, "output": clean_text(result.text)}
+        case "mcp_approval_response":
+            return _approval(as_text(item.get("id")), result)
+        case "local_shell_call_output":  # the types say id, the server matches call_id
+            wire["id"] = wire_id
+    return {**wire, "output": clean_text(result.text)}
+
+
+def _arguments(item: Json, native: NativeCall) -> Json:
+    if native.payload == "actions":
+        return {"actions": as_list(item.get("actions")) or [item.get("action")]}
+    if not native.payload:
+        return {"name": item.get("name"), "arguments": item.get("arguments")}
+    payload = as_dict(item.get(native.payload))
+    if native.payload == "action":
+        return {key: value for key, value in payload.items() if key != "type"}
+    return payload
+
+
+def _screenshot(result: ToolMessage) -> Json:
+    """The last picture. There is no place for words: without a picture there is none to see."""
+    blocks = () if isinstance(result.content, str) else result.content
+    url = next((data_url(one) for one in reversed(blocks) if isinstance(one, Image)), "")
+    return {"type": "computer_screenshot", "image_url": url}
+
+
+def _value(result: ToolMessage) -> object:
+    blocks = () if isinstance(result.content, str) else result.content
+    return next((block.value for block in blocks if isinstance(block, Data)), None)
+
+
+def _shell_output(result: ToolMessage) -> list[object]:
+    """One entry a command, as the tool gave them; of a failure, its text."""
+    given = as_list(_value(result))
+    if given:
+        return given
+    text = clean_text(text_of(result.content))
+    said = {"stdout": "", "stderr": text} if result.failed else {"stdout": text, "stderr": ""}
+    return [{**said, "outcome": {"type": "exit", "exit_code": int(result.failed)}}]
+
+
+def _approval(id: str, result: ToolMessage) -> Json:
+    """Anything but a clear yes means no."""
+    answer = as_dict(_value(result))
+    reason = as_text(answer.get("reason")) or (clean_text(result.text) if result.failed else "")
+    wire: Json = {
+        "type": "mcp_approval_response",
+        "approval_request_id": id,
+        "approve": answer.get("approve") is True and not result.failed,
+    }
+    return {**wire, "reason": reason} if reason else wire

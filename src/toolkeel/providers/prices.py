@@ -1,0 +1,46 @@
+"""Prices of models by their names (cost), for limits in dollars: those of genai-prices, as it has them.
+
+``pip install 'toolkeel[cost]'``. Nothing is fetched: the prices are those of the installed version.
+"""
+
+from __future__ import annotations
+
+from toolkeel.errors import MissingExtraError
+from toolkeel.limits import PriceOf
+from toolkeel.messages import Usage
+
+try:
+    from genai_prices import Usage as Spent
+    from genai_prices import calc_price
+except ImportError as error:
+    raise MissingExtraError("what most models cost", "cost") from error
+
+
+def price_of(model: str) -> PriceOf | None:
+    """What a model costs; None if nobody knows.
+
+    A name goes for the vendor it is known of, wherever the model runs: one of your own that is
+    called like another one needs a price in `RunLimits.prices`.
+
+    Args:
+        model: Its name, as its vendor writes it.
+
+    >>> price_of("house-model") is None
+    True
+    """
+
+    def dollars(usage: Usage) -> float:
+        cached = min(usage.cached_tokens, usage.input_tokens)
+        spent = Spent(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=cached,
+            cache_write_tokens=min(usage.cache_write_tokens, usage.input_tokens - cached),
+        )
+        return float(calc_price(spent, model).total_price)
+
+    try:
+        dollars(Usage(1, 1, 1))
+    except LookupError:
+        return None
+    return dollars

@@ -1,0 +1,334 @@
+"""Calls written as text: the forms that models were taught, as one table row each.
+
+Each form opens with a marker of its own and holds calls up to its end. A reader takes what stands
+between and gives the calls; it raises if that is not exactly what its form allows. The forms are
+those of the models' own chat templates and of the parsers that model servers document
+(https://docs.vllm.ai/en/latest/features/tool_calling.html).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from toolkeel._records.record import record
+from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text, dumps
+
+Schemas: TypeAlias = Mapping[str, Mapping[str, object]]
+"""The parameters' schema of each tool there is, by its name on the wire."""
+
+Call: TypeAlias = tuple[str, str]
+"""A tool's name and its arguments as JSON text."""
+
+Read: TypeAlias = tuple[str, Json]
+"""A tool's name and its arguments, as a reader gives them."""
+
+_UNREADABLE = (ValueError, LookupError, TypeError, SyntaxError, RecursionError, MemoryError)
+
+
+@record
+class TextForm:
+    """A way to write calls.
+
+    Args:
+        open: What begins it.
+        close: What ends it; empty: the end of the reply.
+        read: Gives the calls in what stands between; raises if anything else is in it.
+        may_end: Whether the end of the reply may stand for `close`.
+    """
+
+    open: str
+    close: str
+    read: Callable[[str, Schemas], Iterable[Read]]
+    may_end: bool = True
+
+    def parse(self, text: str, schemas: Schemas) -> list[Call]:
+        """The calls that `text` consists of; none if there is anything else in it.
+
+        Args:
+            text: What stands between `open` and `close`.
+            schemas: Of the tools there are.
+        """
+        try:
+            calls = [(name, _text_of(arguments)) for name, arguments in self.read(text, schemas)]
+        except _UNREADABLE:
+            return []
+        return calls if all(name in schemas for name, _ in calls) else []
+
+
+_NAMES = ("name", "tool_name", "function")
+_ARGUMENTS = ("arguments", "parameters", "args")
+_BEGIN = re.compile(r"[^\s;,]")
+_MARK = secrets.token_hex(8)
+"""Before a number that stands in a value as it was written, since it would be written otherwise."""
+_MARKED = re.compile(f'"{_MARK}([^"]*)"')
+_CODE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>\s*", re.DOTALL)
+_FUNCTION = re.compile(r"<function=([^>\s]+)>\s*(.*?)\s*</function>\s*", re.DOTALL)
+_ARG = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>\s*", re.DOTALL)
+_INVOKE = re.compile(r'<[^<>"]*invoke name="([^"]+)">\s*(.*?)\s*</[^<>"]*invoke>\s*', re.DOTALL)
+_INVOKED = re.compile(
+    r'<[^<>"]*parameter name="([^"]+)"([^<>]*)>(.*?)</[^<>"]*parameter>\s*', re.DOTALL
+)
+_BAR = "[|\uff5c]"
+_SEPARATOR = re.compile(f"<{_BAR}tool\u2581sep{_BAR}>")
+_DEEPSEEK = re.compile(
+    f"<{_BAR}tool\u2581call\u2581begin{_BAR}>(.*?)<{_BAR}tool\u2581call\u2581end{_BAR}>\\s*",
+    re.DOTALL,
+)
+_KIMI = re.compile(r"<\|tool_call_begin\|>(.*?)<\|tool_call_end\|>\s*", re.DOTALL)
+_MISTRAL = re.compile(r"\s*([^\s\[\]{}]+?)\s*(?:\[CALL_ID\]\S*?)?\s*(?:\[ARGS\])?\s*(?=\{)")
+
+
+def _number(text: str) -> object:
+    """A number, or what must stand for it until it is written again as it was.
+
+    ``7786572e5565681`` is infinite in Python, ``-0`` is 0, and an integer of five thousand digits
+    is an error: the tool shall see and refuse what the model wrote.
+    """
+    try:
+        value = int(text) if text.lstrip("-").isdecimal() else float(text)
+    except ValueError:
+        return _MARK + text
+    return value if dumps(value) == text else _MARK + text
+
+
+def _once(pairs: Iterable[tuple[str, object]]) -> Json:
+    """An object whose keys stand there once.
+
+    Raises:
+        ValueError: if one is repeated: which of its values is meant, nobody knows.
+    """
+    pairs = list(pairs)
+    if len(made := dict(pairs)) < len(pairs):
+        raise ValueError("a key is repeated")
+    return made
+
+
+def _text_of(arguments: Json) -> str:
+    return _MARKED.sub(r"\1", dumps(arguments))
+
+
+_DECODER = json.JSONDecoder(
+    parse_float=_number, parse_int=_number, parse_constant=_number, object_pairs_hook=_once
+)
+
+
+def json_calls(text: str, schemas: Schemas) -> Iterator[Read]:
+    """One JSON object, or several, or a list of them: ``{"name": …, "arguments": {…}}``.
+
+    >>> [*json_calls('{"name": "f", "arguments": {"a": 1}}', {})]
+    [('f', {'a': 1})]
+    """
+    values = [
+        one for value in _values(text) for one in (value if isinstance(value, list) else [value])
+    ]
+    if not values:
+        raise ValueError("no call")
+    for value in map(as_dict, values):
+        call = as_dict(value["function"]) if isinstance(value.get("function"), dict) else value
+        [given] = [call[key] for key in _ARGUMENTS if key in call] or [{}]
+        arguments = _values(given)[0] if isinstance(given, str) else given  # text: written twice
+        if not isinstance(arguments, dict):
+            raise ValueError("no arguments")
+        yield next((as_text(call[key]) for key in _NAMES if key in call), ""), arguments
+
+
+def _values(text: str) -> list[object]:
+    """The JSON values that `text` consists of, with blanks, ``;`` or ``,`` between them."""
+    values: list[object] = []
+    at = 0
+    while begin := _BEGIN.search(text, at):
+        value, at = _DECODER.raw_decode(text, begin.start())
+        values.append(value)
+    return values
+
+
+def python_calls(text: str, schemas: Schemas) -> Iterator[Read]:
+    """A Python list of calls with literal keyword arguments: ``[f(a=1), g(b="x")]``.
+
+    >>> [*python_calls('[f(a=1, b=[True, null]), g()]', {})]
+    [('f', {'a': 1, 'b': [True, None]}), ('g', {})]
+    """
+    tree = ast.parse(text.strip(), mode="eval").body
+    for node in tree.elts if isinstance(tree, ast.List) else [tree]:
+        if not isinstance(node, ast.Call) or node.args or any(not one.arg for one in node.keywords):
+            raise ValueError("no call with keyword arguments alone")
+        arguments = _once(
+            (str(one.arg), ast.literal_eval(_Constants().visit(one.value))) for one in node.keywords
+        )
+        json.dumps(arguments, allow_nan=False)  # what JSON cannot hold is no argument
+        yield ast.unparse(node.func), arguments
+
+
+class _Constants(ast.NodeTransformer):
+    """Makes JSON's ``true``, ``false`` and ``null``, which models mix in, Python's."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        names = {"true": True, "false": False, "null": None}
+        return ast.Constant(names[node.id]) if node.id in names else node
+
+
+def tagged_calls(text: str, schemas: Schemas) -> Iterator[Read]:
+    """What stands in ``<tool_call>``: JSON (Hermes, Qwen), XML (Qwen-Coder) or pairs (GLM).
+
+    >>> [*tagged_calls("<function=f>\\n<parameter=a>\\nx\\n</parameter>\\n</function>", {"f": {}})]
+    [('f', {'a': 'x'})]
+    >>> [*tagged_calls("f\\n<arg_key>a</arg_key>\\n<arg_value>1</arg_value>",
+    ...                {"f": {"properties": {"a": {"type": "integer"}}}})]
+    [('f', {'a': 1})]
+    """
+    if text.lstrip()[:1] in ("{", "["):
+        yield from json_calls(text, schemas)
+    elif "<function=" in text:
+        yield from function_calls(text, schemas)
+    else:
+        name, mark, rest = text.strip().partition("<arg_key>")
+        yield name.strip(), _typed(schemas[name.strip()], _whole(_ARG, rest and mark + rest))
+
+
+def function_calls(text: str, schemas: Schemas) -> Iterator[Read]:
+    """``<function=f>…</function>``, in it JSON (Llama) or ``<parameter=a>…</parameter>``."""
+    for name, body in _whole(_FUNCTION, text):
+        if body.startswith("{"):
+            yield from _named(name, body, schemas)
+        else:
+            yield name, _typed(schemas[name], _whole(_PARAMETER, body))
+
+
+def invoked_calls(text: str, schemas: Schemas) -> Iterator[Read]:
+    """``<invoke name="f"><parameter name="a">…</parameter></invoke>`` (MiniMax, DeepSeek V3.2).
+
+    A parameter that says ``string="true"`` is text, one that says ``string="false"`` is JSON.
+    """
+    kinds = {'string="true"': "string", 'string="false"': "json"}
+    for name, body in _whole(_INVOKE, text):
+        yield (
+            name,
+            _once(
+                (key, _value(value, _schema(schemas[name], key), kinds.get(said.strip(), "")))
+                for key, said, value in _whole(_INVOKED, body)
+            ),
+        )
+
+
+def mistral_calls(text: str, schemas: Schemas) -> Iterator[Read]:
+    """Behind ``[TOOL_CALLS]``: a JSON list, or ``f[ARGS]{…}`` and further markers like it.
+
+    >>> [*mistral_calls('f[ARGS]{"a": 1}[TOOL_CALLS]g{}', {})]
+    [('f', {'a': 1}), ('g', {})]
+    """
+    first, *more = text.split("[TOOL_CALLS]")
+    for part in [*filter(str.strip, [first]), *more]:
+        if match := _MISTRAL.match(part):
+            yield from _named(match[1], part[match.end() :], schemas)
+        else:
+            yield from json_calls(part, schemas)
+
+
+def deepseek_calls(text: str, schemas: Schemas) -> Iterator[Read]:
+    """Between DeepSeek's tokens: ``function<sep>f`` and a block of code (V3, R1), or ``f<sep>{…}``."""
+    for (body,) in _whole(_DEEPSEEK, text):
+        name, arguments = _SEPARATOR.split(body, maxsplit=1)
+        if name.strip() == "function":
+            name, _, arguments = arguments.partition("\n")
+            code = _CODE.fullmatch(arguments.strip())
+            arguments = code[1] if code else arguments
+        yield from _named(name.strip(), arguments, schemas)
+
+
+def kimi_calls(text: str, schemas: Schemas) -> Iterator[Read]:
+    """Between Kimi's tokens: ``functions.f:0<|tool_call_argument_begin|>{…}``."""
+    for (body,) in _whole(_KIMI, text):
+        id, _, arguments = body.partition("<|tool_call_argument_begin|>")
+        name = id.strip().rpartition(":")[0].removeprefix("functions.")
+        yield from _named(name, arguments, schemas)
+
+
+def _named(name: str, arguments: str, schemas: Schemas) -> Iterator[Read]:
+    return json_calls(f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}', schemas)
+
+
+def _whole(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, ...]]:
+    """The groups of each match of `pattern`, of which `text` must be made."""
+    text = text.strip()
+    at = 0
+    while at < len(text):
+        match = pattern.match(text, at)
+        if match is None:
+            raise ValueError("something else stands between")
+        yield match.groups()
+        at = match.end()
+
+
+def _typed(schema: Mapping[str, object], pairs: Iterable[tuple[str, ...]]) -> Json:
+    """Arguments whose values were written as text; what each means, the tool's schema says."""
+    return _once((key.strip(), _value(text, _schema(schema, key.strip()))) for key, text in pairs)
+
+
+def _schema(parameters: Mapping[str, object], key: str) -> Mapping[str, object]:
+    return as_dict(as_dict(parameters.get("properties")).get(key))
+
+
+def _value(text: str, schema: Mapping[str, object], told: str = "") -> object:
+    """What a value written as text means: text where text may stand, else the JSON it is."""
+    if told == "string" or (not told and "string" in set(_types(schema))):
+        return text
+    try:
+        [value] = _values(text)
+    except (ValueError, RecursionError):
+        return text
+    return value
+
+
+def _types(schema: Mapping[str, object]) -> Iterator[object]:
+    """Every type that `schema` names at its top; text if it names none."""
+    kind = schema.get("type")
+    among = [*as_list(schema.get("anyOf")), *as_list(schema.get("oneOf"))]
+    if isinstance(kind, str):
+        yield kind
+    elif isinstance(kind, list):
+        yield from kind
+    elif among:
+        for one in among:
+            yield from _types(as_dict(one))
+    elif "enum" in schema or "const" in schema:
+        values = [*as_list(schema.get("enum")), schema.get("const")]
+        yield "string" if any(isinstance(value, str) for value in values) else "number"
+    elif "$ref" not in schema:
+        yield "string"
+
+
+FORMS: tuple[TextForm, ...] = (
+    TextForm("<tool_call>", "</tool_call>", tagged_calls),
+    TextForm(
+        "<function=", "</function>", lambda t, s: function_calls(f"<function={t}</function>", s)
+    ),
+    TextForm("[TOOL_CALLS]", "", mistral_calls),
+    TextForm("<|python_tag|>", "", json_calls),
+    TextForm("<|tool_call_start|>", "<|tool_call_end|>", python_calls),
+    TextForm("<|python_start|>", "<|python_end|>", python_calls),
+    TextForm("<|tool_call|>", "<|/tool_call|>", json_calls),
+    TextForm("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", kimi_calls),
+    TextForm("<minimax:tool_call>", "</minimax:tool_call>", invoked_calls),
+    *(  # DeepSeek's bars are the wide ones of Unicode, which some servers make plain
+        form
+        for bar in "\uff5c|"
+        for form in (
+            TextForm(
+                f"<{bar}tool\u2581calls\u2581begin{bar}>",
+                f"<{bar}tool\u2581calls\u2581end{bar}>",
+                deepseek_calls,
+            ),
+            TextForm(
+                f"<{bar}DSML{bar}function_calls>", f"</{bar}DSML{bar}function_calls>", invoked_calls
+            ),
+            TextForm(f"<{bar}DSML{bar}tool_calls>", f"</{bar}DSML{bar}tool_calls>", invoked_calls),
+        )
+    ),
+)
+"""Every form that begins with a marker of its own; the bare forms stand in ``text_calls.py``."""

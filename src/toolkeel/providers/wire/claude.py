@@ -1,0 +1,59 @@
+"""What Claude's models take, by generation: through Anthropic's own API and through Bedrock."""
+
+from __future__ import annotations
+
+import re
+
+from toolkeel.providers.wire.ownership import model_family
+
+# The longest reply of each generation, streamed, and whole: what clients and proxies wait for, ten
+# minutes, is not enough for more (anthropic's SDK refuses to ask for it).
+_LONGEST = (
+    (r"claude-(2|instant|3-(opus|sonnet|haiku))", 4096, 4096),
+    (r"claude-3-5", 8192, 8192),
+    (r"claude-(opus-4|4-opus)(-[01])?$", 32_000, 8192),
+    (r".*claude", 64_000, 16_384),
+    (r"", 16_384, 16_384),  # models of other makers that speak the same wire
+)
+_SAMPLED = re.compile(r"claude-(2|instant|3-|4-|(opus|sonnet|haiku)-4(-[0-6])?$)")
+_UNCACHED = re.compile(r"claude-(2|instant|3-(opus|sonnet|haiku)$|3-5-sonnet)")
+
+
+def longest_reply(model: str, *, stream: bool) -> int:
+    """How many tokens to allow a reply for which nobody said it; the wire needs a number.
+
+    Too few would cut calls off in the middle (provider quirk Q50).
+
+    >>> longest_reply("claude-sonnet-4-5", stream=True), longest_reply("claude-3-haiku", stream=True)
+    (64000, 4096)
+    """
+    family = model_family(model)
+    streamed, whole = next(most for name, *most in _LONGEST if re.match(name, family))
+    return streamed if stream else whole
+
+
+def takes_temperature(model: str) -> bool:
+    """Whether the model may be told one: Claude from Opus 4.7 on refuses it.
+
+    >>> takes_temperature("claude-sonnet-4-5-20250929"), takes_temperature("claude-opus-5")
+    (True, False)
+    """
+    family = model_family(model)
+    return "claude" not in family or _SAMPLED.match(family) is not None
+
+
+def is_claude(model: str) -> bool:
+    """Whether it is one of Anthropic's, wherever it runs."""
+    return "claude" in model_family(model)
+
+
+def caches_on_bedrock(model: str) -> bool:
+    """Whether Bedrock takes cache points for it: Claude since 3.7, and 3.5 Haiku; Amazon's Nova.
+
+    >>> caches_on_bedrock("us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    True
+    >>> caches_on_bedrock("meta.llama3-1-70b-instruct-v1:0")
+    False
+    """
+    family = model_family(model)
+    return family.startswith("nova") or (is_claude(model) and not _UNCACHED.match(family))

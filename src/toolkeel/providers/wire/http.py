@@ -1,0 +1,197 @@
+"""What models on HTTP clients share: a client for each event loop, and how long to wait."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from email.utils import parsedate_to_datetime
+from traceback import walk_tb
+from typing import Generic, Protocol, TypedDict, TypeVar
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary, finalize
+
+from toolkeel.agent.transcript_media import MEDIA_LIMIT
+from toolkeel.errors import ModelError, SetupError, describe, model_error
+from toolkeel.providers.wire.body_cache import Media
+from toolkeel.providers.wire.plain import clean_text
+
+
+class Closing(Protocol):
+    """A client that can be closed."""
+
+    def close(self) -> Awaitable[None]: ...
+
+
+class CommonOptions(TypedDict, total=False):
+    """How every model deals with its server.
+
+    Attributes:
+        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: as long
+            as the vendor's SDK does, ten minutes as a rule.
+        max_retries: How often a failed request is sent again; 2 if nothing is said.
+        media: Whether the model takes pictures, sounds and files; False: it is told of them. True
+            if nothing is said.
+        media_limit: Most bytes of media in a request, as base64, the oldest being told instead of
+            shown; None: any number; 18 million if nothing is said.
+    """
+
+    timeout: float | None
+    max_retries: int
+    media: bool
+    media_limit: int | None
+
+
+def media_of(options: CommonOptions) -> Media:
+    """What the options say of media."""
+    return Media(options.get("media", True), options.get("media_limit", MEDIA_LIMIT))
+
+
+C = TypeVar("C", bound=Closing)
+
+
+class PerLoop(Generic[C]):
+    """A client for each event loop, since a client's connections live on one.
+
+    When it is gone its clients are closed, each on its own loop while that runs.
+
+    Args:
+        make: Makes a client. It must not hold what holds this, or nothing is closed in time.
+        given: A client of the program's own: used on every loop, and never closed.
+    """
+
+    def __init__(self, make: Callable[[], C], given: C | None = None) -> None:
+        self._make = make
+        self._given = given
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, C] = WeakKeyDictionary()
+        finalize(self, _hang_up, self._clients).atexit = False
+        self.first: C = given or make()
+        """The one that is made at once, so that what is wrong with its options shows."""
+        self._fresh: C | None = self.first
+
+    def get(self) -> C:
+        """The running loop's client."""
+        if self._given is not None:
+            return self._given
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            client = self._clients[loop] = self._fresh or self._make()
+            self._fresh = None
+        return client
+
+    async def close(self) -> None:
+        """Close the running loop's client."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+
+def _hang_up(clients: Mapping[asyncio.AbstractEventLoop, Closing]) -> None:
+    for loop, client in list(clients.items()):
+        with suppress(RuntimeError):  # the loop has closed meanwhile
+            if loop.is_running():
+                loop.call_soon_threadsafe(_close_soon, client)
+
+
+def _close_soon(client: Closing) -> None:
+    task = asyncio.ensure_future(client.close())
+    _closing.add(task)
+    task.add_done_callback(_closing.discard)
+
+
+_closing: set[asyncio.Future[None]] = set()
+
+
+def check_options(model: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse options that do not exist.
+
+    Raises:
+        SetupError: naming them and those there are.
+    """
+    if unknown := set(given) - {*known}:
+        raise SetupError(
+            f"{model}: no option {', '.join(sorted(unknown))}; there are {', '.join(known)}"
+        )
+
+
+def hosts_at(base_url: str | None, vendor: Iterable[str]) -> bool:
+    """Whether an address is the vendor's own service, which has tools of its own.
+
+    Args:
+        base_url: None: the vendor's, as its SDK knows it.
+        vendor: Domains of the vendor.
+
+    >>> hosts_at(None, ["openai.com"]), hosts_at("https://eu.api.openai.com/v1", ["openai.com"])
+    (True, True)
+    >>> hosts_at("http://127.0.0.1:8000/v1", ["openai.com"])
+    False
+    """
+    if not base_url:
+        return True
+    host = urlsplit(base_url).hostname or ""
+    return any(host == domain or host.endswith(f".{domain}") for domain in vendor)
+
+
+@contextmanager
+def unreadable(model: str) -> Iterator[None]:
+    """Turn whatever an SDK stumbles over in an answer into `ModelError`.
+
+    SDKs expect what their servers send. A charset that no body has, a number of five thousand
+    digits, an error that is a list: each ends in another exception of Python's own.
+
+    Args:
+        model: Its name.
+    """
+    try:
+        yield
+    except (ModelError, SetupError):
+        raise
+    except Exception as error:
+        why = f"{model}: the server's answer cannot be read ({clean_text(describe(error))[:500]})"
+        raise model_error(why, status=_status_behind(error)) from error
+
+
+def _status_behind(error: BaseException) -> int | None:
+    """The HTTP status of the answer that an SDK was reading, if it is an error's.
+
+    A proxy's page in Latin-1 is no JSON and no UTF-8, but its 503 says to ask again. When an SDK
+    stumbles over it, nothing but the SDK's own frames knows the answer.
+    """
+    for frame, _ in walk_tb(error.__traceback__):
+        answer = frame.f_locals.get("response")
+        known = answer if isinstance(answer, dict) else getattr(answer, "__dict__", {})
+        status = known.get("status_code")
+        if isinstance(status, int) and 400 <= status < 600:
+            return status
+    return None
+
+
+def retry_advice(headers: Mapping[str, str]) -> bool | None:
+    """What the server says of sending the request again, with OpenAI's and Anthropic's header.
+
+    >>> retry_advice({"x-should-retry": "false"})
+    False
+    """
+    return {"true": True, "false": False}.get(headers.get("x-should-retry", "").lower())
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds the server asks to wait: ``retry-after-ms``, or ``Retry-After`` (RFC 9110 10.2.3).
+
+    >>> retry_after({"retry-after": "7"})
+    7.0
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
+    except (KeyError, ValueError, TypeError, OverflowError):
+        return None

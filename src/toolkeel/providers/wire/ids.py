@@ -1,0 +1,166 @@
+"""Call ids: the transcript's on one side, what a wire takes on the other.
+
+A model's id may be empty, repeated, too long or of letters that another provider refuses. So each
+request gives every call an id of its own: legal, used once, the same for the same transcript, and
+on the call and its result alike. A legal id that nobody used before stays as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from toolkeel.errors import SetupError
+from toolkeel.messages import ToolCall, ToolMessage
+from toolkeel.providers.wire.plain import clean_text
+
+_LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
+_LENGTH = 64
+_DIGITS = 10
+
+
+def common_id(id: str) -> str:
+    """`id` if it is ``[A-Za-z0-9_-]{1,64}``, which Anthropic and Bedrock take; else a name for it.
+
+    >>> common_id("toolu_01A09q90qw90lq917835lq9")
+    'toolu_01A09q90qw90lq917835lq9'
+    >>> common_id("functions.weather:0")
+    'functions_weather_0_c8cf447133'
+    """
+    if _LEGAL.fullmatch(id):
+        return id
+    digest = hashlib.sha256(id.encode()).hexdigest()[:_DIGITS]
+    return f"{_REFUSED.sub('_', id)[: _LENGTH - _DIGITS - 1]}_{digest}"
+
+
+class WireIds:
+    """The ids of one request.
+
+    Args:
+        legal: Gives an id that the wire takes: its argument itself, if it does.
+    """
+
+    __slots__ = ("_legal", "_repeats", "own")
+
+    def __init__(self, legal: Callable[[str], str] = common_id) -> None:
+        self._legal = legal
+        self._repeats: dict[str, int] = {}
+        self.own: dict[str, str] = {}
+        """The transcript's id by the wire's."""
+
+    def new(self, id: str) -> str:
+        """A legal id, which no other call of the transcript has, for the call with `id`."""
+        base = clean_text(id) or f"call_{len(self.own)}"
+        wire_id = self._legal(base)
+        number = self._repeats.get(base, 1)
+        while wire_id in self.own:
+            number += 1
+            wire_id = self._legal(f"{base}_{number}")
+        self._repeats[base] = number
+        self.own[wire_id] = id
+        return wire_id
+
+
+class Waiting:
+    """The calls of one turn that have no result yet."""
+
+    __slots__ = ("_by_call", "_ids")
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+        self._by_call: dict[str, deque[str]] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids on the wire, in call order."""
+        return iter(self._ids)
+
+    def add(self, call_id: str, wire_id: str) -> None:
+        self._ids[wire_id] = call_id
+        self._by_call.setdefault(call_id, deque()).append(wire_id)
+
+    def take(self, call_id: str) -> str:
+        """Id on the wire of the call that a result answers; empty if it answers none.
+
+        Of several calls with one id it is the first without a result.
+        """
+        same = self._by_call.get(call_id)
+        if not same:
+            return ""
+        wire_id = same.popleft()
+        del self._ids[wire_id]
+        return wire_id
+
+    def take_first(self) -> str:
+        """Id on the wire of the first call without a result; empty if there is none."""
+        return self.take(next(iter(self._ids.values()))) if self._ids else ""
+
+
+class OpenCalls:
+    """The calls of the latest reply, to which results belong.
+
+    Args:
+        legal: As of `WireIds`.
+
+    Attributes:
+        calls: Each by its id on the wire, in order.
+        late: Whether a result came when its call had been answered with a sentence already.
+    """
+
+    __slots__ = ("_ids", "_made_up", "_waiting", "calls", "late")
+
+    def __init__(self, legal: Callable[[str], str] = common_id) -> None:
+        self._ids = WireIds(legal)
+        self._waiting = Waiting()
+        self._made_up: set[str] = set()
+        self.calls: dict[str, ToolCall] = {}
+        self.late = False
+
+    def new_id(self, call: ToolCall) -> str:
+        """The id on the wire of a call; `add` opens it."""
+        return self._ids.new(call.id)
+
+    def add(self, call: ToolCall, wire_id: str) -> None:
+        """Open a call."""
+        self.calls[wire_id] = call
+        self._waiting.add(call.id, wire_id)
+
+    def take(self, result: ToolMessage) -> str:
+        """Id on the wire of the call that a result answers; empty if it answers none."""
+        id = result.tool_call_id
+        wire_id = self._waiting.take(id) if id else self._waiting.take_first()
+        self.late = self.late or (not wire_id and id in self._made_up)
+        return wire_id
+
+    def missing(self) -> list[tuple[str, ToolCall]]:
+        """The calls without a result, with their ids on the wire, in order."""
+        return [(wire_id, self.calls[wire_id]) for wire_id in self._waiting]
+
+    def close(self) -> None:
+        """End the turn: calls without a result were answered with a sentence."""
+        self._made_up.update(self._ids.own[wire_id] for wire_id in self._waiting)
+        self._waiting, self.calls = Waiting(), {}
+
+
+def paired(calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> list[ToolMessage]:
+    """The results in the order of their calls.
+
+    A call's result is the one with its id, else the next that has no call's id; if ids repeat,
+    the order alone counts.
+
+    Raises:
+        SetupError: if there is not one result for each call.
+    """
+    if len(calls) != len(results):
+        raise SetupError(
+            f"encode_turn(results=...): the reply has {len(calls)} calls and there are "
+            f"{len(results)} results; pass all that Toolset.run returned for these calls"
+        )
+    ids = {call.id for call in calls}
+    named = {result.tool_call_id: result for result in results if result.tool_call_id in ids}
+    if len(named) < sum(result.tool_call_id in ids for result in results):
+        named = {}
+    rest = iter([result for result in results if result.tool_call_id not in named])
+    return [named[call.id] if call.id in named else next(rest) for call in calls]

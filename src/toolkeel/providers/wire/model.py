@@ -1,0 +1,171 @@
+"""What the models of all wires share: a request goes out, its events come in, deltas go on.
+
+A wire's model opens its vendor's SDK; how requests are made, answers read, failures repeated and
+connections closed is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import AbstractContextManager, aclosing, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+from toolkeel.agent.reply_assembly import assemble
+from toolkeel.define.dialect import Target
+from toolkeel.errors import ModelError, ModelUnavailable
+from toolkeel.messages import AssistantMessage, Usage
+from toolkeel.model import Delta, Finish, ModelRequest, OutputFormat
+from toolkeel.providers.wire.body_cache import BodyCache, ValueCache
+from toolkeel.providers.wire.decoder import Decoder
+from toolkeel.providers.wire.http import CommonOptions, PerLoop, media_of, unreadable
+from toolkeel.providers.wire.ownership import Asked, asked_note
+from toolkeel.providers.wire.request import Encoding, Prepared
+from toolkeel.providers.wire.retry import Reply, Retries
+from toolkeel.providers.wire.structured_output import is_held
+
+MAX_PAUSES = 8
+"""How often a reply may pause before it is given as it is."""
+
+
+class ModelOptions(CommonOptions, total=False):
+    """How a model deals with its server, beside `CommonOptions`.
+
+    Attributes:
+        native_output: Whether the server holds replies to a schema; nothing: what is known of
+            the vendor's own models.
+    """
+
+    native_output: bool
+
+
+class WireModel:
+    """A model behind a server of one wire.
+
+    Args:
+        model: The model's name on the server.
+        stream: Whether to ask for the answer as a stream.
+        profile: What the model and its server take.
+        options: How to deal with the server.
+        clients: The SDK's, to be closed with the model.
+        limit: How often failed requests are sent again, if the options do not say.
+    """
+
+    encoding: ClassVar[Encoding[Any]]
+    decoder: ClassVar[type[Decoder]]
+    held_form: ClassVar[Target]
+    """The form in which the wire takes the schema of a reply."""
+    requests: ClassVar[type[BodyCache[Any]] | type[ValueCache[Any]]] = BodyCache
+    hosts = ""
+    """Whose own tools the server has, such as web search; empty if it has none."""
+
+    def __init__(
+        self,
+        model: str,
+        stream: bool,
+        profile: Asked,
+        options: ModelOptions,
+        clients: PerLoop[Any] | None = None,
+        limit: int | None = None,
+    ) -> None:
+        self.name = model
+        self._profile = profile
+        self._stream = stream
+        self._clients = clients
+        self._native = options.get("native_output")
+        self._retries = Retries(model, options.get("max_retries", limit))
+        self._bodies = self.requests(self.encoding, profile, media_of(options))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def stream(self, request: ModelRequest) -> Reply:
+        """Ask for a reply; see `toolkeel.model.Model`.
+
+        Raises:
+            ModelError: with the HTTP status and the seconds to wait, if the server said so.
+        """
+        return self._retries.of(partial(self._attempt, request))
+
+    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether replies can be held to a form; see `toolkeel.model.HoldsOutput`."""
+        known = self._is_known_to_hold(tools) if self._native is None else self._native
+        return known and is_held(output, self.held_form)
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop; a client of your own stays open."""
+        if self._clients is not None:
+            await self._clients.close()
+
+    async def _attempt(self, request: ModelRequest) -> Reply:
+        prepared = self._bodies.prepared(request)
+        body = self._bodies.body(request)  # what fails by now is the program's fault
+        decoder = self.decoder(prepared.tools, self.name)
+        said: list[Delta | AssistantMessage] = []
+        with self._broken_off(decoder, said):
+            async with aclosing(self._deltas(request, prepared, body, decoder)) as deltas:
+                async for delta in deltas:
+                    if self._stream:
+                        yield delta
+                    else:
+                        said.append(delta)
+        if not self._stream:
+            yield assemble(said)
+
+    @contextmanager
+    def _broken_off(
+        self, decoder: Decoder, said: Sequence[Delta | AssistantMessage]
+    ) -> Iterator[None]:
+        """Make a `ModelError` of what goes wrong, with what was said before and what it cost."""
+        try:
+            with unreadable(self.name), self._errors():
+                yield
+        except ModelError as error:
+            error.usage, error.text = decoder.billed(), assemble(said).text
+            raise
+
+    async def _deltas(
+        self, request: ModelRequest, prepared: Prepared, body: Any, decoder: Decoder
+    ) -> AsyncGenerator[Delta | AssistantMessage]:
+        """What the reply says; one that pauses is asked to go on."""
+        read = decoder.feed if self._stream else decoder.whole
+        said = False
+        for _ in range(MAX_PAUSES + 1):
+            async with aclosing(self._events(body, prepared)) as events:
+                async for event in events:
+                    for delta in read(event):
+                        said = True
+                        yield delta
+            if not (more := decoder.unfinished()):
+                break
+            body = self._bodies.body(request, more)
+        if decoder.empty:
+            raise ModelUnavailable("the answer was empty")
+        for last in decoder.finish():
+            yield self._noted(last)
+        if said and not decoder.ended() and (usage := decoder.billed()) != Usage():
+            yield Finish("incomplete", usage)
+
+    def _noted(self, last: Delta | AssistantMessage) -> Delta | AssistantMessage:
+        """The end of a reply with who was asked for it, if it says another name."""
+        if not isinstance(last, Finish | AssistantMessage):
+            return last
+        wire = self.decoder.target
+        if not (note := asked_note(wire, self._profile, last.model)):
+            return last
+        return replace(last, provider_options={**last.provider_options, **note})
+
+    # — what a wire's model says itself —
+
+    def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[object]:
+        """Send a request: the answer's events; a whole answer is one."""
+        raise NotImplementedError
+
+    def _errors(self) -> AbstractContextManager[None]:
+        """Turns the SDK's exceptions into `ModelError`, by status and headers, never by text."""
+        raise NotImplementedError
+
+    def _is_known_to_hold(self, tools: bool) -> bool:
+        """Whether the vendor's model of that name holds replies to a schema."""
+        raise NotImplementedError

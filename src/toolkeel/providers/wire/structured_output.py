@@ -1,0 +1,65 @@
+"""Replies that a server holds to a schema while it writes them: which can, and their schemas."""
+
+from __future__ import annotations
+
+import re
+
+from toolkeel.define.dialect import Compiled, Target, compile_schema
+from toolkeel.errors import DefinitionError
+from toolkeel.model import OutputFormat
+from toolkeel.providers.wire.ownership import model_family
+
+_OLD_GPT = re.compile(r"gpt-3\.5|gpt-4($|-(?!5))|chatgpt|o1-(mini|preview)|davinci|babbage")
+_NEW_CLAUDE = re.compile(r"claude-(opus|sonnet|haiku)-(4-[5-9]|[5-9])")
+_GEMINI = re.compile(r"gemini-(\d+)(?:[.-](\d+))?")
+
+
+def held_schema(output: OutputFormat, target: Target) -> Compiled:
+    """The form of a reply as a wire takes it.
+
+    Raises:
+        DefinitionError: its schema is none of an object.
+    """
+    return compile_schema(output.schema, target)
+
+
+def is_held(output: OutputFormat, target: Target) -> bool:
+    """Whether the wire's form says all that must be held: nothing given up, no property renamed."""
+    try:
+        compiled = held_schema(output, target)
+    except DefinitionError:
+        return False
+    return not compiled.keys and (compiled.strict or target == "gemini")
+
+
+def gpt_holds(model: str) -> bool:
+    """Whether a model of OpenAI's holds its replies to a schema: all since GPT-4o do.
+
+    >>> gpt_holds("gpt-5"), gpt_holds("gpt-4o-mini"), gpt_holds("gpt-4-turbo")
+    (True, True, False)
+    """
+    return _OLD_GPT.match(model_family(model)) is None
+
+
+def claude_holds(model: str) -> bool:
+    """Whether a model of Anthropic's does: all since Claude 4.5.
+
+    >>> claude_holds("claude-sonnet-4-5-20250929"), claude_holds("claude-opus-4-1")
+    (True, False)
+    """
+    return _NEW_CLAUDE.match(model_family(model)) is not None
+
+
+def gemini_holds(model: str, *, tools: bool) -> bool:
+    """Whether a Gemini model does: since 2.5, and beside tools to call since 3.
+
+    >>> gemini_holds("gemini-2.5-flash", tools=False), gemini_holds("gemini-2.5-flash", tools=True)
+    (True, False)
+    >>> gemini_holds("gemini-3-pro-preview", tools=True)
+    True
+    """
+    version = _GEMINI.match(model_family(model))
+    if version is None:
+        return False
+    known = (int(version[1]), int(version[2] or 0))
+    return known >= ((3, 0) if tools else (2, 5))

@@ -1,0 +1,153 @@
+"""Large values of a journal, each in a file that is named by its SHA-256.
+
+A picture or a long result would make every page of the database pass through the log. So an entry
+holds a reference instead. The file is on the disk, synced and under its last name, before the entry
+that names it is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from toolkeel._records.messages_json import Json, json_text
+from toolkeel.sessions.errors import SessionError
+
+LARGE: Final = 100_000
+"""Characters of a text from which on it is a file of its own."""
+_MARK: Final = "$artifact"
+_ESCAPED = re.compile(r"\$+artifact")
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+class Artifacts:
+    """A folder of large values.
+
+    Args:
+        folder: Where the files are; made when the first is. None keeps all in memory.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._kept: dict[str, bytes] = {}
+
+    def text_of(self, entry: Json) -> tuple[str, dict[str, bytes]]:
+        """An entry as text, and what has to be saved before it is written, by its digest.
+
+        Args:
+            entry: As JSON-ready data.
+        """
+        text = json_text(entry)
+        large: dict[str, bytes] = {}
+        if len(text) > LARGE or _MARK in text:
+            text = json_text(_moved_out(entry, large))
+        return text, large
+
+    def entry_of(self, text: str) -> Json:
+        """Back from `text_of`.
+
+        Raises:
+            SessionError: what it refers to is gone.
+        """
+        entry: Json = json.loads(text)
+        return self._moved_in(entry) if _MARK in text else entry
+
+    def save(self, digest: str, data: bytes) -> None:
+        """Keep one value, on the disk when this returns.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if self.folder is None:
+            self._kept[digest] = data
+            return
+        path = self.folder / digest
+        if path.exists():
+            return
+        self.folder.mkdir(0o700, parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=self.folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)
+            raise
+        _sync_folder(self.folder)
+
+    def load(self, digest: str) -> bytes:
+        """One value.
+
+        Raises:
+            SessionError: it is gone, or is not what it was.
+        """
+        data = self.found(digest)
+        if data is None or hashlib.sha256(data).hexdigest() != digest:
+            raise SessionError(f"the large value {digest[:12]} of the session is gone or damaged")
+        return data
+
+    def found(self, digest: str) -> bytes | None:
+        """The bytes of one value; None if it is gone."""
+        data = self._kept.get(digest)
+        if data is None and self.folder is not None:
+            with suppress(OSError):
+                data = (self.folder / digest).read_bytes()
+        return data
+
+    def remove(self, digest: str) -> None:
+        """Let go of one value."""
+        self._kept.pop(digest, None)
+        if self.folder is not None:
+            (self.folder / digest).unlink(missing_ok=True)
+
+    def _moved_in(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._moved_in(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        digest = value.get(_MARK)
+        if len(value) == 1 and isinstance(digest, str) and _DIGEST.fullmatch(digest):
+            return self.load(digest).decode("utf-8", "surrogatepass")
+        return {_unescaped(key): self._moved_in(item) for key, item in value.items()}
+
+
+def _moved_out(value: Any, large: dict[str, bytes]) -> Any:
+    """`value` with references for its long texts; keys that look like references are escaped."""
+    if isinstance(value, str) and len(value) > LARGE:
+        data = value.encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(data).hexdigest()
+        large[digest] = data
+        return {_MARK: digest}
+    if isinstance(value, Mapping):
+        return {_escaped(key): _moved_out(item, large) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_moved_out(item, large) for item in value]
+    return value
+
+
+def _escaped(key: str) -> str:
+    return f"${key}" if _ESCAPED.fullmatch(key) else key
+
+
+def _unescaped(key: str) -> str:
+    return key[1:] if key != _MARK and _ESCAPED.fullmatch(key) else key
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,314 @@
+"""One SQLite file in one process: a thread that writes for all, and readers that never wait for it.
+
+Whatever is written goes through one thread, which puts all that waits into one transaction (group
+commit): with a thousand sessions in a file, a sync serves many of them. The write-ahead log and
+``synchronous = FULL`` make what was committed survive a power cut. Only this thread checkpoints
+(SQLite before 3.51.3 may lose frames when two connections of a process do). A connection never
+crosses a fork: a child opens the file anew.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Final, TypeVar
+
+from toolkeel._records.record import record
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.schema import ensure
+
+T = TypeVar("T")
+MEMORY: Final = ":memory:"
+PATIENCE: Final = 10.0
+"""Seconds to wait for writers of other processes."""
+_BATCH: Final = 1000
+
+
+@record
+class _Work:
+    """Something to write.
+
+    Args:
+        do: Does it, within a transaction.
+        done: Its value, once it is durable.
+        erases: Whether nothing of what it deleted may be left in the log either.
+    """
+
+    do: Callable[[sqlite3.Connection], Any]
+    done: Future[Any]
+    erases: bool
+
+
+class Database:
+    """A file of sessions, or a place in memory.
+
+    Args:
+        path: Of the file; it and its folder are made, for their owner alone. ``:memory:`` for none.
+
+    Raises:
+        SessionError: it is no file of sessions, cannot be opened, or lies where a write-ahead log
+            does not work, such as a network folder.
+    """
+
+    begin = "BEGIN"
+    """How a read begins, which sees one state of all tables."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.shown: str = getattr(self, "shown", path)
+        self._pid = os.getpid()
+        self._works: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
+        self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._closed = False
+        try:
+            self._connection = self._open()
+        except (OSError, sqlite3.Error) as error:
+            raise SessionError(f"the sessions in {self.shown} cannot be opened: {error}") from None
+        self._thread = threading.Thread(target=self._run, name="toolkeel-journal", daemon=True)
+        self._thread.start()
+
+    def _open(self) -> sqlite3.Connection:
+        if self.path != MEMORY:
+            _make_private(Path(self.path))
+        return _connect(self.path)
+
+    @property
+    def writing(self) -> sqlite3.Connection:
+        """The connection that writes; for what is done by `write` alone."""
+        return self._connection
+
+    def _check_open(self) -> None:
+        if self._closed or self._pid != os.getpid():
+            raise SessionError(f"{self.shown} is closed, or was opened before a fork")
+
+    def write(self, do: Callable[[sqlite3.Connection], T], *, erases: bool = False) -> Future[T]:
+        """Have something written; the future is done when it is durable.
+
+        Args:
+            do: Gets the connection, within a transaction. If it raises, nothing of it is kept, and
+                the others of that transaction are not touched.
+            erases: Clear the log as well, so that what was deleted is gone from the disk.
+
+        Raises:
+            SessionError: the file is closed, or was opened before a fork.
+        """
+        done: Future[T] = Future()
+        with self._lock:
+            self._check_open()
+            self._works.put(_Work(do, done, erases))
+        return done
+
+    def write_now(self, do: Callable[[sqlite3.Connection], T], *, erases: bool = False) -> T:
+        """`write`, and wait for it."""
+        return self.write(do, erases=erases).result()
+
+    def read(self, do: Callable[[sqlite3.Connection], T]) -> T:
+        """Read what has been committed; waits for no writer.
+
+        Raises:
+            SessionError: it cannot be read.
+        """
+        if self.path == MEMORY:
+            return self.write_now(do)
+        with self._reader() as connection:
+            try:
+                connection.execute(self.begin)
+                try:
+                    return do(connection)
+                finally:
+                    connection.execute("ROLLBACK")  # one that stays open keeps the log growing
+            except sqlite3.Error as error:
+                raise SessionError(f"{self.shown} cannot be read: {error}") from None
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        self._check_open()
+        try:
+            connection = self._idle.get_nowait()
+        except queue.Empty:
+            uri = f"{Path(self.path).absolute().as_uri()}?mode=ro"
+            connection = sqlite3.connect(
+                uri, PATIENCE, uri=True, isolation_level=None, check_same_thread=False
+            )
+        try:
+            yield connection
+        finally:
+            self._idle.put(connection)
+
+    def close(self) -> None:
+        """Write what waits, and let go of the file."""
+        with self._lock:
+            if self._closed or self._pid != os.getpid():
+                return
+            self._closed = True
+            self._works.put(None)
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+        self._connection.close()
+        with suppress(queue.Empty):
+            while True:
+                self._idle.get_nowait().close()
+
+    # — the thread —
+
+    def _run(self) -> None:
+        while (work := self._works.get()) is not None:
+            works = [work]
+            last = False
+            with suppress(queue.Empty):
+                while len(works) < _BATCH and not last:
+                    more = self._works.get_nowait()
+                    last = more is None
+                    works += [] if more is None else [more]
+            self._commit(works)
+            if last:
+                return
+
+    def _commit(self, works: list[_Work]) -> None:
+        """Write all in one transaction, and tell who waits."""
+        kept: list[tuple[_Work, Any]] = []
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for work in works:
+                self._do(work, kept)
+            self._connection.execute("COMMIT")
+        except BaseException as error:
+            if self._connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+            problem = _problem(self.shown, error)
+            for work in works:
+                if not work.done.done():
+                    work.done.set_exception(problem)
+            return
+        left = self._clear_log() if any(work.erases for work, _ in kept) else None
+        for work, value in kept:
+            if work.erases and left is not None:
+                work.done.set_exception(left)
+            else:
+                work.done.set_result(value)
+
+    def _do(self, work: _Work, kept: list[tuple[_Work, Any]]) -> None:
+        self._connection.execute("SAVEPOINT work")
+        try:
+            value = work.do(self._connection)
+        except Exception as error:
+            if not self._connection.in_transaction:
+                raise  # a full disk, most often: all of the transaction is gone
+            self._connection.execute("ROLLBACK TO work")
+            work.done.set_exception(_problem(self.shown, error))
+        else:
+            kept.append((work, value))
+        self._connection.execute("RELEASE work")
+
+    def _clear_log(self) -> SessionError | None:
+        """What was deleted is in the log until a checkpoint; why it still is, if somebody reads on."""
+        end = monotonic() + PATIENCE
+        while self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if monotonic() > end:
+                return SessionError(
+                    "it is deleted, but another process reads on, so its text is in the log still; "
+                    "end that process and delete something again"
+                )
+            sleep(0.01)
+        return None
+
+
+def _problem(path: str, error: BaseException) -> BaseException:
+    if isinstance(error, sqlite3.IntegrityError):
+        return SessionError(f"{path}: somebody else has written to the session: {error}")
+    if isinstance(error, sqlite3.Error):
+        return SessionError(f"{path} cannot be written: {error}")
+    return error
+
+
+def _make_private(path: Path) -> None:
+    """Make folder and file with rights for their owner alone, before anybody writes into them."""
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        mode = _write_ahead(connection)
+        if mode not in ("wal", "memory"):
+            raise SessionError(
+                f"{path} lies where a write-ahead log does not work (SQLite answers {mode!r}), such "
+                "as a network folder; give a path on a disk of this machine"
+            )
+        for pragma in ("synchronous = FULL", "secure_delete = ON", "fullfsync = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
+        ensure(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> str:
+    """Switch to the write-ahead log: the one statement that does not wait for others by itself."""
+    end = monotonic() + PATIENCE
+    while True:
+        try:
+            return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or monotonic() > end:
+                raise
+            sleep(0.01)
+
+
+# — one for each file —
+
+_open: dict[str, Database] = {}
+_opening = threading.Lock()
+_abandoned: list[Database] = []
+"""Of the parent: to close them would drop its locks."""
+
+
+def database(path: str, make: type[Database] | None = None) -> Database:
+    """The file's one database in this process; each ``:memory:`` is one of its own.
+
+    Args:
+        path: Of the file, or the address of something else.
+        make: What opens something else.
+    """
+    if path == MEMORY:
+        return Database(path)
+    real = path if make else os.path.realpath(path)
+    with _opening:
+        found = _open.get(real)
+        if found is None or found._closed:
+            found = _open[real] = (make or Database)(real)
+        return found
+
+
+def _forget() -> None:
+    global _opening
+    _abandoned.extend(_open.values())
+    _open.clear()
+    _opening = threading.Lock()
+
+
+def close_all() -> None:
+    """Write what waits everywhere, and let go of all files."""
+    with _opening:
+        for each in _open.values():
+            each.close()
+        _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+atexit.register(close_all)

@@ -1,0 +1,120 @@
+"""A session as JSONL and back: a header, then one entry a line, readable without this program.
+
+Large values stand in the entries, so a file is whole by itself. Importing runs nothing: it checks
+each line and writes it as the journal of a new session; a file that was cut counts up to its last
+whole line.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from functools import partial
+from time import time
+from typing import Any, Final
+
+from toolkeel._records.entries import Checkpoint, Entry, Forked
+from toolkeel._records.entries_json import dump_entry, load_entry
+from toolkeel._records.messages_json import json_text, refuse_constant
+from toolkeel.sessions import tables
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.fold import Fold
+from toolkeel.sessions.journal import SessionJournal, load_fold
+from toolkeel.sessions.session import Kept, Session
+from toolkeel.sessions.tables import SessionInfo
+
+FORMAT: Final = "toolkeel session"
+VERSION: Final = 1
+
+
+def export_lines(session: Session) -> Iterator[str]:
+    """A session as lines of JSON, the header first."""
+    info = session.info
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": info.name,
+        "scope": info.scope,
+        "created": info.created,
+        "updated": info.updated,
+    }
+    yield json_text(header) + "\n"
+    for each in session.entries():
+        if not isinstance(each.entry, Checkpoint):  # it names entries by number; a new one is made
+            yield json_text({"at": each.at, **dump_entry(each.entry)}) + "\n"
+
+
+def import_lines(kept: Kept, to: tuple[str, str], lines: Iterable[str]) -> SessionInfo:
+    """Write a session of what `export_lines` gave.
+
+    Args:
+        kept: Where to.
+        to: Its scope and its name; there must be none of this name.
+        lines: The header, then the entries.
+
+    Raises:
+        SessionError: this is no session, or of a later version, or an entry is damaged.
+    """
+    rows = iter(lines)
+    _check_header(next(rows, ""))
+    entries = list(_entries(rows))
+    _check_pairs(entries)
+    info = kept.database.write_now(partial(_make_new, to=to))
+    journal = SessionJournal(
+        kept.database, kept.artifacts, info, load_fold(kept.database, kept.artifacts, info)
+    )
+    for entry in entries:
+        journal.append(entry)
+    if journal.fold.rests:
+        journal.append(journal.fold.checkpoint())
+    journal.commit_now()
+    return info
+
+
+def _check_header(line: str) -> None:
+    try:
+        header: Any = json.loads(line)
+    except ValueError:
+        header = None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise SessionError("the file does not begin with the header of a session")
+    if header.get("version") != VERSION:
+        raise SessionError(
+            f"the file has version {header.get('version')!r:.40}, and this is made for {VERSION}"
+        )
+
+
+def _entries(lines: Iterable[str]) -> Iterator[Entry]:
+    for number, line in enumerate(lines, 2):
+        if not line.endswith("\n"):
+            return  # it was cut here
+        try:
+            data = json.loads(line, parse_constant=refuse_constant)
+            data.pop("at", None)
+            entry = load_entry(data)
+        except (ValueError, AttributeError, RecursionError) as error:
+            raise SessionError(f"line {number} is no entry: {error}"[:300]) from None
+        if not isinstance(entry, Checkpoint | Forked):
+            yield entry
+
+
+def _check_pairs(entries: Iterable[Entry]) -> None:
+    """See that the entries fold to something.
+
+    Raises:
+        SessionError: they do not.
+    """
+    fold = Fold()
+    try:
+        for seq, entry in enumerate(entries, 1):
+            fold.see(seq, entry)
+    except (ValueError, TypeError, LookupError) as error:
+        raise SessionError(f"the entries do not belong together: {error}") from None
+
+
+def _make_new(connection: sqlite3.Connection, to: tuple[str, str]) -> SessionInfo:
+    scope, name = to
+    if tables.find(connection, scope, name) is not None:
+        raise SessionError(f"there is a session {name!r} already; choose another name")
+    return tables.make(connection, scope, name, time())

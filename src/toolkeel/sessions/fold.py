@@ -1,0 +1,357 @@
+"""The fold: what a journal's entries come to, one after the other.
+
+Transcript, state, usage, what waits and what nobody knows are functions of the entries, and this is
+the function. A run that is within another has a fold of its own inside. A checkpoint is the fold
+without the transcript; from there on only the entries behind it are read, and those that hold the
+messages which the model is still shown.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from toolkeel._records.entries import (
+    CallEnded,
+    CallIntended,
+    Checkpoint,
+    Compacted,
+    Decided,
+    Entry,
+    HandedOver,
+    ModelAsked,
+    ModelFailed,
+    ModelReplied,
+    PersonSaid,
+    Queued,
+    RunBegan,
+    RunEnded,
+    StateChanged,
+    Steered,
+    Tainted,
+    Unqueued,
+    Waits,
+    key_of,
+)
+from toolkeel._records.entries_json import dump_entry, load_entry, load_usage
+from toolkeel._records.messages_json import Json, changed, plain
+from toolkeel._records.record import Kinds, read_fields
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.agent.history import Cut, View
+from toolkeel.messages import Message, Usage
+
+T = TypeVar("T")
+SAID = (PersonSaid, Steered, ModelReplied, CallEnded)
+"""Entries that hold a message of the transcript."""
+
+
+class Fold:
+    """Where a session stands, after the entries that it was shown.
+
+    Attributes:
+        view: The messages that the model is shown next.
+        seqs: The entry of each of them; of what replaces others, the first's.
+        state: What tools wrote.
+        usage: Of all runs, those within others too.
+        spent: Of the last run alone, those within it too; each request that was sent is counted.
+        taint: Labels with their sources.
+        began: The last run.
+        reason: How it ended; empty while it goes on, or if it was killed.
+        turn: Requests it has made.
+        asked: Whether a request of it has had no reply yet.
+        agent: Who is in charge.
+        path: Who was before in that run or those before it, and handed over.
+        instructions: What the agent in charge was told.
+        waiting: Tickets that nobody has decided, by id.
+        outcomes: Tickets that ask whether a call has happened, by id.
+        decided: Decisions whose calls have not run yet, by the ticket's id.
+        intended: Calls that began and have no outcome, by key.
+        queued: What people said that is not in the transcript yet, by id.
+        inner: Runs within it that have not ended, by id.
+        suspended: Where those that wait with it stand.
+        runs: How many runs there have been.
+        cuts: What the model is shown in place of other messages.
+    """
+
+    def __init__(self) -> None:
+        self.view = View()
+        self.seqs: list[int] = []
+        self.state: dict[str, object] = {}
+        self.usage = self.spent = Usage()
+        self.taint: dict[str, tuple[str, ...]] = {}
+        self.began = RunBegan("")
+        self.reason = ""
+        self.turn = 0
+        self.asked = False
+        self.agent = self.instructions = ""
+        self.path: tuple[str, ...] = ()
+        self.waiting: dict[str, Ticket] = {}
+        self.outcomes: dict[str, Ticket] = {}
+        self.decided: dict[str, Decision] = {}
+        self.intended: dict[str, CallIntended] = {}
+        self.queued: dict[str, Queued] = {}
+        self.inner: dict[str, Fold] = {}
+        self.suspended: object = None
+        self.runs = 0
+        self.cuts: list[Cut] = []
+        self._positions: list[int] = []
+
+    def see(self, seq: int, entry: Entry) -> None:
+        """Take one more entry into account.
+
+        Args:
+            seq: Its number.
+            entry: What happened.
+        """
+        self._spend(entry)
+        run: str = getattr(entry, "run", "")
+        if isinstance(entry, RunBegan) and entry.parent:
+            self.inner[run] = Fold()
+        inner = self.inner.get(run, self)
+        if (take := _TAKE.get(type(entry))) is not None:
+            take(inner, seq, entry)
+        if isinstance(entry, Tainted) and inner is not self:
+            self._tainted(seq, entry)
+        if inner is not self and inner.reason not in ("", "waiting"):
+            del self.inner[run]
+
+    def _spend(self, entry: Entry) -> None:
+        used = _usage(entry)
+        self.usage = self.usage + used
+        if isinstance(entry, RunBegan) and not entry.parent:
+            self.spent = Usage()
+        elif isinstance(entry, ModelAsked):
+            self.spent = self.spent + Usage(1)
+        elif used is not _NONE:
+            self.spent = self.spent + replace(used, requests=0)
+
+    @property
+    def unknown(self) -> tuple[CallIntended, ...]:
+        """Calls of which nobody knows whether they happened: the run was killed meanwhile."""
+        return tuple(self.intended.values())
+
+    def _say(self, seq: int, message: Message) -> None:
+        self.view.add(message)
+        self.seqs.append(seq)
+
+    # — one for each kind —
+
+    def _run_began(self, seq: int, entry: RunBegan) -> None:
+        self.began, self.reason, self.turn, self.asked = entry, "", 0, False
+        self.path = self.path if entry.agent == self.agent else ()
+        self.agent, self.instructions = entry.agent or self.agent, entry.instructions
+        self.runs += 1
+
+    def _person_said(self, seq: int, entry: PersonSaid) -> None:
+        self._say(seq, entry.message)
+
+    def _steered(self, seq: int, entry: Steered) -> None:
+        self.queued.pop(entry.id, None)
+        self._say(seq, entry.message)
+
+    def _model_asked(self, seq: int, entry: ModelAsked) -> None:
+        self.reason, self.turn, self.asked = "", entry.turn, True
+
+    def _model_replied(self, seq: int, entry: ModelReplied) -> None:
+        self.turn, self.asked = entry.turn, False
+        self._positions.clear()
+        self._say(seq, entry.message)
+
+    def _call_intended(self, seq: int, entry: CallIntended) -> None:
+        self.reason = ""
+        self.intended[key_of(entry)] = entry
+
+    def _call_ended(self, seq: int, entry: CallEnded) -> None:
+        """Results come as their calls end, and stand in the order of the calls."""
+        key = key_of(entry)
+        self.intended.pop(key, None)
+        self.outcomes = {t.id: t for t in self.outcomes.values() if t.digest != key}
+        self._forget(lambda ticket: ticket.call_id == entry.message.tool_call_id)
+        if entry.within:
+            return
+        insort(self._positions, entry.position)
+        behind = len(self._positions) - 1 - self._positions.index(entry.position)
+        place = len(self.view.messages) - behind
+        self._say(seq, entry.message)
+        self.view.messages.insert(place, self.view.messages.pop())
+        self.seqs.insert(place, self.seqs.pop())
+
+    def _forget(self, done: Callable[[Ticket], bool]) -> None:
+        for ticket in [each for each in self.waiting.values() if done(each)]:
+            del self.waiting[ticket.id]
+            self.decided.pop(ticket.id, None)
+
+    def _state_changed(self, seq: int, entry: StateChanged) -> None:
+        if entry.removed:
+            self.state.pop(entry.key, None)
+        else:
+            self.state[entry.key] = entry.value
+
+    def _tainted(self, seq: int, entry: Tainted) -> None:
+        sources = self.taint.get(entry.label, ())
+        if entry.source not in sources:
+            self.taint[entry.label] = (*sources, entry.source)
+
+    def _waits(self, seq: int, entry: Waits) -> None:
+        ticket = entry.ticket
+        if entry.outcome:
+            self.outcomes[ticket.id] = ticket
+            return
+        self._forget(lambda other: other.call_id == ticket.call_id)
+        self.waiting[ticket.id] = ticket
+        self.intended = {
+            key: call for key, call in self.intended.items() if call.call_id != ticket.call_id
+        }  # it has not begun
+
+    def _decided(self, seq: int, entry: Decided) -> None:
+        """The first decision counts. That a call has not happened makes it one that never began."""
+        waits = self.waiting.get(entry.decision.ticket)
+        if waits is not None and entry.decision.verdict not in waits.verdicts:
+            return  # nothing here could run it
+        first = self.decided.setdefault(entry.decision.ticket, entry.decision)
+        ticket = self.outcomes.get(first.ticket)
+        if ticket is not None and first.verdict == "approve" and first.seal == ticket.seal:
+            del self.outcomes[ticket.id]
+            self.intended.pop(ticket.digest, None)
+
+    def _queued(self, seq: int, entry: Queued) -> None:
+        self.queued[entry.id] = entry
+
+    def _unqueued(self, seq: int, entry: Unqueued) -> None:
+        self.queued.pop(entry.id, None)
+
+    def _handed_over(self, seq: int, entry: HandedOver) -> None:
+        self.path = (*(name for name in (*self.path, self.agent) if name != entry.agent),)
+        self.agent, self.instructions = entry.agent, entry.instructions
+        if not entry.whole:
+            self.cut(Cut(0, self.view.total, entry.messages, "handoff"))
+
+    def _compacted(self, seq: int, entry: Compacted) -> None:
+        self.cut(Cut(entry.start, entry.stop, entry.messages, entry.policy))
+
+    def cut(self, cut: Cut) -> None:
+        """Show the model something else in place of a part."""
+        start = bisect_left(self.view.places, cut.start)
+        stop = bisect_left(self.view.places, cut.stop)
+        self.view.cut(cut)
+        self.seqs[start:stop] = [0] * len(cut.messages)
+        self.cuts = [c for c in self.cuts if not (cut.start <= c.start and c.stop <= cut.stop)]
+        self.cuts.append(cut)
+
+    def _run_ended(self, seq: int, entry: RunEnded) -> None:
+        self.reason, self.asked = entry.reason, False
+        self.suspended = entry.output if entry.reason == "waiting" else None
+        if entry.reason != "waiting":
+            self.waiting.clear()
+            self.outcomes.clear()
+            self.decided.clear()
+            self.intended.clear()
+            self.inner.clear()
+
+    # — at rest —
+
+    @property
+    def rests(self) -> bool:
+        """Whether a checkpoint can stand for it: nothing is in flight, and nobody is asked."""
+        return not (self.intended or self.inner or self.waiting or self.outcomes or self.asked)
+
+    def checkpoint(self) -> Checkpoint:
+        """The fold as an entry; only while it `rests`."""
+        kept = next((place for place, seq in enumerate(self.seqs) if seq), None)
+        fold: Json = {
+            "window": self.seqs[kept] if kept is not None else 0,
+            "first": self.view.places[kept] if kept is not None else self.view.total,
+            "cuts": [
+                dump_entry(Compacted("", c.start, c.stop, c.messages, c.policy)) for c in self.cuts
+            ],
+            "state": plain(self.state),
+            "usage": changed(self.usage),
+            "taint": {label: list(sources) for label, sources in self.taint.items()},
+            "began": dump_entry(self.began),
+            "reason": self.reason,
+            "turn": self.turn,
+            "agent": self.agent,
+            "path": list(self.path),
+            "runs": self.runs,
+            "queued": [dump_entry(each) for each in self.queued.values()],
+        }
+        return Checkpoint(fold)
+
+    @classmethod
+    def resumed(cls, checkpoint: Checkpoint, entries: Iterable[tuple[int, Entry]]) -> Fold:
+        """The fold that a checkpoint was made of.
+
+        Args:
+            checkpoint: What `checkpoint` gave.
+            entries: Those from `window_of` on, up to the checkpoint.
+
+        Raises:
+            ValueError: it is no checkpoint.
+        """
+        saved = read_fields(checkpoint.fold, _SAVED, {"path": (list,)})
+        fold = cls()
+        fold.view = View((), saved["first"])
+        for seq, entry in entries:
+            if isinstance(entry, (*SAID, RunBegan)):
+                fold.see(seq, entry)
+        for cut in map(load_entry, saved["cuts"]):
+            fold._compacted(0, _a(Compacted, cut))
+        fold.inner.clear()
+        fold.state = dict(saved["state"])
+        fold.usage = load_usage(saved["usage"])
+        fold.taint = {label: tuple(sources) for label, sources in saved["taint"].items()}
+        fold.began = _a(RunBegan, load_entry(saved["began"]))
+        fold.reason, fold.turn = saved["reason"], saved["turn"]
+        fold.agent, fold.runs = saved["agent"], saved["runs"]
+        fold.path = tuple(map(str, saved.get("path", ())))
+        queued = [_a(Queued, load_entry(each)) for each in saved["queued"]]
+        fold.queued = {each.id: each for each in queued}
+        return fold
+
+
+def window_of(checkpoint: Checkpoint) -> int:
+    """The first entry to read besides a checkpoint; 0 if there is none."""
+    window = checkpoint.fold.get("window")
+    return window if isinstance(window, int) else 0
+
+
+def _usage(entry: Entry) -> Usage:
+    if isinstance(entry, ModelReplied):
+        return entry.message.usage
+    return entry.usage if isinstance(entry, ModelFailed | Compacted) else _NONE
+
+
+def _a(kind: type[T], entry: object) -> T:
+    if not isinstance(entry, kind):
+        raise ValueError(f"a {type(entry).__name__} where a {kind.__name__} belongs")
+    return entry
+
+
+_NONE = Usage()
+_SAVED: dict[str, Kinds] = {
+    **dict.fromkeys(("window", "first", "turn", "runs"), (int,)),
+    **dict.fromkeys(("reason", "agent"), (str,)),
+    **dict.fromkeys(("state", "usage", "taint", "began"), (Mapping,)),
+    **dict.fromkeys(("cuts", "queued"), (list,)),
+}
+_TAKE: dict[type, Callable[[Fold, int, Any], None]] = {
+    RunBegan: Fold._run_began,
+    PersonSaid: Fold._person_said,
+    Steered: Fold._steered,
+    ModelAsked: Fold._model_asked,
+    ModelReplied: Fold._model_replied,
+    CallIntended: Fold._call_intended,
+    CallEnded: Fold._call_ended,
+    StateChanged: Fold._state_changed,
+    Tainted: Fold._tainted,
+    Waits: Fold._waits,
+    Decided: Fold._decided,
+    Queued: Fold._queued,
+    Unqueued: Fold._unqueued,
+    HandedOver: Fold._handed_over,
+    Compacted: Fold._compacted,
+    RunEnded: Fold._run_ended,
+}
+"""What each kind changes; the others change nothing."""

@@ -1,0 +1,209 @@
+"""The journal of one session: entries in, and durable when a commit returns."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from functools import partial
+from time import time
+
+from toolkeel._records.entries import Checkpoint, Entry, ModelReplied, PersonSaid, RunEnded
+from toolkeel._records.entries_json import dump_entry, load_entry
+from toolkeel._records.record import record
+from toolkeel.messages import UserMessage
+from toolkeel.sessions import tables
+from toolkeel.sessions.artifacts import Artifacts
+from toolkeel.sessions.database import Database
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.fold import Fold, window_of
+from toolkeel.sessions.tables import Post, Row, SessionInfo
+
+EXCERPT = 80
+"""Characters of what was said that a list of sessions shows."""
+
+
+@record
+class Stored:
+    """An entry with its number and when it was written, in seconds since the epoch."""
+
+    seq: int
+    at: float
+    entry: Entry
+
+
+class SessionJournal:
+    """What the runs of one session write, by its one writer.
+
+    Args:
+        database: Where it is kept.
+        artifacts: Where its large values are.
+        info: The session.
+        fold: What its entries come to; grows with them.
+
+    Attributes:
+        fold: The same.
+    """
+
+    def __init__(
+        self, database: Database, artifacts: Artifacts, info: SessionInfo, fold: Fold
+    ) -> None:
+        self.fold = fold
+        self._database = database
+        self._artifacts = artifacts
+        self._id = info.id
+        self._head = info.head
+        self._rows: list[Row] = []
+        self._large: dict[str, bytes] = {}
+        self._taken: list[int] = []
+        self._facts: dict[str, object] = {"turns": info.turns}
+        self._first, self._turns = info.first, info.turns
+        self._last: Future[None] | None = None
+        self._broken: BaseException | None = None
+        self._lock = threading.Lock()
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry, as it is now; any thread may. See `Journal.append`."""
+        text, large = self._artifacts.text_of(dump_entry(entry))
+        with self._lock:
+            self._head += 1
+            self.fold.see(self._head, entry)
+            self._rows.append((self._head, time(), entry.kind, text))
+            self._large.update(large)
+            self._note(entry)
+
+    def take(self, post: Post, entry: Entry) -> None:
+        """Make an entry of what came in, in one transaction: it happens once."""
+        self.append(entry)
+        self._taken.append(post.id)
+
+    def drop(self, post: Post) -> None:
+        """Remove what came in, with the next entries."""
+        self._taken.append(post.id)
+
+    def _note(self, entry: Entry) -> None:
+        """What a list of sessions shows of it."""
+        facts = self._facts
+        if isinstance(entry, PersonSaid) and isinstance(entry.message, UserMessage):
+            self._turns += 1
+            self._first = self._first or _excerpt(entry.message.text)
+            facts |= {"turns": self._turns, "first": self._first, "ended": ""}
+        elif isinstance(entry, ModelReplied) and entry.message.text:
+            facts["last"] = _excerpt(entry.message.text)
+        elif isinstance(entry, RunEnded) and entry.run == self.fold.began.run:
+            facts["ended"] = entry.reason
+        elif isinstance(entry, Checkpoint):
+            facts["checkpoint"] = self._head
+
+    async def commit(self) -> None:
+        """See `Journal.commit`."""
+        if (written := self._write()) is not None:
+            # Whoever is cancelled meanwhile leaves the write alone: it must not be half done.
+            await asyncio.shield(asyncio.wrap_future(written))
+
+    def commit_now(self) -> None:
+        """See `Journal.commit_now`."""
+        if (written := self._write()) is not None:
+            written.result()
+
+    def flush(self) -> None:
+        """See `Journal.flush`."""
+        self._write()
+
+    def _write(self) -> Future[None] | None:
+        """Hand over what was appended; the write to wait for, which comes after all before it."""
+        if self._broken is not None:
+            raise SessionError(f"the session was not written, and ends here: {self._broken}")
+        with self._lock:
+            if not (self._rows or self._taken):
+                return self._last
+            facts = self._facts | {
+                "head": self._head,
+                "updated": time(),
+                "tokens": self.fold.usage.total_tokens,
+                "requests": self.fold.usage.requests,
+            }
+            do = partial(self._store, self._rows, self._large, self._taken, facts)
+            self._rows, self._large, self._taken, self._facts = [], {}, [], {}
+        self._last = self._database.write(do)
+        self._last.add_done_callback(self._written)
+        return self._last
+
+    def _written(self, write: Future[None]) -> None:
+        self._broken = self._broken or write.exception()
+
+    def _store(
+        self,
+        rows: Sequence[Row],
+        large: dict[str, bytes],
+        taken: Sequence[int],
+        facts: dict[str, object],
+        connection: sqlite3.Connection,
+    ) -> None:
+        if self._broken is not None:
+            raise SessionError(f"what came before was not written: {self._broken}")
+        for digest, data in large.items():
+            self._artifacts.save(digest, data)
+        tables.append(connection, self._id, rows)
+        if large:
+            sizes = {digest: len(data) for digest, data in large.items()}
+            tables.refer(connection, self._id, sizes)
+        tables.take(connection, taken)
+        tables.update(connection, self._id, facts)
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text[: 2 * EXCERPT].replace("\0", " ").split())
+    return line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…"
+
+
+def read_entries(
+    database: Database, artifacts: Artifacts, info: SessionInfo, after: int, upto: int
+) -> Iterator[Stored]:
+    """Entries of a session, in order; read a page at a time, so that no read goes on for long.
+
+    Args:
+        database: Where they are.
+        artifacts: Where their large values are.
+        info: The session.
+        after: The last that is not wanted.
+        upto: The last that is.
+    """
+    while after < upto:
+        read: Callable[[sqlite3.Connection], list[Row]] = partial(
+            tables.page, id=info.id, after=after, upto=upto
+        )
+        rows = database.read(read)
+        for seq, at, _, text in rows:
+            try:
+                entry = load_entry(artifacts.entry_of(text))
+            except ValueError as error:
+                raise SessionError(f"entry {seq} of {info.name!r} is damaged: {error}") from None
+            yield Stored(seq, at, entry)
+        if not rows:
+            return
+        after = rows[-1][0]
+
+
+def load_fold(database: Database, artifacts: Artifacts, info: SessionInfo) -> Fold:
+    """Where a session stands: from its last checkpoint and the window the model is shown.
+
+    Raises:
+        SessionError: it cannot be read.
+    """
+    fold = Fold()
+    if info.checkpoint:
+        at = info.checkpoint
+        [stored] = read_entries(database, artifacts, info, at - 1, at)
+        if isinstance(stored.entry, Checkpoint):
+            first = window_of(stored.entry)
+            window = read_entries(database, artifacts, info, first - 1, at - 1) if first else ()
+            try:
+                fold = Fold.resumed(stored.entry, ((each.seq, each.entry) for each in window))
+            except ValueError as error:
+                raise SessionError(f"a checkpoint of {info.name!r} is damaged: {error}") from None
+    for each in read_entries(database, artifacts, info, info.checkpoint, info.head):
+        fold.see(each.seq, each.entry)
+    return fold

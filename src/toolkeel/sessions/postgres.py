@@ -1,0 +1,315 @@
+"""Sessions and stores in PostgreSQL: the same tables, asked by the same statements as in SQLite.
+
+::
+
+    sessions = Sessions("postgresql://user@host/database")
+
+All is in a schema ``toolkeel`` of that database. A process has one connection that writes, in one
+transaction for all that waits, and others that read. The lock of a session belongs to the connection
+that writes: when it is lost the locks are free, and the numbers of the entries keep two writers apart.
+"""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+from asyncio import CancelledError, shield, wrap_future
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from functools import partial
+from importlib import import_module
+from time import monotonic, sleep
+from typing import Any, Final, TypeVar, cast
+
+from toolkeel.errors import MissingExtraError
+from toolkeel.sessions.artifacts import Artifacts
+from toolkeel.sessions.database import PATIENCE, Database, database
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.schema import APPLICATION, TABLES, VERSION
+from toolkeel.sessions.writer_lock import WriterLocks
+
+T = TypeVar("T")
+_MORE: Final = """
+CREATE TABLE large (digest TEXT PRIMARY KEY, data BYTEA NOT NULL);
+CREATE TABLE version (number INTEGER NOT NULL);
+"""
+_BIND = "SELECT pg_{}advisory_{}lock(?::int, ?::int)"
+
+
+def is_postgres(path: str) -> bool:
+    """Whether a path names a database of PostgreSQL."""
+    return path.startswith(("postgresql://", "postgres://"))
+
+
+def open_database(path: str) -> Database:
+    """The database at a path, or at the address of a server: one in a process."""
+    return database(path, PostgresDatabase if is_postgres(path) else None)
+
+
+def _driver() -> Any:
+    try:
+        return import_module("psycopg")
+    except ImportError:
+        raise MissingExtraError("PostgreSQL", "postgres") from None
+
+
+class _Connection:
+    """A connection that speaks as one of `sqlite3` does, as far as our statements go.
+
+    Args:
+        address: Of the database.
+
+    Raises:
+        sqlite3.OperationalError: it cannot be reached.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._driver = _driver()
+        with self._as_sqlite():
+            self._raw = self._driver.connect(address, autocommit=True)
+            self._raw.execute("SET search_path TO toolkeel")
+            self._raw.execute("SET synchronous_commit TO on")
+
+    @contextmanager
+    def _as_sqlite(self) -> Iterator[None]:
+        try:
+            yield
+        except self._driver.IntegrityError as error:
+            raise sqlite3.IntegrityError(str(error)) from error
+        except self._driver.Error as error:
+            raise sqlite3.OperationalError(str(error).strip()) from error
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> Any:
+        with self._as_sqlite():
+            return self._raw.execute(_said(sql), values or None)
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Any:
+        with self._as_sqlite():
+            cursor = self._raw.cursor()
+            cursor.executemany(_said(sql), list(rows))
+            return cursor
+
+    @property
+    def in_transaction(self) -> bool:
+        return not self.broken and self._raw.info.transaction_status != 0
+
+    @property
+    def broken(self) -> bool:
+        return bool(self._raw.closed)
+
+    def close(self) -> None:
+        self._raw.close()
+
+
+def _said(sql: str) -> str:
+    return "BEGIN" if sql == "BEGIN IMMEDIATE" else sql.replace("?", "%s")
+
+
+class PostgresDatabase(Database):
+    """A database of PostgreSQL that keeps sessions; see `Database`.
+
+    Args:
+        path: Its address, ``postgresql://...``, as libpq reads it.
+
+    Attributes:
+        held: The locks this process holds.
+    """
+
+    begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+    def __init__(self, path: str) -> None:
+        self.held: set[int] = set()
+        self._lost = False
+        self.shown = path.rpartition("@")[2]  # without a password
+        super().__init__(path)
+
+    def _open(self) -> sqlite3.Connection:
+        made = _Connection(self.path)
+        try:
+            _ensure(made, self.shown)
+        except BaseException:
+            made.close()
+            raise
+        return cast("sqlite3.Connection", made)
+
+    def read(self, do: Callable[[sqlite3.Connection], T]) -> T:
+        """See `Database`; when the connections were lost, once more on a new one."""
+        self._lost = False
+        try:
+            return super().read(do)
+        except SessionError:
+            if not self._lost:
+                raise
+        return super().read(do)
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        self._check_open()
+        try:
+            connection = self._idle.get_nowait()
+        except queue.Empty:
+            try:
+                connection = cast("sqlite3.Connection", _Connection(self.path))
+            except sqlite3.Error as error:
+                raise SessionError(f"{self.shown} cannot be reached: {error}") from None
+        try:
+            yield connection
+        finally:
+            if not cast("_Connection", connection).broken:
+                self._idle.put(connection)
+            else:
+                self._lost = True
+                self._forget_idle()
+
+    def _forget_idle(self) -> None:
+        """What was lost with one connection was lost with the others."""
+        with suppress(queue.Empty):
+            while True:
+                self._idle.get_nowait().close()
+
+    def _commit(self, works: list[Any]) -> None:
+        with suppress(sqlite3.Error):  # then the transaction says it
+            self._connect_again()
+        super()._commit(works)
+
+    def _connect_again(self) -> None:
+        """See that the connection is there; a new one takes the locks that are still free."""
+        end = monotonic() + PATIENCE
+        with suppress(sqlite3.Error):
+            self._connection.execute("SELECT 1")
+            return
+        self._connection.close()
+        while True:
+            try:
+                self._connection = self._open()
+                break
+            except sqlite3.Error:
+                if monotonic() > end:
+                    raise
+                sleep(0.1)
+        self.held = {id for id in self.held if _try_lock(id, self._connection)}
+
+    def _clear_log(self) -> None:
+        """What was deleted goes from its disk when the server vacuums."""
+
+
+def _ensure(connection: _Connection, shown: str) -> None:
+    """Make the tables if they are not there.
+
+    Raises:
+        SessionError: they are of a later version.
+    """
+    connection.execute("BEGIN")
+    try:
+        lock = "SELECT pg_advisory_xact_lock(?::int, 0)"
+        connection.execute(lock, (APPLICATION,))  # of several, one makes the tables
+        found = connection.execute("SELECT to_regclass('toolkeel.version')::text").fetchone()[0]
+        if found is None:
+            connection.execute("CREATE SCHEMA IF NOT EXISTS toolkeel")
+            for statement in filter(str.strip, (_translated(TABLES) + _MORE).split(";")):
+                connection.execute(statement)
+            connection.execute("INSERT INTO version (number) VALUES (?)", (VERSION,))
+        [version] = connection.execute("SELECT number FROM version").fetchone()
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+    if version > VERSION:
+        raise SessionError(
+            f"{shown} has tables of version {version}, and this is made for {VERSION}: "
+            "upgrade toolkeel"
+        )
+
+
+def _translated(tables: str) -> str:
+    """The tables in PostgreSQL's words; texts are compared by their bytes, as SQLite does."""
+    for ours, theirs in (
+        (
+            "INTEGER PRIMARY KEY AUTOINCREMENT",
+            "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY",
+        ),
+        (" WITHOUT ROWID", ""),
+        ("INTEGER", "BIGINT"),
+        ("REAL", "DOUBLE PRECISION"),
+        (" TEXT", ' TEXT COLLATE "C"'),
+    ):
+        tables = tables.replace(ours, theirs)
+    return tables
+
+
+class PostgresArtifacts(Artifacts):
+    """Large values, each a row beside the entries that name it.
+
+    Args:
+        kept: The database.
+    """
+
+    def __init__(self, kept: PostgresDatabase) -> None:
+        super().__init__(None)
+        self._database = kept
+
+    def save(self, digest: str, data: bytes) -> None:
+        """See `Artifacts`; in the transaction of the entry, by the thread that writes it."""
+        self._database.writing.execute(
+            "INSERT INTO large (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING", (digest, data)
+        )
+
+    def found(self, digest: str) -> bytes | None:
+        """See `Artifacts`."""
+        ask = "SELECT data FROM large WHERE digest = ?"
+        row = self._database.read(lambda connection: connection.execute(ask, (digest,)).fetchone())
+        return None if row is None else bytes(row[0])
+
+    def remove(self, digest: str) -> None:
+        """See `Artifacts`; by the thread that writes."""
+        self._database.writing.execute("DELETE FROM large WHERE digest = ?", (digest,))
+
+
+class PostgresLocks(WriterLocks):
+    """One writer per session, by advisory locks of the connection that writes.
+
+    Args:
+        kept: The database.
+    """
+
+    poll = 0.1
+
+    def __init__(self, kept: PostgresDatabase) -> None:
+        super().__init__(None)
+        self._database = kept
+
+    async def _take(self, session: int) -> bool:
+        asked = self._database.write(partial(self._try, session))
+        try:
+            return await shield(wrap_future(asked))
+        except CancelledError:
+            asked.add_done_callback(partial(self._give_back, session))
+            raise
+
+    def _locked(self, session: int) -> bool:
+        return self._database.write_now(partial(self._try, session))
+
+    def _try(self, session: int, connection: sqlite3.Connection) -> bool:
+        taken = _try_lock(session, connection)
+        if taken:
+            self._database.held.add(session)
+        return taken
+
+    def _give_back(self, session: int, asked: Future[bool]) -> None:
+        if not asked.exception() and asked.result():
+            self._unlock(session)
+
+    def _unlock(self, session: int) -> None:
+        with suppress(SessionError):  # it is closed: its locks are free
+            self._database.write(partial(self._free, session))
+
+    def _free(self, session: int, connection: sqlite3.Connection) -> None:
+        self._database.held.discard(session)
+        connection.execute(_BIND.format("", "un"), (APPLICATION, session))
+
+
+def _try_lock(session: int, connection: sqlite3.Connection) -> bool:
+    asked = connection.execute(_BIND.format("try_", ""), (APPLICATION, session))
+    return bool(asked.fetchone()[0])

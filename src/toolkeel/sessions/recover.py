@@ -1,0 +1,111 @@
+"""After a crash: calls that began and have no outcome, and what becomes of them.
+
+What is declared safe runs again. Of the rest nobody knows whether it happened, and a model must not
+guess: a person is asked, by the same way as for an approval. Yes: it did not happen, run it. No: it
+did, or leave it; the model is told in the person's words, or that it is unknown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from time import time
+from typing import Any
+
+from toolkeel._records.entries import CallEnded, CallIntended, Decided, Waits, key_of
+from toolkeel._records.messages_json import plain
+from toolkeel._records.tickets import LIFETIME, Decision, Ticket, new_id
+from toolkeel.call.arguments.parse import parse_arguments
+from toolkeel.call.steps.approve import ask
+from toolkeel.context import RunContext
+from toolkeel.errors import CallError
+from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
+from toolkeel.sessions.fold import Fold
+from toolkeel.sessions.journal import SessionJournal
+
+QUESTION = (
+    "did this happen? The program ended while it ran. Approve: it did not, run it. "
+    "Deny: it did, or leave it; the reason is what the model is told. Answer: it did, with this result"
+)
+
+
+async def recover(
+    journal: SessionJournal, run: RunContext[Any], decisions: Mapping[str, Decision]
+) -> list[Ticket]:
+    """Settle what the crash of a run has left open.
+
+    Args:
+        journal: Of the session; is told what was settled.
+        run: Goes on; its approver is asked.
+        decisions: What was decided already, by the ticket's id.
+
+    Returns:
+        What nobody has decided.
+    """
+    fold = journal.fold
+    undecided = []
+    for call in fold.unknown:
+        if call.repeatable or call.within or _is_answered(fold, call):
+            continue
+        ticket = _asked(fold, call)
+        if ticket is None:
+            ticket = _ticket(call, _made(fold, call))
+            journal.append(Waits(call.run, ticket, outcome=True))
+        decision = decisions.get(ticket.id)
+        if decision is None and run.approver is not None:
+            await journal.commit()
+            decision = await ask(run, call.call_id, ticket)
+        if decision is None:
+            undecided.append(ticket)
+        else:
+            _settle(journal, call, ticket, decision)
+    return undecided
+
+
+def _asked(fold: Fold, call: CallIntended) -> Ticket | None:
+    """The ticket that asks about it already."""
+    key = key_of(call)
+    asked = (t for t in fold.outcomes.values() if t.digest == key and not t.expired)
+    return next(asked, None)
+
+
+def _is_answered(fold: Fold, call: CallIntended) -> bool:
+    """Whether somebody gave its result, so that nothing has run."""
+    given = (fold.decided.get(t.id) for t in fold.waiting.values() if t.call_id == call.call_id)
+    return any(each is not None and each.verdict == "answer" for each in given)
+
+
+def _made(fold: Fold, call: CallIntended) -> ToolCall:
+    """The call as the model made it."""
+    replies = (m for m in reversed(fold.view.messages) if isinstance(m, AssistantMessage))
+    calls = next(replies).tool_calls
+    return calls[call.position]
+
+
+def _ticket(call: CallIntended, made: ToolCall) -> Ticket:
+    given = made.arguments
+    try:
+        arguments = parse_arguments(given).value if isinstance(given, str) else plain(given)
+    except CallError:
+        arguments = {"arguments": str(given)}
+    expires = time() + LIFETIME
+    return Ticket(new_id(), call.call_id, call.tool, arguments, key_of(call), expires, QUESTION)
+
+
+def _settle(
+    journal: SessionJournal, call: CallIntended, ticket: Ticket, decision: Decision
+) -> None:
+    if decision.ticket not in journal.fold.decided:
+        journal.append(Decided(call.run, decision))
+    if decision.verdict == "approve" and decision.seal == ticket.seal:
+        return
+    if decision.verdict == "answer":
+        value = decision.value
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        done = ToolMessage(text, call.call_id, call.tool)
+        journal.append(CallEnded(call.run, call.turn, call.position, done))
+        return
+    said = f" A person says: {decision.reason}" if decision.reason else ""
+    text = f"It is unknown whether this call of {call.tool!r} happened: the program ended.{said}"
+    message = ToolMessage(text, call.call_id, call.tool, "error", "unknown_outcome")
+    journal.append(CallEnded(call.run, call.turn, call.position, message))

@@ -1,0 +1,398 @@
+"""A session: a conversation that lasts, run after run, over one journal."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import json
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from time import time
+from typing import Any
+
+from toolkeel._records.entries import CallEnded, Compacted, Decided, Queued, RunEnded
+from toolkeel._records.messages_json import load_message
+from toolkeel._records.record import record
+from toolkeel._records.recorder import Recorder
+from toolkeel._records.taint import Source
+from toolkeel._records.tickets import Decision, Ticket, new_id
+from toolkeel.agent.conversation import SAVED, Going
+from toolkeel.agent.history import HistoryPolicy
+from toolkeel.agent.run_state import RunState
+from toolkeel.agent.transcript import no_result
+from toolkeel.context import RunContext
+from toolkeel.messages import AssistantMessage, Message, Usage, unanswered
+from toolkeel.sessions import tables
+from toolkeel.sessions.artifacts import Artifacts
+from toolkeel.sessions.database import Database
+from toolkeel.sessions.errors import SessionBusy, SessionError
+from toolkeel.sessions.fold import Fold
+from toolkeel.sessions.inbox import deliver, leave, posted, say, take_all, watch
+from toolkeel.sessions.journal import SessionJournal, Stored, load_fold, read_entries
+from toolkeel.sessions.recover import recover
+from toolkeel.sessions.tables import SessionInfo
+from toolkeel.sessions.writer_lock import WriterLocks
+
+
+@record
+class Kept:
+    """Where sessions are kept: their rows, large values and locks."""
+
+    database: Database
+    artifacts: Artifacts
+    locks: WriterLocks
+
+
+@record
+class Holder:
+    """Who writes to a session: the process, where it runs and since when (seconds since the epoch)."""
+
+    pid: int
+    host: str
+    user: str
+    program: str
+    since: float
+
+
+class Session:
+    """A conversation that lasts. Give it to an agent: ``agent.run("hello", session=session)``.
+
+    Args:
+        kept: Where it is kept; `Sessions` gives sessions of a file.
+        name: Its name, within its scope.
+        scope: Whose it is, such as a user's id: a name means nothing outside its scope.
+        wait: Whether a run waits for its turn while another one goes on; else it is told who writes.
+        history: Says, before a run, what of a long transcript the model is still shown.
+    """
+
+    def __init__(
+        self,
+        kept: Kept,
+        name: str,
+        scope: str = "",
+        *,
+        wait: bool = True,
+        history: HistoryPolicy | None = None,
+    ) -> None:
+        self.name = name
+        self.scope = scope
+        self._kept = kept
+        self._wait = wait
+        self._history = history
+        self._told = 0
+
+    def __repr__(self) -> str:
+        return f"Session({self.name!r}, scope={self.scope!r})"
+
+    # — what it holds —
+
+    @property
+    def info(self) -> SessionInfo:
+        """What is known of it without reading it.
+
+        Raises:
+            SessionError: nothing was ever said in it, or it was deleted.
+        """
+        found = self._found()
+        if found is None:
+            raise SessionError(f"there is no session {self.name!r}")
+        return found
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever said in it."""
+        return self._found() is not None
+
+    def _found(self) -> SessionInfo | None:
+        return self._kept.database.read(partial(tables.find, scope=self.scope, name=self.name))
+
+    def _made(self) -> SessionInfo:
+        make = partial(tables.make, scope=self.scope, name=self.name, now=time())
+        return self._found() or self._kept.database.write_now(make)
+
+    def entries(self, after: int = 0, upto: int | None = None) -> list[Stored]:
+        """Its journal behind entry `after`, in order; up to the entry `upto`, if it is given."""
+        info = self.info
+        last = info.head if upto is None else min(upto, info.head)
+        return list(read_entries(self._kept.database, self._kept.artifacts, info, after, last))
+
+    def fold(self) -> Fold:
+        """Where it stands: read from its last checkpoint, not from its beginning."""
+        return load_fold(self._kept.database, self._kept.artifacts, self.info)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The whole transcript, also what the model is no longer shown."""
+        fold = Fold()
+        for each in self.entries():
+            if each.entry.kind not in ("compacted", "handed_over"):
+                fold.see(each.seq, each.entry)
+        return fold.view.messages
+
+    @property
+    def state(self) -> dict[str, object]:
+        """What its tools wrote."""
+        return self.fold().state
+
+    @property
+    def usage(self) -> Usage:
+        """What all its runs spent."""
+        return self.fold().usage
+
+    @property
+    def pending(self) -> tuple[Ticket, ...]:
+        """What waits for a person: calls, and questions whether a call has happened."""
+        fold = self.fold()
+        return (*fold.outcomes.values(), *fold.waiting.values())
+
+    @property
+    def unread(self) -> tuple[tuple[str, str], ...]:
+        """What was said to it and no run has taken yet: who, and what."""
+        posts = posted(self._kept.database, self.info.id)
+        said = [(post.who, json.loads(post.body)) for post in posts if post.kind == "message"]
+        return tuple((who, load_message(body["message"]).text) for who, body in said)
+
+    @property
+    def decisions(self) -> dict[str, Decided]:
+        """What was decided about what waits and has not run yet, by the ticket's id.
+
+        The first decision on a ticket counts: who comes second finds here what the first one said.
+        """
+        fold = self.fold()
+        found = {id: Decided(fold.began.run, each) for id, each in fold.decided.items()}
+        for post in posted(self._kept.database, self.info.id):
+            if post.kind == "decision":
+                decision = Decision.from_dict(json.loads(post.body)["decision"])
+                found.setdefault(decision.ticket, Decided(fold.began.run, decision, post.who))
+        return found
+
+    @property
+    def holder(self) -> Holder | None:
+        """Who writes to it now; None if nobody does."""
+        info = self._found()
+        if info is None or self._kept.locks.try_acquire(info.id):
+            if info is not None:
+                self._kept.locks.release(info.id)
+            return None
+        row = self._kept.database.read(partial(tables.holder_of, id=info.id))
+        return Holder(*row) if row else None
+
+    # — what others say —
+
+    def say(self, text: str, who: str = "") -> None:
+        """Say something to whoever runs it, from any process: it joins the run that goes on before
+        its next request, else the next run.
+        """
+        leave(self._kept.database, self._made().id, who or _user(), "message", say(text))
+
+    def decide(self, decision: Decision, who: str = "") -> None:
+        """Decide what waits; it counts when the session goes on, and the first decision counts."""
+        body = {"decision": decision.to_dict()}
+        leave(self._kept.database, self._made().id, who or _user(), "decision", body)
+
+    def cancel(self, reason: str = "", who: str = "") -> None:
+        """Stop the run that goes on, in whatever process; nothing happens if none does."""
+        if self.holder is not None:
+            body = {"reason": reason}
+            leave(self._kept.database, self._made().id, who or _user(), "cancel", body)
+
+    # — what the model is shown —
+
+    async def compact(self, history: HistoryPolicy) -> bool:
+        """Have a policy look at it now; whether the model is shown less from here on.
+
+        Args:
+            history: Such as `KeepTurns`, `KeepTokens` or `Summarise`.
+
+        Raises:
+            SessionError: its last run has not ended, or another one goes on.
+        """
+        info = self.info
+        if not self._kept.locks.try_acquire(info.id):
+            raise SessionBusy(f"a run of the session {self.name!r} goes on")
+        try:
+            fold = self.fold()
+            if not fold.rests:
+                raise SessionError(f"the last run of the session {self.name!r} has not ended")
+            journal = SessionJournal(self._kept.database, self._kept.artifacts, self.info, fold)
+            shortened = await _shorten(journal, fold.began.run, history)
+            _end(journal)
+        finally:
+            self._kept.locks.release(info.id)
+        return shortened
+
+    # — for an agent —
+
+    @asynccontextmanager
+    async def going(
+        self, run: RunContext[Any], said: Sequence[Message], decisions: Sequence[Decision]
+    ) -> AsyncIterator[Going]:
+        """See `Conversation.going`."""
+        info = await asyncio.to_thread(self._made)
+        await self._acquire(info)
+        try:
+            info = await asyncio.to_thread(lambda: self.info)
+            fold = await asyncio.to_thread(
+                load_fold, self._kept.database, self._kept.artifacts, info
+            )
+            journal = SessionJournal(self._kept.database, self._kept.artifacts, info, fold)
+            self._tell_holder(info.id)
+            going = await self._begin(journal, info, run, (said, decisions))
+            watching = asyncio.create_task(watch(journal, self._kept.database, info.id, run))
+            try:
+                yield going
+            finally:
+                watching.cancel()
+                with suppress(asyncio.CancelledError, SessionError):
+                    await watching
+                _end(journal)
+        finally:
+            self._kept.locks.release(info.id)
+
+    async def _acquire(self, info: SessionInfo) -> None:
+        if self._wait:
+            await self._kept.locks.acquire(info.id)
+        elif not self._kept.locks.try_acquire(info.id):
+            row = self._kept.database.read(partial(tables.holder_of, id=info.id))
+            told = "somebody" if row is None else f"process {row[0]} ({row[3]}) of {row[2]}"
+            raise SessionBusy(f"{told} writes to the session {self.name!r}; wait, or say() it")
+
+    def _tell_holder(self, id: int) -> None:
+        """Say who writes: once in a process, since the lock says whether somebody does."""
+        if self._told != os.getpid():
+            self._told = os.getpid()
+            program = os.path.basename(sys.argv[0]) if sys.argv else ""
+            holder = (os.getpid(), socket.gethostname(), _user(), program, time())
+            self._kept.database.write(lambda connection: tables.hold(connection, id, holder))
+
+    async def _begin(
+        self,
+        journal: SessionJournal,
+        info: SessionInfo,
+        run: RunContext[Any],
+        given: tuple[Sequence[Message], Sequence[Decision]],
+    ) -> Going:
+        said, decisions = given
+        fold = journal.fold
+        goes_on = _goes_on(journal, bool(said))
+        run.id = fold.began.run if goes_on else run.id
+        for _ in take_all(journal, run.id, posted(self._kept.database, info.id)):
+            pass  # asks to stop a run that has stopped
+        known = {each.ticket: each for each in reversed(decisions)} | fold.decided
+        for decision in decisions:
+            journal.append(Decided(run.id, decision))
+        pending = await recover(journal, run, known)
+        await _shorten(journal, run.id, None if goes_on else self._history)
+        _hand_over(journal, run, goes_on)
+        counted, asks = _counted(fold, known)
+        if not asks and run.approver is None:
+            pending += fold.waiting.values()
+        going = Going(_state_of(fold, goes_on), (), counted, tuple(pending))
+        if not (pending or unanswered(fold.view.messages)):
+            return self._say_now(journal, run, going, said)
+        for message in said:  # it comes after the results of what waits
+            journal.append(Queued(run.id, new_id(), message))
+        if not pending:
+            deliver(journal, run)
+        elif fold.reason != "waiting":
+            journal.append(RunEnded(run.id, "waiting"))
+        return going
+
+    def _say_now(
+        self,
+        journal: SessionJournal,
+        run: RunContext[Any],
+        going: Going,
+        said: Sequence[Message],
+    ) -> Going:
+        """No call waits: what was said before this, and this, come next."""
+        deliver(journal, run)
+        now = (*run.said, *said)
+        run.said.clear()
+        messages = going.state.messages
+        if not now and (not messages or isinstance(messages[-1], AssistantMessage)):
+            raise SessionError(f"nothing waits in the session {self.name!r}: say something")
+        return Going(going.state, now, going.decisions)
+
+
+async def _shorten(journal: SessionJournal, run: str, history: HistoryPolicy | None) -> bool:
+    """Have a policy look at what the model would be shown; whether it has cut something."""
+    cuts = () if history is None else await history.cuts(journal.fold.view)
+    for cut in cuts:
+        entry = Compacted(run, cut.start, cut.stop, cut.messages, cut.policy, cut.usage)
+        journal.append(entry)
+    return bool(cuts)
+
+
+def _counted(fold: Fold, known: Mapping[str, Decision]) -> tuple[tuple[Decision, ...], bool]:
+    """The decisions that count for what waits, and whether there is something to do with it.
+
+    One that comes too late does not count: its call is asked about anew.
+    """
+    late = {ticket.id for ticket in fold.waiting.values() if ticket.expired}
+    counted = tuple(known[id] for id in fold.waiting if id in known and id not in late)
+    return counted, bool(counted or late)
+
+
+def _hand_over(journal: SessionJournal, run: RunContext[Any], goes_on: bool) -> None:
+    """Give a run what the session knows, and what writes it."""
+    fold = journal.fold
+    known, turn = len(fold.view.messages), fold.turn if goes_on else 0
+    run.recorder = Recorder(journal, run.id, known, turn, fold.state)
+    run.recorder.places = fold.view.places
+    for key, value in fold.state.items():
+        run.state.setdefault(key, value)
+    for label, sources in fold.taint.items():
+        for source in sources:
+            tool, _, what = source.partition(" ")
+            run.shared_taint().add(Source(label, tool, what))
+
+
+def _goes_on(journal: SessionJournal, says: bool) -> bool:
+    """Whether the session's last run goes on, rather than a new one begins after it.
+
+    Args:
+        journal: Is told how a run has ended that does not go on.
+        says: Whether a person says something now.
+    """
+    fold = journal.fold
+    waits = unanswered(fold.view.messages)
+    if fold.began.run and fold.reason in ("", "waiting") and (waits or not says):
+        return True
+    if fold.began.run and not fold.reason:  # its program was killed before the model answered
+        journal.append(RunEnded(fold.began.run, "cancelled", "its program ended"))
+    for call in waits:
+        place = len(fold.view.messages)
+        journal.append(CallEnded(fold.began.run, fold.turn, place, no_result(call)))
+    return False
+
+
+def _end(journal: SessionJournal) -> None:
+    """The run has ended, in whatever way: what it leaves is written before this returns."""
+    fold = journal.fold
+    if fold.rests:
+        journal.append(fold.checkpoint())
+    journal.commit_now()
+
+
+def _state_of(fold: Fold, goes_on: bool) -> RunState:
+    text = fold.suspended
+    saved = RunState.from_json(text, SAVED) if isinstance(text, str) else RunState(())
+    messages, waiting = tuple(fold.view.messages), tuple(fold.waiting.values())
+    state = RunState(messages, waiting, saved.inner, agent=fold.agent, path=fold.path)
+    if not goes_on:
+        return state
+    spent, told = fold.spent, fold.instructions
+    counts = {**saved.counts, "requests": spent.requests, "tokens": spent.total_tokens}
+    return replace(state, instructions=told, usage=spent, cost=saved.cost, counts=counts)
+
+
+def _user() -> str:
+    with suppress(Exception):  # no such user is known on this machine
+        return getpass.getuser()
+    return ""

@@ -1,0 +1,255 @@
+"""A file of sessions: list, open, fork, copy out and in, delete."""
+
+from __future__ import annotations
+
+import sqlite3
+import weakref
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from time import time
+
+from toolkeel._records.entries import Forked, RunBegan
+from toolkeel._records.entries_json import dump_entry
+from toolkeel._records.messages_json import json_text
+from toolkeel._records.places import sessions_file
+from toolkeel.agent.history import HistoryPolicy
+from toolkeel.sessions import tables
+from toolkeel.sessions.artifacts import Artifacts
+from toolkeel.sessions.database import MEMORY, Database
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.export import export_lines, import_lines
+from toolkeel.sessions.fold import Fold
+from toolkeel.sessions.postgres import (
+    PostgresArtifacts,
+    PostgresDatabase,
+    PostgresLocks,
+    open_database,
+)
+from toolkeel.sessions.session import Kept, Session
+from toolkeel.sessions.tables import SessionInfo
+from toolkeel.sessions.writer_lock import WriterLocks
+
+MAIN = "main"
+"""The session that is meant by a path alone."""
+LONGEST = 200
+"""Characters of a name."""
+
+
+class Sessions:
+    """The sessions of one file, or of one database.
+
+    Args:
+        path: The file; that in the user's data folder by default. ``:memory:`` for none, and
+            ``postgresql://...`` for a database of PostgreSQL.
+        history: What of long transcripts the models are still shown, such as `KeepTurns`.
+
+    >>> sessions = Sessions(":memory:")
+    >>> sessions["ada"]
+    Session('ada', scope='')
+    >>> sessions.list()
+    ()
+    """
+
+    def __init__(
+        self, path: str | Path | None = None, *, history: HistoryPolicy | None = None
+    ) -> None:
+        self._history = history
+        self.path = str(path) if path is not None else str(sessions_file())
+        self._kept = _kept(self.path)
+
+    def __getitem__(self, name: str) -> Session:
+        """The session of a name; it is made when something is said in it."""
+        return self.open(name)
+
+    def open(
+        self,
+        name: str,
+        scope: str = "",
+        *,
+        wait: bool = True,
+        history: HistoryPolicy | None = None,
+    ) -> Session:
+        """The session of a name, within a scope; see `Session`.
+
+        Raises:
+            SessionError: that can be no name.
+        """
+        if not name or len(name) > LONGEST or not name.isprintable():
+            raise SessionError(f"{name[:40]!r} cannot name a session: give 1 to {LONGEST} letters")
+        return Session(self._kept, name, scope, wait=wait, history=history or self._history)
+
+    def list(self, scope: str | None = "") -> tuple[SessionInfo, ...]:
+        """What is known of them, the latest first; of all scopes if `scope` is None."""
+        return tuple(self._kept.database.read(partial(tables.every, scope=scope)))
+
+    def fork(self, name: str, to: str, *, turn: int | None = None, scope: str = "") -> Session:
+        """A session that begins as another one: to try something else from some turn on.
+
+        What happened outside meanwhile is not undone.
+
+        Args:
+            name: The other one.
+            to: The new one's name.
+            turn: How many of its turns count; all by default.
+            scope: Whose both are.
+
+        Raises:
+            SessionError: there is no such session or turn, there is one of the new name, or the
+                last turn has not ended.
+        """
+        return self._forked(self.open(name, scope), to, turn, edited=False)
+
+    def _forked(self, source: Session, to: str, turn: int | None, *, edited: bool) -> Session:
+        name, info = source.name, source.info
+        seq = info.head if turn is None else self._end_of(source, turn)
+        fold = Fold()
+        if turn is None:
+            fold = source.fold()
+        if fold.intended or (fold.began.run and fold.reason in ("", "waiting")):
+            raise SessionError(f"the last turn of {name!r} has not ended; fork from one before it")
+        target = self.open(to, source.scope)
+        do = partial(_fork, parent=info, to=(source.scope, to), seq=seq, edited=edited)
+        self._kept.database.write_now(do)
+        return target
+
+    def edit(self, name: str, turn: int, to: str, *, scope: str = "") -> Session:
+        """A fork that stands in front of a turn, to say something else there: `fork` and go on.
+
+        Args:
+            name: The session.
+            turn: Which, from 1.
+            to: The new one's name.
+            scope: Whose both are.
+        """
+        if turn < 1:
+            raise SessionError("turns are counted from 1")
+        return self._forked(self.open(name, scope), to, turn - 1, edited=True)
+
+    def _end_of(self, session: Session, turn: int) -> int:
+        """The last entry of a turn."""
+        began = [
+            each.seq
+            for each in session.entries()
+            if isinstance(each.entry, RunBegan) and not each.entry.parent
+        ]
+        if not 0 <= turn <= len(began):
+            raise SessionError(f"{session.name!r} has {len(began)} turns, and no turn {turn}")
+        return began[turn] - 1 if turn < len(began) else session.info.head
+
+    def export(self, name: str, scope: str = "") -> Iterator[str]:
+        """A session as lines of JSON: a header, then one entry a line.
+
+        Raises:
+            SessionError: there is no such session.
+        """
+        return export_lines(self.open(name, scope))
+
+    def import_(self, lines: Iterable[str], name: str, scope: str = "") -> Session:
+        """A session of what `export` gave; nothing is run. A file that was cut counts as far as it goes.
+
+        Args:
+            lines: With their line ends.
+            name: Its name here.
+            scope: Whose it is here.
+
+        Raises:
+            SessionError: there is no session in it, or there is one of this name.
+        """
+        made = self.open(name, scope)
+        import_lines(self._kept, (scope, name), lines)
+        return made
+
+    def delete(self, name: str, scope: str = "") -> None:
+        """Delete a session: it is gone from the disk when this returns, and comes back by nothing.
+
+        Raises:
+            SessionError: there is no such session, a run of it goes on, or another process reads
+                the file and does not stop.
+        """
+        session = self.open(name, scope)
+        info = session.info
+        if not self._kept.locks.try_acquire(info.id):
+            raise SessionError(f"a run of {name!r} goes on; cancel it first")
+        try:
+            erase = partial(tables.delete, id=info.id)
+            left = self._kept.database.write_now(erase, erases=True)
+            self._kept.database.write_now(partial(_remove, self._kept.artifacts, left))
+        finally:
+            self._kept.locks.release(info.id)
+
+    def prune(
+        self, older_than: float, *, scope: str | None = "", dry: bool = True
+    ) -> tuple[SessionInfo, ...]:
+        """Delete the sessions to which nothing was written for a while; none that runs.
+
+        Args:
+            older_than: Days.
+            scope: Whose; None for all.
+            dry: Only tell which they would be.
+        """
+        before = time() - older_than * 86400
+        old = [info for info in self.list(scope) if info.updated < before]
+        idle = tuple(i for i in old if dry or self.open(i.name, i.scope).holder is None)
+        for info in () if dry else idle:
+            self.delete(info.name, info.scope)
+        return idle
+
+    def close(self) -> None:
+        """Let go of the file; the last process that does so tidies it."""
+        self._kept.database.close()
+
+
+def _fork(
+    connection: sqlite3.Connection,
+    parent: SessionInfo,
+    to: tuple[str, str],
+    seq: int,
+    edited: bool,
+) -> None:
+    """Begin a session as another was; its own first entry says so."""
+    now, entry = time(), Forked(parent.name, seq, edited)
+    made = tables.fork(connection, parent, to, seq, now)
+    row = (seq + 1, now, entry.kind, json_text(dump_entry(entry)))
+    tables.append(connection, made.id, [row])
+    tables.update(connection, made.id, {"head": seq + 1})
+
+
+def _remove(artifacts: Artifacts, digests: list[str], connection: sqlite3.Connection) -> None:
+    """Remove large values that nobody names; while this writes, nobody can begin to."""
+    for digest in digests:
+        if not tables.is_named(connection, digest):
+            artifacts.remove(digest)
+
+
+_keeping: dict[Database, Kept] = {}
+
+
+def _kept(path: str) -> Kept:
+    """What keeps the sessions of a file: one in a process, since its locks belong to the process."""
+    data = open_database(path)
+    if path == MEMORY:
+        locks = WriterLocks(None)
+        weakref.finalize(locks, data.close)  # its thread would keep it for ever
+        return Kept(data, Artifacts(None), locks)
+    found = _keeping.get(data)
+    if found is None and isinstance(data, PostgresDatabase):
+        found = _keeping[data] = Kept(data, PostgresArtifacts(data), PostgresLocks(data))
+    elif found is None:
+        artifacts, locks = (
+            Artifacts(Path(f"{data.path}.artifacts")),
+            WriterLocks(f"{data.path}.lock"),
+        )
+        found = _keeping[data] = Kept(data, artifacts, locks)
+    return found
+
+
+def session(name: str | Path) -> Session:
+    """The session of a name in the user's data folder, or the one of the file at a path.
+
+    >>> session(":memory:")
+    Session('main', scope='')
+    """
+    if isinstance(name, Path) or name == MEMORY:
+        return Sessions(name)[MAIN]
+    return Sessions()[name]

@@ -1,0 +1,244 @@
+"""A store for tools: memory that outlives runs, by namespace and key (put, get, search, delete, TTL).
+
+Give it to an agent, ``agent.run(..., store=store)``, and tools read it as ``context.store``. Values are
+JSON objects. What a search filters by is compared here and never becomes part of an SQL text.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from time import time
+from typing import Any, Final, Protocol, TypeAlias
+
+from toolkeel._records.places import data_folder
+from toolkeel._records.record import NOTHING, record
+from toolkeel.sessions.database import MEMORY
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.postgres import open_database
+
+Namespace: TypeAlias = tuple[str, ...]
+SEPARATOR: Final = "\x1f"
+"""Between the parts of a namespace in a row; a part cannot hold it."""
+
+
+@record
+class Item:
+    """One value of a store.
+
+    Args:
+        namespace: Where it is, such as ``("users", "ada")``.
+        key: Its name there.
+        value: A JSON object.
+        created: When it was first put, in seconds since the epoch.
+        updated: When it was last put.
+    """
+
+    namespace: Namespace
+    key: str
+    value: Mapping[str, Any]
+    created: float
+    updated: float
+
+
+class Store(Protocol):
+    """What tools are given to remember things by."""
+
+    def put(
+        self,
+        namespace: Namespace,
+        key: str,
+        value: Mapping[str, Any],
+        *,
+        seconds: float | None = None,
+    ) -> None:
+        """Keep a value; gone after `seconds`, if given."""
+        ...
+
+    def get(self, namespace: Namespace, key: str) -> Item | None:
+        """The value of a key; None if there is none."""
+        ...
+
+    def search(
+        self, namespace: Namespace, where: Mapping[str, Any] = NOTHING, limit: int = 10
+    ) -> list[Item]:
+        """Values in a namespace and those below it, the latest first."""
+        ...
+
+    def delete(self, namespace: Namespace, key: str) -> bool:
+        """Forget a key; whether there was one."""
+        ...
+
+
+class KeyValueStore:
+    """A `Store` in SQLite, in memory or in PostgreSQL. Any thread may use it, and any process the same file.
+
+    Args:
+        path: Of the file; ``store.db`` in the user's data folder by default, ``:memory:`` for none. A
+            file of sessions will do as well; or ``postgresql://...``, a database of PostgreSQL.
+        clock: Seconds since the epoch.
+
+    >>> store = KeyValueStore(":memory:")
+    >>> store.put(("users", "ada"), "likes", {"drink": "tea"})
+    >>> store.get(("users", "ada"), "likes").value
+    {'drink': 'tea'}
+    >>> [item.key for item in store.search(("users",), {"drink": "tea"})]
+    ['likes']
+    >>> store.close()
+    """
+
+    def __init__(
+        self, path: str | Path | None = None, *, clock: Callable[[], float] = time
+    ) -> None:
+        self._database = open_database(
+            MEMORY if path == MEMORY else str(path or data_folder() / "store.db")
+        )
+        self._clock = clock
+
+    def put(
+        self,
+        namespace: Namespace,
+        key: str,
+        value: Mapping[str, Any],
+        *,
+        seconds: float | None = None,
+    ) -> None:
+        """Keep a value; it is on the disk when this returns.
+
+        Args:
+            namespace: Where.
+            key: Its name there; what it named before is replaced.
+            value: A JSON object.
+            seconds: After which it is gone; never by default.
+
+        Raises:
+            SessionError: the value is no JSON object, or the namespace is none.
+        """
+        self.put_all(namespace, {key: value}, seconds=seconds)
+
+    def put_all(
+        self,
+        namespace: Namespace,
+        values: Mapping[str, Mapping[str, Any]],
+        *,
+        seconds: float | None = None,
+    ) -> None:
+        """Keep many values, all or none, in one transaction."""
+        now, place = self._clock(), _row_of(namespace)
+        expires = None if seconds is None else now + seconds
+        rows = [(place, key, _text(key, value), now, now, expires) for key, value in values.items()]
+
+        def do(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM item WHERE expires <= ?", (now,))
+            connection.executemany(
+                "INSERT INTO item (namespace, key, value, created, updated, expires) "
+                "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, key) DO UPDATE SET "
+                "value = excluded.value, updated = excluded.updated, expires = excluded.expires",
+                rows,
+            )
+
+        self._database.write_now(do)
+
+    def get(self, namespace: Namespace, key: str) -> Item | None:
+        """The value of a key; None if there is none."""
+        return self.get_all(namespace, [key]).get(key)
+
+    def get_all(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, Item]:
+        """The values of many keys; those that are not there are left out."""
+        place, now = _row_of(namespace), self._clock()
+
+        def do(connection: sqlite3.Connection) -> list[Item]:
+            rows: list[Item] = []
+            for key in keys:
+                found = connection.execute(
+                    f"SELECT {_COLUMNS} FROM item WHERE namespace = ? AND key = ? "
+                    "AND (expires IS NULL OR expires > ?)",
+                    (place, key, now),
+                ).fetchall()
+                rows += map(_item, found)
+            return rows
+
+        return {item.key: item for item in self._database.read(do)}
+
+    def search(
+        self, namespace: Namespace, where: Mapping[str, Any] = NOTHING, limit: int = 10
+    ) -> list[Item]:
+        """Values in a namespace and those below it, the latest first.
+
+        Args:
+            namespace: ``("users",)`` finds those of ``("users", "ada")`` too.
+            where: Values that must be equal, by name at the top of the object.
+            limit: How many at most.
+        """
+        place, now = _row_of(namespace), self._clock()
+
+        def do(connection: sqlite3.Connection) -> list[Item]:
+            rows = connection.execute(
+                f"SELECT {_COLUMNS} FROM item WHERE namespace >= ? AND namespace < ? "
+                "AND (expires IS NULL OR expires > ?) ORDER BY updated DESC, namespace, key",
+                (place, place + "\U0010ffff", now),
+            )
+            return _first(map(_item, rows), where, limit)
+
+        return self._database.read(do)
+
+    def delete(self, namespace: Namespace, key: str) -> bool:
+        """Forget a key, on the disk too; whether there was one."""
+        place = _row_of(namespace)
+
+        def do(connection: sqlite3.Connection) -> bool:
+            gone = connection.execute(
+                "DELETE FROM item WHERE namespace = ? AND key = ?", (place, key)
+            )
+            return gone.rowcount > 0
+
+        return self._database.write_now(do, erases=True)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+
+_COLUMNS = "namespace, key, value, created, updated"
+
+
+def _item(row: tuple[str, str, str, float, float]) -> Item:
+    place, key, value, created, updated = row
+    return Item(tuple(place.split(SEPARATOR)[:-1]), key, json.loads(value), created, updated)
+
+
+def _first(items: Iterable[Item], where: Mapping[str, Any], limit: int) -> list[Item]:
+    found: list[Item] = []
+    for item in items:
+        if len(found) >= limit:
+            break
+        if all(name in item.value and _same(item.value[name], where[name]) for name in where):
+            found.append(item)
+    return found
+
+
+def _same(value: object, wanted: object) -> bool:
+    """Equal as JSON is: true is not 1."""
+    return json.dumps(value, sort_keys=True) == json.dumps(wanted, sort_keys=True)
+
+
+def _row_of(namespace: Namespace) -> str:
+    """A namespace as one text, whose beginning is that of all below it."""
+    if isinstance(namespace, str) or not all(
+        isinstance(part, str) and part and SEPARATOR not in part for part in namespace
+    ):
+        raise SessionError(f"{namespace!r:.80} is no namespace; give a tuple of texts")
+    return "".join(part + SEPARATOR for part in namespace)
+
+
+def _text(key: str, value: Mapping[str, Any]) -> str:
+    try:
+        text = json.dumps(dict(value), ensure_ascii=False, allow_nan=False)
+        text.encode()
+        if json.loads(text) != dict(value):
+            raise ValueError("it would come back as something else")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SessionError(f"the value of {key!r} is no JSON object: {error}") from None
+    return text

@@ -1,0 +1,307 @@
+"""What is asked of the tables: sessions, their entries, what came in for them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from toolkeel._records.record import record
+from toolkeel.sessions.errors import SessionError
+
+Row: TypeAlias = tuple[int, float, str, str]
+"""An entry as it is stored: its number, when (seconds since the epoch), its kind, its JSON."""
+PAGE = 500
+"""Entries read at once: no read goes on for long, since that keeps the log from being cleared."""
+
+
+@record
+class SessionInfo:
+    """What is known of a session without reading it.
+
+    Args:
+        id: Its number in this file.
+        scope: Whose it is; a name means nothing outside its scope.
+        name: Its name.
+        created: When, in seconds since the epoch.
+        updated: When something was last written.
+        head: Number of its last entry.
+        checkpoint: Number of its last checkpoint; 0 if there is none.
+        base: Number of the last entry that it shares with its parent.
+        parent: Which session it was forked from.
+        turns: How often somebody said something.
+        first: The beginning of what was said first.
+        last: The beginning of what was answered last.
+        tokens: Spent so far.
+        requests: Made so far.
+        ended: How its last run ended; empty while one goes on, or if it was killed.
+    """
+
+    id: int
+    scope: str
+    name: str
+    created: float
+    updated: float
+    head: int
+    checkpoint: int
+    base: int
+    parent: int | None
+    turns: int
+    first: str
+    last: str
+    tokens: int
+    requests: int
+    ended: str
+
+
+@record
+class Post:
+    """Something that came in for a session: from whom, when and what, as JSON."""
+
+    id: int
+    at: float
+    who: str
+    kind: str
+    body: str
+
+
+_COLUMNS = (
+    "id, scope, name, created, updated, head, checkpoint, base, parent, turns, first, last, "
+    "tokens, requests, ended"
+)
+
+
+def find(connection: sqlite3.Connection, scope: str, name: str) -> SessionInfo | None:
+    """The session of a name."""
+    found = connection.execute(
+        f"SELECT {_COLUMNS} FROM session WHERE scope = ? AND name = ?", (scope, name)
+    ).fetchone()
+    return SessionInfo(*found) if found else None
+
+
+def by_id(connection: sqlite3.Connection, id: int) -> SessionInfo:
+    """The session of a number.
+
+    Raises:
+        SessionError: it is gone.
+    """
+    found = connection.execute(f"SELECT {_COLUMNS} FROM session WHERE id = ?", (id,)).fetchone()
+    if not found:
+        raise SessionError("the session is gone: it was deleted")
+    return SessionInfo(*found)
+
+
+def every(connection: sqlite3.Connection, scope: str | None) -> list[SessionInfo]:
+    """All sessions of a scope, or of all; the one that was last written to first."""
+    where, values = ("", ()) if scope is None else ("WHERE scope = ?", (scope,))
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM session {where} ORDER BY updated DESC, id DESC", values
+    )
+    return [SessionInfo(*row) for row in rows]
+
+
+def make(connection: sqlite3.Connection, scope: str, name: str, now: float) -> SessionInfo:
+    """The session of a name, which is made if it is not there."""
+    connection.execute(
+        "INSERT INTO session (scope, name, created, updated) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING",
+        (scope, name, now, now),
+    )
+    found = find(connection, scope, name)
+    assert found is not None
+    return found
+
+
+def fork(
+    connection: sqlite3.Connection, parent: SessionInfo, to: tuple[str, str], seq: int, now: float
+) -> SessionInfo:
+    """A session that begins as another was after its entry `seq`.
+
+    Raises:
+        SessionError: there is one of this name.
+    """
+    scope, name = to
+    if find(connection, scope, name) is not None:
+        raise SessionError(f"there is a session {name!r} already; choose another name")
+    made = make(connection, scope, name, now)
+    checkpoint = _last_checkpoint(connection, parent, seq)
+    connection.execute(
+        "UPDATE session SET parent = ?, base = ?, head = ?, checkpoint = ?, first = ?, ended = ? "
+        "WHERE id = ?",
+        (parent.id, seq, seq, checkpoint, parent.first, parent.ended, made.id),
+    )
+    return by_id(connection, made.id)
+
+
+def _last_checkpoint(connection: sqlite3.Connection, info: SessionInfo, seq: int) -> int:
+    found = 0
+    for id, low, high in _parts(connection, info.id, 0, seq):
+        [last] = connection.execute(
+            "SELECT max(seq) FROM entry WHERE session = ? AND kind = 'checkpoint' "
+            "AND seq BETWEEN ? AND ?",
+            (id, low, high),
+        ).fetchone()
+        found = max(found, last or 0)
+    return found
+
+
+def _parts(
+    connection: sqlite3.Connection, id: int, after: int, upto: int
+) -> list[tuple[int, int, int]]:
+    """Which entries to read in which session, in order: a fork reads its beginning in its parent."""
+    parts: list[tuple[int, int, int]] = []
+    at: int | None = id
+    while at is not None and upto > after:
+        info = by_id(connection, at)
+        low = max(info.base, after) + 1
+        if low <= upto:
+            parts.append((at, low, upto))
+        upto = min(upto, info.base)
+        at = info.parent
+    return parts[::-1]
+
+
+def page(connection: sqlite3.Connection, id: int, after: int, upto: int) -> list[Row]:
+    """The next entries, at most `PAGE` of them."""
+    rows: list[Row] = []
+    for part, low, high in _parts(connection, id, after, upto):
+        rows += connection.execute(
+            "SELECT seq, at, kind, body FROM entry WHERE session = ? AND seq BETWEEN ? AND ? "
+            "ORDER BY seq LIMIT ?",
+            (part, low, high, PAGE - len(rows)),
+        ).fetchall()
+        if len(rows) == PAGE:
+            break
+    return rows
+
+
+def append(connection: sqlite3.Connection, id: int, rows: Sequence[Row]) -> None:
+    """Add entries.
+
+    Raises:
+        sqlite3.IntegrityError: one of them is there: somebody else has written to the session.
+    """
+    connection.executemany(
+        "INSERT INTO entry (session, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)",
+        [(id, *row) for row in rows],
+    )
+
+
+def update(connection: sqlite3.Connection, id: int, facts: dict[str, object]) -> None:
+    """Write what is known of a session without reading it; in the transaction of its entries."""
+    names = ", ".join(f"{name} = ?" for name in facts)
+    changed = connection.execute(f"UPDATE session SET {names} WHERE id = ?", (*facts.values(), id))
+    if not changed.rowcount:
+        raise SessionError("the session is gone: it was deleted")
+
+
+def refer(connection: sqlite3.Connection, id: int, sizes: dict[str, int]) -> None:
+    """Note which large values the entries of a session name."""
+    connection.executemany(
+        "INSERT INTO artifact (session, digest, size) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        [(id, digest, size) for digest, size in sizes.items()],
+    )
+
+
+def delete(connection: sqlite3.Connection, id: int) -> list[str]:
+    """Delete a session with all its rows; which large values nobody names any more.
+
+    What a fork shares with it becomes the fork's own.
+    """
+    gone = by_id(connection, id)
+    for [child] in connection.execute("SELECT id FROM session WHERE parent = ?", (id,)).fetchall():
+        _adopt(connection, gone, by_id(connection, child))
+    digests = [
+        d for [d] in connection.execute("SELECT digest FROM artifact WHERE session = ?", (id,))
+    ]
+    for table in ("entry", "inbox", "holder", "artifact"):
+        connection.execute(f"DELETE FROM {table} WHERE session = ?", (id,))
+    connection.execute("DELETE FROM session WHERE id = ?", (id,))
+    return [digest for digest in digests if not is_named(connection, digest)]
+
+
+def _adopt(connection: sqlite3.Connection, parent: SessionInfo, child: SessionInfo) -> None:
+    connection.execute(
+        "INSERT INTO entry (session, seq, at, kind, body) "
+        "SELECT ?, seq, at, kind, body FROM entry WHERE session = ? AND seq <= ?",
+        (child.id, parent.id, child.base),
+    )
+    connection.execute(
+        "INSERT INTO artifact (session, digest, size) "
+        "SELECT ?, digest, size FROM artifact WHERE session = ? ON CONFLICT DO NOTHING",
+        (child.id, parent.id),
+    )
+    connection.execute(
+        "UPDATE session SET parent = ?, base = ? WHERE id = ?",
+        (parent.parent, min(parent.base, child.base), child.id),
+    )
+
+
+def is_named(connection: sqlite3.Connection, digest: str) -> bool:
+    """Whether any session names a large value."""
+    found = connection.execute("SELECT 1 FROM artifact WHERE digest = ? LIMIT 1", (digest,))
+    return found.fetchone() is not None
+
+
+# — what others say —
+
+
+def post(connection: sqlite3.Connection, id: int, at: float, said: tuple[str, str, str]) -> int:
+    """Leave something for a session: who, of which kind, what as JSON; the number it gets."""
+    by_id(connection, id)
+    connection.execute(
+        "INSERT INTO inbox (session, at, who, kind, body) VALUES (?, ?, ?, ?, ?)", (id, at, *said)
+    )
+    asked = connection.execute("SELECT max(id) FROM inbox WHERE session = ?", (id,))
+    return int(asked.fetchone()[0])
+
+
+def posts(connection: sqlite3.Connection, id: int) -> list[Post]:
+    """What came in and was not taken yet, in order."""
+    rows = connection.execute(
+        "SELECT id, at, who, kind, body FROM inbox WHERE session = ? ORDER BY id", (id,)
+    )
+    return [Post(*row) for row in rows]
+
+
+def take(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
+    """Remove what has become entries; in the transaction of these."""
+    connection.executemany("DELETE FROM inbox WHERE id = ?", [(id,) for id in ids])
+
+
+# — who writes —
+
+
+def hold(connection: sqlite3.Connection, id: int, holder: Sequence[object]) -> None:
+    """Say who writes: process, host, user, program, since when."""
+    connection.execute(
+        'INSERT INTO holder (session, pid, host, "user", program, since) VALUES (?, ?, ?, ?, ?, ?) '
+        "ON CONFLICT (session) DO UPDATE SET pid = excluded.pid, host = excluded.host, "
+        '"user" = excluded."user", program = excluded.program, since = excluded.since',
+        (id, *holder),
+    )
+
+
+def release(connection: sqlite3.Connection, id: int) -> None:
+    """Nobody writes any more."""
+    connection.execute("DELETE FROM holder WHERE session = ?", (id,))
+
+
+def holder_of(connection: sqlite3.Connection, id: int) -> tuple[int, str, str, str, float] | None:
+    """Who said last that they write."""
+    found: tuple[int, str, str, str, float] | None = connection.execute(
+        'SELECT pid, host, "user", program, since FROM holder WHERE session = ?', (id,)
+    ).fetchone()
+    return found
+
+
+def entries(
+    connection: sqlite3.Connection, id: int, kind: str, upto: int
+) -> Iterator[tuple[int, float, str]]:
+    """Number, time and JSON of all entries of one kind."""
+    for part, low, high in _parts(connection, id, 0, upto):
+        yield from connection.execute(
+            "SELECT seq, at, body FROM entry WHERE session = ? AND seq BETWEEN ? AND ? "
+            "AND kind = ? ORDER BY seq",
+            (part, low, high, kind),
+        )

@@ -1,0 +1,143 @@
+"""One writer per session: a lock of the kernel for other processes, a queue within this one.
+
+The lock is a range of one byte in a file beside the database, at the session's number. The kernel
+frees it when its process dies, however it dies; no heartbeat is needed, and a process that stands
+still keeps it. Such locks belong to the process, and closing the file anywhere in it would drop them
+all: so there is one descriptor for each file, for ever, and a table of who holds what within the
+process. Whoever waits here is served in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections import deque
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+
+from toolkeel.errors import SetupError
+
+if sys.platform != "win32":
+    import fcntl
+
+    def _try_lock(descriptor: int, place: int) -> bool:
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+    def _unlock(descriptor: int, place: int) -> None:
+        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, place)
+
+else:  # pragma: no cover
+    import msvcrt
+
+    def _try_lock(descriptor: int, place: int) -> bool:
+        os.lseek(descriptor, place, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(descriptor: int, place: int) -> None:
+        os.lseek(descriptor, place, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+
+class WriterLocks:
+    """The locks of one file of sessions in this process.
+
+    Args:
+        path: Of the lock file; None if no other process can see the sessions.
+
+    Attributes:
+        poll: Seconds between two looks whether another process has let go.
+    """
+
+    poll = 0.02
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+        self._queues: dict[int, deque[Future[None]]] = {}
+        self._lock = threading.Lock()
+
+    async def acquire(self, session: int) -> None:
+        """Wait until this is the session's one writer; cancelled, it leaves the queue."""
+        turn = self._queue_up(session)
+        try:
+            await asyncio.wrap_future(turn)
+            while not await self._take(session):  # noqa: ASYNC110  # others send no event
+                await asyncio.sleep(self.poll)
+        except BaseException:
+            self._leave(session, turn)
+            raise
+
+    def try_acquire(self, session: int) -> bool:
+        """Become the session's one writer if nobody is."""
+        with self._lock:
+            if self._queues.get(session):
+                return False
+        turn = self._queue_up(session)
+        if turn.done() and self._locked(session):
+            return True
+        self._leave(session, turn)
+        return False
+
+    def release(self, session: int) -> None:
+        """Let the next one write."""
+        self._unlock(session)
+        self._leave(session, self._queues[session][0])
+
+    async def _take(self, session: int) -> bool:
+        return self._locked(session)
+
+    def _unlock(self, session: int) -> None:
+        if self._descriptor is not None:
+            _unlock(self._descriptor, session)
+
+    def _queue_up(self, session: int) -> Future[None]:
+        turn: Future[None] = Future()
+        with self._lock:
+            waiting = self._queues.setdefault(session, deque())
+            waiting.append(turn)
+            if waiting[0] is turn:
+                turn.set_result(None)
+        return turn
+
+    def _leave(self, session: int, turn: Future[None]) -> None:
+        with self._lock:
+            waiting = self._queues[session]
+            was_first = waiting[0] is turn
+            waiting.remove(turn)
+            if not waiting:
+                del self._queues[session]
+            elif was_first:
+                _next(waiting)
+
+    def _locked(self, session: int) -> bool:
+        if self._path is None:
+            return True
+        with self._lock:
+            if self._descriptor is None:
+                try:
+                    flags = os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0)
+                    self._descriptor = os.open(self._path, flags, 0o600)
+                except OSError as error:
+                    raise SetupError(f"{self._path} cannot be opened: {error}") from None
+            return _try_lock(self._descriptor, session)
+
+
+def _next(waiting: deque[Future[None]]) -> None:
+    """Wake the first that still waits: one that was cancelled leaves by itself, a moment later."""
+    for turn in waiting:
+        if turn.cancelled():
+            continue
+        with suppress(InvalidStateError):  # it has its turn, or was cancelled this moment
+            turn.set_result(None)
+        if not turn.cancelled():
+            return

@@ -1,0 +1,22 @@
+"""What can be read while it arrives: arguments of calls, calls, and typed answers (partial JSON)."""
+
+from typing import TYPE_CHECKING
+
+from toolkeel._doors import door
+
+if TYPE_CHECKING:
+    from toolkeel.agent.arriving import PartialCall as PartialCall
+    from toolkeel.agent.arriving import PartialCalls as PartialCalls
+    from toolkeel.agent.arriving import PartialOutput as PartialOutput
+    from toolkeel.agent.run import Run as Run
+    from toolkeel.call.arguments.partial import PartialArguments as PartialArguments
+    from toolkeel.call.arguments.partial import PartialValue as PartialValue
+else:
+    __getattr__, __dir__, __all__ = door(
+        __name__,
+        {
+            "agent.arriving": "PartialCall PartialCalls PartialOutput",
+            "agent.run": "Run",
+            "call.arguments.partial": "PartialArguments PartialValue",
+        },
+    )

@@ -1,0 +1,340 @@
+"""Record and replay: a run with a real model, kept in a file, is a test for ever (a cassette).
+
+A cassette stands above the wire: it keeps what a model was asked and what it replied, in this
+library's own records, whatever the provider. Played back, it needs neither key nor network, and it
+compares every request with the recorded one: a changed instruction, tool or result fails the test
+with the difference, instead of being answered as if nothing had happened.
+
+Each exchange keeps only the messages that are new since the exchange it goes on from, so the file
+grows with the run and a diff of two recordings can be read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from toolkeel._records.messages_json import dump_message, load_message
+from toolkeel._records.record import record
+from toolkeel._records.redact import SHORTEST, Redactor
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, Message
+from toolkeel.model import ModelRequest, Settings, ToolDefinition
+
+VERSION = 1
+Mode: TypeAlias = Literal["none", "once", "new_episodes", "rewrite"]
+Json: TypeAlias = dict[str, Any]
+IGNORED = "<ignored>"
+_UNSEEN = ("duration", "usage", "artifact", "details")
+"""Fields of a message that no model is sent: they may differ from run to run."""
+_DIFF_LINES = 60
+
+
+class CassetteMismatch(SetupError, AssertionError):
+    """A request is not the recorded one, or none is left. No model was asked; the run ends."""
+
+
+@record
+class Exchange:
+    """One request and its reply.
+
+    Args:
+        request: Tools, settings and all messages, as `Cassette` compares them.
+        fresh: How many of the messages are new since the exchange before it.
+        after: Place of the exchange it goes on from; -1 if it begins a conversation.
+        reply: What the model replied.
+    """
+
+    request: Json
+    fresh: int
+    after: int
+    reply: AssistantMessage
+
+
+class Cassette:
+    """Exchanges with models, in a file.
+
+    Args:
+        path: The file, UTF-8 JSON; its folder is made when it is written.
+        mode: ``none`` plays and never records; ``once`` records if there is no file, else plays;
+            ``new_episodes`` plays what is there and records the rest; ``rewrite`` records anew.
+        ignore: Regular expressions of what may differ in any text (times, ids); kept in the file.
+        secrets: Values of four characters or more that are replaced before anything is written or
+            compared, however they are written (JSON, an address, base64).
+
+    Attributes:
+        played: Places of the exchanges that were played.
+
+    Raises:
+        SetupError: the file is no cassette, or `mode` is ``none`` and there is no file.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        mode: Mode = "none",
+        *,
+        ignore: Sequence[str] = (),
+        secrets: Sequence[str] = (),
+    ) -> None:
+        if mode not in get_args(Mode):
+            raise SetupError(f"Cassette: mode is one of {', '.join(get_args(Mode))}, not {mode!r}")
+        self.path = Path(path)
+        self.played: set[int] = set()
+        self.model_name = ""
+        self.holds_output = False
+        self._patterns = list(ignore)
+        self._redactors = [(n, Redactor([s])) for n, s in enumerate(_longest_first(secrets), 1)]
+        self._exchanges: list[Exchange] = []
+        exists = self.path.is_file()
+        self.records = mode in ("new_episodes", "rewrite") or (mode == "once" and not exists)
+        if mode != "rewrite" and exists:
+            self._read()
+        elif not self.records:
+            raise SetupError(f"there is no cassette {self.path}; record it with mode='once'")
+        self._ignore = re.compile("|".join(f"(?:{p})" for p in self._patterns) or r"(?!)")
+
+    def find(self, request: ModelRequest) -> AssistantMessage | None:
+        """The recorded reply to a request; None if there is none and it may be recorded.
+
+        Raises:
+            CassetteMismatch: nothing was recorded for it, and nothing may be; with the difference
+                to the next exchange that was not played.
+        """
+        asked = self._asked(request)
+        for place, exchange in enumerate(self._exchanges):
+            if place not in self.played and exchange.request == asked:
+                self.played.add(place)
+                return exchange.reply
+        if self.records:
+            return None
+        raise CassetteMismatch(self._difference(asked))
+
+    def add(self, request: ModelRequest, reply: AssistantMessage) -> None:
+        """Record an exchange, and write the file."""
+        asked = self._asked(request)
+        after, known = self._goes_on_from(asked["messages"])
+        self.played.add(len(self._exchanges))
+        fresh = len(asked["messages"]) - known
+        self._exchanges.append(Exchange(asked, fresh, after, reply))
+        self._write()
+
+    def result_of(self, call_id: str, name: str) -> Json | None:
+        """What came of a call when it was recorded: the message the model was told next."""
+        for exchange in self._exchanges:
+            messages: list[Json] = exchange.request["messages"]
+            for message in messages[len(messages) - exchange.fresh :]:
+                told = message.get("tool_call_id"), message.get("name")
+                if message["role"] == "tool" and told == (call_id, name):
+                    return message
+        return None
+
+    def check_all_played(self) -> None:
+        """See that nothing recorded was left out.
+
+        Raises:
+            CassetteMismatch: naming how many requests were not made.
+        """
+        left = [n for n in range(len(self._exchanges)) if n not in self.played]
+        if left:
+            first = json.dumps(
+                _lines(self._exchanges[left[0]].request["messages"][-1]), **_READABLE
+            )
+            raise CassetteMismatch(
+                f"{self.path.name}: {len(left)} of {len(self._exchanges)} recorded requests were "
+                f"not made; the first ends with\n{first}"
+            )
+
+    # — requests as they are compared —
+
+    def _asked(self, request: ModelRequest) -> Json:
+        asked = {
+            "settings": _settings(request.settings),
+            "tools": [_tool(tool) for tool in request.tools],
+            "messages": [_seen(message) for message in request.messages],
+        }
+        cleaned: Json = self._clean(asked)
+        return cleaned
+
+    def _clean(self, value: Any) -> Any:
+        if isinstance(value, str):
+            for number, known in self._redactors:
+                value = known.text(value, f"<secret {number}>")
+            return self._ignore.sub(IGNORED, value)
+        if isinstance(value, dict):
+            return {self._clean(key): self._clean(item) for key, item in value.items()}
+        return [self._clean(item) for item in value] if isinstance(value, list) else value
+
+    def _goes_on_from(self, messages: Sequence[Json]) -> tuple[int, int]:
+        """The exchange these messages continue, and how many of them it knows."""
+        best, known = -1, 0
+        for place, exchange in enumerate(self._exchanges):
+            before = [*exchange.request["messages"], self._clean(_seen(exchange.reply))]
+            if len(before) > known and messages[: len(before)] == before:
+                best, known = place, len(before)
+        return best, known
+
+    def _difference(self, asked: Json) -> str:
+        left = [n for n in range(len(self._exchanges)) if n not in self.played]
+        total = len(self._exchanges)
+        if not left:
+            return f"{self.path.name} holds {total} requests, and one more was made; record it anew"
+        recorded = self._exchanges[left[0]].request
+        where, was, now = next(_first_difference(recorded, asked))
+        diff = difflib.unified_diff(
+            was.split("\n"), now.split("\n"), "recorded", "asked", lineterm="", n=2
+        )
+        lines = list(diff)
+        more = [f"... {len(lines) - _DIFF_LINES} more lines"] if len(lines) > _DIFF_LINES else []
+        return "\n".join(
+            [
+                f"{self.path.name}: request {left[0] + 1} of {total} differs in {where}; "
+                "record it anew if that is meant",
+                *lines[:_DIFF_LINES],
+                *more,
+            ]
+        )
+
+    # — the file —
+
+    def _read(self) -> None:
+        try:
+            data = _whole(json.loads(self.path.read_text("utf-8")))
+            if data["cassette"] != VERSION:
+                raise SetupError(f"{self.path} is a cassette of version {data['cassette']!r:.40}")
+            self.model_name = str(data["model"])
+            self.holds_output = bool(data["holds_output"])
+            self._patterns += [p for p in data["ignore"] if p not in self._patterns]
+            for row in data["exchanges"]:
+                self._exchanges.append(self._load(row))
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+            raise SetupError(f"{self.path} is no cassette: {error!r}"[:300]) from None
+
+    def _load(self, row: Json) -> Exchange:
+        before: Json = {"messages": []}
+        if row["after"] >= 0:
+            base = self._exchanges[row["after"]]
+            before = dict(base.request)
+            before["messages"] = [*base.request["messages"], _seen(base.reply)]
+        request = {
+            "settings": row.get("settings", before.get("settings", {})),
+            "tools": row.get("tools", before.get("tools", [])),
+            "messages": [*before["messages"], *row["messages"]],
+        }
+        reply = load_message(row["reply"])
+        if not isinstance(reply, AssistantMessage):
+            raise ValueError("a reply is an assistant's message")
+        return Exchange(request, len(row["messages"]), row["after"], reply)
+
+    def _write(self) -> None:
+        data = {
+            "cassette": VERSION,
+            "model": self.model_name,
+            "holds_output": self.holds_output,
+            "ignore": self._patterns,
+            "exchanges": [self._dump(exchange) for exchange in self._exchanges],
+        }
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(_lines(data), **_READABLE) + "\n"
+        beside = self.path.with_name(self.path.name + ".new")
+        beside.write_text(text, "utf-8")
+        beside.replace(self.path)
+
+    def _dump(self, exchange: Exchange) -> Json:
+        row: Json = {"after": exchange.after}
+        before = self._exchanges[exchange.after].request if exchange.after >= 0 else {}
+        for key in ("settings", "tools"):
+            if exchange.request[key] != before.get(key):
+                row[key] = exchange.request[key]
+        messages = exchange.request["messages"]
+        row["messages"] = messages[len(messages) - exchange.fresh :]
+        row["reply"] = self._clean(dump_message(exchange.reply))
+        return row
+
+
+def _longest_first(secrets: Sequence[str]) -> list[str]:
+    short = [s for s in secrets if len(s) < SHORTEST]
+    if short:
+        raise SetupError(
+            f"Cassette: a secret of {len(short[0])} characters would be found everywhere; "
+            f"give {SHORTEST} or more"
+        )
+    return sorted(set(secrets), key=lambda s: (-len(s), s))
+
+
+_READABLE: Mapping[str, Any] = {"ensure_ascii": False, "indent": 1}
+
+
+def _tool(tool: ToolDefinition) -> Json:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": json.loads(json.dumps(tool.parameters, default=str)),
+    }
+
+
+def _settings(settings: Settings) -> Json:
+    """What differs from the defaults, as JSON."""
+    plain = Settings()
+    names = Settings.__dataclass_fields__
+    given = {n: getattr(settings, n) for n in names if getattr(settings, n) != getattr(plain, n)}
+    if settings.output is not None:
+        given["output"] = {"name": settings.output.name, "schema": settings.output.schema}
+    made: Json = json.loads(json.dumps(given, default=lambda value: dict(value)))
+    return made
+
+
+def _seen(message: Message) -> Json:
+    """A message as a model sees it."""
+    return {key: value for key, value in dump_message(message).items() if key not in _UNSEEN}
+
+
+def _first_difference(recorded: Json, asked: Json) -> Iterator[tuple[str, str, str]]:
+    """Where two requests differ first, in words, and both sides as text."""
+    for was, now in zip(recorded["messages"], asked["messages"], strict=False):
+        if was != now:
+            place = recorded["messages"].index(was) + 1
+            yield f"message {place} ({was['role']})", _text(was), _text(now)
+    for key in ("tools", "settings"):
+        if recorded[key] != asked[key]:
+            yield f"its {key}", _text(recorded[key]), _text(asked[key])
+    counts = len(recorded["messages"]), len(asked["messages"])
+    rest = min(counts)
+    yield (
+        f"the number of its messages ({counts[0]} recorded, {counts[1]} asked)",
+        _text(recorded["messages"][rest:]),
+        _text(asked["messages"][rest:]),
+    )
+
+
+def _text(value: object) -> str:
+    return json.dumps(_lines(value), **_READABLE)
+
+
+def _lines(value: Any) -> Any:
+    """Texts of several lines as lists of lines, so that a diff of two files can be read.
+
+    >>> _lines({"content": "one\\ntwo"})
+    {'content': {'lines': ['one', 'two']}}
+    """
+    if isinstance(value, str):
+        return {"lines": value.split("\n")} if "\n" in value else value
+    if isinstance(value, Mapping):
+        made = {key: _lines(item) for key, item in value.items()}
+        return {"object": made} if set(made) <= {"lines", "object"} and made else made
+    return [_lines(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _whole(value: Any) -> Any:
+    """Back from `_lines`."""
+    if isinstance(value, dict):
+        if set(value) == {"lines"}:
+            return "\n".join(value["lines"])
+        if set(value) == {"object"}:
+            return {key: _whole(item) for key, item in value["object"].items()}
+        return {key: _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list) else value

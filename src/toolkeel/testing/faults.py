@@ -1,0 +1,235 @@
+"""Faults at named places of the pipeline: what holds must hold whatever fails, and where.
+
+A test opens `Faults`, makes its tools inside, and runs them. At the place and the hit that a fault
+names, it raises, hangs, is cancelled, comes later than others, or the process dies. Nothing of this is in the library
+itself: the functions of the table are wrapped while the block is open, and only then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeAlias
+
+from toolkeel._records.record import record
+from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.turn.ask import Asking
+from toolkeel.call import batch, pipeline, register, toolset
+from toolkeel.call.arguments import validate
+from toolkeel.call.arguments.mask import Masking
+from toolkeel.call.body import invoke
+from toolkeel.call.body.threads import ThreadPool
+from toolkeel.call.offered import Offer
+from toolkeel.call.steps import approve, guard
+from toolkeel.call.steps.approve import Approval
+from toolkeel.call.steps.cache import Cache
+from toolkeel.call.steps.claims import Claim
+from toolkeel.call.steps.guard import InputGuard
+from toolkeel.call.steps.limit import Budget
+from toolkeel.call.steps.retry import Retry
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
+
+Action: TypeAlias = Literal["raise", "hang", "cancel", "reorder", "kill"]
+LATER = 5
+"""Turns of the event loop by which a reordered place comes later."""
+
+
+@record
+class Point:
+    """A place where something can fail.
+
+    Args:
+        name: What fault plans call it.
+        owner: The module or class that has the function.
+        function: Its name there.
+        about: What happens there.
+        waits: Whether it is awaited; only there a fault can hang or reorder.
+        also: Other modules that call it by that name.
+    """
+
+    name: str
+    owner: Any
+    function: str
+    about: str
+    waits: bool = True
+    also: tuple[Any, ...] = ()
+
+
+POINTS: tuple[Point, ...] = (
+    Point("offer", Offer, "now", "which tools the model is told about"),
+    Point("ask", Asking, "send", "the model is asked"),
+    Point("delta", Assembly, "add", "a piece of its reply is taken in", False),
+    Point("start", pipeline, "run_call", "a call of a turn begins"),
+    Point("find", Toolset, "find", "its tool is looked up", False),
+    Point("prepare", pipeline, "prepare", "its arguments are validated", False),
+    Point("parse", validate, "parse_arguments", "they are parsed strictly, and mended", False),
+    Point("enabled", register, "check_enabled", "whether the tool can be called now"),
+    Point("guard in", InputGuard, "recheck", "an input guard looks"),
+    Point("approve", Approval, "_settled", "whether it may run"),
+    Point("decide", approve, "_ask", "somebody is asked"),
+    Point("lock", Claim, "wait", "its resources are taken"),
+    Point("limit", Budget, "__call__", "its budget is looked at"),
+    Point("cache", Cache, "__call__", "a result that others may share is looked for, or made"),
+    Point("keep", Cache, "_keep", "and kept", False),
+    Point("retry", Retry, "__call__", "a body that may be tried again"),
+    Point("inject", invoke, "inject", "the program's own values are put in", False),
+    Point("run", invoke, "run_coroutine", "an async body runs"),
+    Point("thread", ThreadPool, "submit", "a sync body gets a thread", False),
+    Point("output", invoke, "promised", "the result is checked against its promise", False),
+    Point("guard out", guard, "_pass_on", "an output guard has looked", False),
+    Point("render", pipeline, "render", "the result becomes a message", False),
+    Point("failed", pipeline, "failed", "a failure becomes a message", False),
+    Point("mask", Masking, "event", "secrets are taken out of an event", False),
+    Point("emit", RunContext, "tell", "listeners are told", False),
+    Point("stop", batch.Batch, "_stop", "a turn that was cancelled from outside ends"),
+)
+
+
+class Injected(Exception):
+    """What a fault raises."""
+
+
+@record
+class Fault:
+    """What happens at a place.
+
+    Args:
+        point: Name of the place.
+        action: ``raise`` an exception; ``hang`` until cancelled; ``cancel`` the task that is
+            there; ``reorder``: let others go first; ``kill`` the process, with no last words.
+        hit: At which visit of the place, counted from 1; 0 for each.
+        error: What is raised.
+    """
+
+    point: str
+    action: Action = "raise"
+    hit: int = 1
+    error: type[BaseException] = Injected
+
+
+class Faults:
+    """A fault plan in force, for the length of a ``with`` block.
+
+    Args:
+        faults: What shall happen. Without any, visits are counted.
+
+    Attributes:
+        hits: How often each place was visited.
+
+    Raises:
+        ValueError: for a place there is not, or one where the action cannot be.
+
+    >>> with Faults(Fault("render")) as faults:
+    ...     from toolkeel import ToolCall, tool
+    ...     @tool
+    ...     def add(a: int, b: int) -> int:
+    ...         "Add."
+    ...         return a + b
+    ...     [result] = Toolset([add]).run_sync([ToolCall("1", "add", {"a": 1, "b": 2})])
+    >>> result.kind, faults.hits["render"]
+    ('crashed', 1)
+    """
+
+    def __init__(self, *faults: Fault) -> None:
+        points = {point.name: point for point in POINTS}
+        for fault in faults:
+            if fault.point not in points:
+                raise ValueError(f"no place is called {fault.point!r}: {', '.join(points)}")
+            if fault.action in ("hang", "reorder") and not points[fault.point].waits:
+                raise ValueError(f"{fault.point!r} waits for nothing, so it cannot {fault.action}")
+        self.hits: Counter[str] = Counter()
+        self._faults = faults
+        self._originals: list[tuple[Any, str, Any]] = []
+
+    def __enter__(self) -> Faults:
+        for point in POINTS:
+            original = vars(point.owner)[point.function]
+            wrap = _waiting if point.waits else _plain
+            wrapped = wrap(original, functools.partial(self._hit, point))
+            for owner in (point.owner, *point.also):
+                self._put(owner, point.function, wrapped)
+        # The short ways leave out places.
+        for owner in (batch, toolset):
+            self._put(owner, "start_call", pipeline.run_call)
+        self._put(register, "is_bare", lambda made: False)
+        self._put(register, "as_guards", lambda steps: [])
+        return self
+
+    def _put(self, owner: Any, name: str, value: object) -> None:
+        self._originals.append((owner, name, vars(owner)[name]))
+        setattr(owner, name, value)
+
+    def __exit__(self, *_: object) -> None:
+        while self._originals:
+            setattr(*self._originals.pop())
+
+    def _hit(self, point: Point) -> Fault | None:
+        self.hits[point.name] += 1
+        number = self.hits[point.name]
+        for fault in self._faults:
+            if fault.point == point.name and fault.hit in (0, number):
+                return fault
+        return None
+
+
+Hit: TypeAlias = "Callable[[], Fault | None]"
+
+
+def _plain(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        fault = hit()
+        if fault is not None:
+            _strike(fault, args)
+        return original(*args, **kwargs)
+
+    return wrapped
+
+
+def _waiting(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def wrapped(*args: Any, **kwargs: Any) -> Any:
+        fault = hit()
+        if fault is not None:
+            _strike(fault, args)
+            try:
+                await _delay(fault)
+            except BaseException:
+                _drop(args)
+                raise
+        return await original(*args, **kwargs)
+
+    return wrapped
+
+
+def _strike(fault: Fault, args: Iterable[object]) -> None:
+    if fault.action == "raise":
+        _drop(args)
+        raise fault.error(f"a fault at {fault.point!r}")
+    if fault.action == "kill":
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+    if fault.action == "cancel" and (task := asyncio.current_task()) is not None:
+        task.cancel()
+
+
+async def _delay(fault: Fault) -> None:
+    if fault.action == "hang":
+        await asyncio.get_running_loop().create_future()
+    elif fault.action == "cancel":
+        await asyncio.sleep(0)
+    elif fault.action == "reorder":
+        for _ in range(LATER):
+            await asyncio.sleep(0)
+
+
+def _drop(args: Iterable[object]) -> None:
+    """Close what would have been awaited."""
+    for item in args:
+        if inspect.iscoroutine(item):
+            item.close()

@@ -1,0 +1,124 @@
+"""The pytest plugin: fixtures for programs that use tools. pytest finds it by itself."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, get_args
+
+import pytest
+
+from toolkeel.call.toolset import Toolish, Toolset
+from toolkeel.context import RunContext
+from toolkeel.events import Event
+from toolkeel.messages import ToolCall, ToolMessage
+from toolkeel.model import Model
+from toolkeel.testing.cassette import Cassette, Mode
+from toolkeel.testing.scripted import Line, Scripted
+from toolkeel.testing.taped import TapedModel, TapedTools
+
+
+class Recorder:
+    """A listener that keeps every event; give it to a run as ``listeners=[recorder]``.
+
+    Attributes:
+        events: All of them, in order.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+
+    @property
+    def types(self) -> list[str]:
+        """The events' types, in order."""
+        return [event.type for event in self.events]
+
+
+CallTool = Callable[..., ToolMessage]
+
+
+@pytest.fixture
+def scripted() -> Callable[..., Scripted]:
+    """Make a model that plays its arguments: ``scripted(call("add", {"a": 1}), "done")``."""
+
+    def make(*lines: Line) -> Scripted:
+        return Scripted(lines)
+
+    return make
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    """A listener that keeps every event."""
+    return Recorder()
+
+
+@pytest.fixture
+def call_tool(recorder: Recorder) -> CallTool:
+    """Call a tool as a model would: ``call_tool(add, a=1, b=2).content``.
+
+    Its events go to `recorder`. A `RunContext` to inject from may be given as the second argument.
+    """
+
+    def call(
+        tool: Toolish, run: RunContext[Any] | None = None, /, **arguments: object
+    ) -> ToolMessage:
+        tools = Toolset([tool])
+        run = run or RunContext()
+        run.listeners = (*run.listeners, recorder)
+        [result] = tools.run_sync([ToolCall("call_1", tools.names[0], arguments)], run)
+        return result
+
+    return call
+
+
+class Tape:
+    """A cassette for one test; see the fixture `cassette`.
+
+    Attributes:
+        cassette: The file.
+    """
+
+    def __init__(self, cassette: Cassette) -> None:
+        self.cassette = cassette
+
+    def model(self, model: Model | str) -> TapedModel:
+        """The model to give to an agent: recorded once, played ever after."""
+        return TapedModel(self.cassette, model)
+
+    def tools(self) -> TapedTools:
+        """A step that plays the results of tools too: ``Agent(..., steps=[cassette.tools()])``."""
+        return TapedTools(self.cassette)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--cassette-mode``."""
+    parser.getgroup("toolkeel").addoption(
+        "--cassette-mode",
+        choices=get_args(Mode),
+        default="none",
+        help="none: play (the default); once: record what has no file; new_episodes; rewrite",
+    )
+
+
+@pytest.fixture
+def cassette(request: pytest.FixtureRequest) -> Iterator[Tape]:
+    """The test's own cassette, ``cassettes/<file>/<test>.json`` beside the test file.
+
+    ``pytest --cassette-mode=once`` records it; without the option it is played, needs no key, and
+    fails if a request differs from the recorded one or was not made. Keys in the environment
+    (``*_API_KEY``, ``*_TOKEN``) never reach the file.
+    """
+    folder = request.path.parent / "cassettes" / request.path.stem
+    name = re.sub(r"[^\w.\[\]-]+", "_", request.node.name)
+    secrets = [
+        v for k, v in os.environ.items() if k.endswith(("_API_KEY", "_TOKEN")) and len(v) > 7
+    ]
+    mode: Any = request.config.getoption("--cassette-mode")
+    tape = Cassette(folder / f"{name}.json", mode, secrets=secrets)
+    yield Tape(tape)
+    tape.check_all_played()

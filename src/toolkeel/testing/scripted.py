@@ -1,0 +1,83 @@
+"""A model that says what its script says."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from toolkeel.agent.bind_tools import Binds
+from toolkeel.errors import ModelError
+from toolkeel.messages import AssistantMessage, ToolCall
+from toolkeel.model import Delta, Finish, ModelRequest, TextDelta
+
+Line: TypeAlias = (
+    str
+    | AssistantMessage
+    | ToolCall
+    | Sequence[ToolCall | Delta]
+    | BaseException
+    | Callable[[ModelRequest], "str | AssistantMessage | Sequence[ToolCall]"]
+)
+"""One reply: a text, a call, several calls, a message, deltas to stream, an exception to raise, or
+a function of the request that gives one of them."""
+
+
+def call(name: str, arguments: Mapping[str, object] | str = "", id: str = "") -> ToolCall:
+    """A call for a script; it gets an id when it is played if it has none."""
+    return ToolCall(id, name, arguments)
+
+
+class Scripted(Binds):
+    """A `Model` that plays a list of replies, one per request.
+
+    Args:
+        lines: The replies.
+        name: The model's name.
+
+    Attributes:
+        requests: What it was asked, in order: how many messages and which tools.
+
+    Raises:
+        ModelError: when it is asked more often than it has lines.
+
+    >>> model = Scripted([call("add", {"a": 1, "b": 2}), "It is 3."])
+    """
+
+    def __init__(self, lines: Iterable[Line], name: str = "scripted") -> None:
+        self._lines = iter(lines)
+        self._ids = itertools.count(1)
+        self.name = name
+        self.requests: list[ModelRequest] = []
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+        self.requests.append(ModelRequest(tuple(request.messages), request.tools, request.settings))
+        try:
+            line = next(self._lines)
+        except StopIteration:
+            raise ModelError(f"the script of {self.name!r} has ended") from None
+        if callable(line) and not isinstance(line, type):
+            line = line(request)
+        if isinstance(line, BaseException):
+            raise line
+        for delta in self._deltas(line):
+            yield delta
+
+    def _deltas(self, line: object) -> Iterable[Delta | AssistantMessage]:
+        if isinstance(line, str):
+            return [TextDelta(line), Finish("stop")]
+        if isinstance(line, AssistantMessage):
+            return [line]
+        items = [line] if isinstance(line, ToolCall) else line
+        if not isinstance(items, list | tuple) or not items:
+            raise TypeError(f"a script cannot say {line!r}")
+        calls = [item for item in items if isinstance(item, ToolCall)]
+        if len(calls) == len(items):
+            return [self._message(calls)]
+        return [item for item in items if not isinstance(item, ToolCall)]
+
+    def _message(self, calls: Sequence[ToolCall]) -> AssistantMessage:
+        numbered = (
+            c if c.id else ToolCall(f"call_{next(self._ids)}", c.name, c.arguments) for c in calls
+        )
+        return AssistantMessage(tool_calls=tuple(numbered), finish_reason="tool_calls")

@@ -1,0 +1,116 @@
+"""A model and tools on a cassette: asked and run while it records, answered from it when it plays."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from toolkeel._records.messages_json import load_message
+from toolkeel.agent.bind_tools import Binds
+from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import Prepared, Proceed
+from toolkeel.messages import AssistantMessage
+from toolkeel.model import (
+    Delta,
+    Finish,
+    HoldsOutput,
+    Model,
+    ModelRequest,
+    OutputFormat,
+    connected,
+)
+from toolkeel.testing.cassette import Cassette, CassetteMismatch
+
+
+class TapedModel(Binds):
+    """A `Model` whose replies are kept in a cassette.
+
+    >>> from toolkeel.testing.scripted import Scripted
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "hello.json"
+    >>> TapedModel(Cassette(file, "once"), Scripted(["Hello."])).bind_tools([]).invoke("Hi").text
+    'Hello.'
+    >>> TapedModel(Cassette(file)).bind_tools([]).invoke("Hi").text
+    'Hello.'
+
+    Args:
+        cassette: Where replies are kept.
+        model: Who is asked while it records: a `Model`, or a name such as ``openai:gpt-5``, which
+            is looked up only then, so that playing needs no key.
+    """
+
+    def __init__(self, cassette: Cassette, model: Model | str = "") -> None:
+        self._cassette = cassette
+        self._given = model
+        if cassette.records and model:
+            self._model()
+
+    @property
+    def name(self) -> str:
+        """The recorded model's name."""
+        return self._cassette.model_name or "cassette"
+
+    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether the recorded model can hold its replies to a schema."""
+        if self._cassette.records and self._given:
+            model = self._model()
+            held = isinstance(model, HoldsOutput) and model.holds(output, tools=tools)
+            self._cassette.holds_output = held
+        return self._cassette.holds_output
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+        """The recorded reply, whole; or the model's own, as it comes, which is recorded."""
+        kept = self._cassette.find(request)
+        if kept is not None:
+            yield kept
+            return
+        model = self._model()
+        snapshot = ModelRequest(tuple(request.messages), request.tools, request.settings)
+        assembly = Assembly()
+        ended = False
+        async for delta in model.stream(request):
+            assembly.add(delta)
+            if isinstance(delta, AssistantMessage | Finish):  # nobody asks for more after these
+                self._cassette.add(snapshot, assembly.reply())
+                ended = True
+            yield delta
+        if not ended:
+            self._cassette.add(snapshot, assembly.reply())
+
+    def _model(self) -> Model:
+        if isinstance(self._given, str):
+            if not self._given:
+                raise CassetteMismatch("a request is to be recorded, but no model was named")
+            self._given = connected(self._given)
+        self._cassette.model_name = self._given.name
+        return self._given
+
+
+class TapedTools:
+    """A `Step` that gives the recorded result of a call instead of running its body.
+
+    While the cassette records, bodies run. A call that was not recorded is an error, never a run
+    of the body; leave the step out to have all bodies run.
+
+    Args:
+        cassette: Where the results are: in the requests that followed the calls.
+    """
+
+    def __init__(self, cassette: Cassette) -> None:
+        self._cassette = cassette
+
+    async def __call__(
+        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+    ) -> object:
+        """The recorded result, or what the body gives while the cassette records."""
+        call = prepared.call
+        kept = self._cassette.result_of(call.id, prepared.tool.name)
+        if kept is not None:
+            return load_message(kept)
+        if self._cassette.records:
+            return await proceed(prepared)
+        raise CassetteMismatch(
+            f"{self._cassette.path.name}: no result of {prepared.tool.name!r} was recorded for the "
+            f"call {call.id!r}; its body did not run"
+        )

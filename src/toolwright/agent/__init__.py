@@ -1,1 +1,0 @@
-"""3. Messages grow until the model stops calling."""

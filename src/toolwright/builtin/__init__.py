@@ -1,1 +1,0 @@
-"""8. Tools ready to use, one subject a file."""

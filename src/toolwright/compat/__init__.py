@@ -1,1 +1,0 @@
-"""Other libraries' names over this core: tools come along with their import lines changed."""

@@ -1,1 +1,0 @@
-"""1. A function becomes a tool."""

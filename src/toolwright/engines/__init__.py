@@ -1,1 +1,0 @@
-"""Where bodies and commands run beyond the event loop."""

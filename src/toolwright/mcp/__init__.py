@@ -1,1 +1,0 @@
-"""Tools of and for other processes, by the Model Context Protocol."""

@@ -1,1 +1,0 @@
-"""Models and fixtures for tests of programs that use tools."""

@@ -1,0 +1,43 @@
+"""Results kept whole under a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel._records.kept import PREFIX, KeptResults
+
+
+@given(st.lists(st.binary(max_size=20), max_size=5))
+def test_each_result_is_found_whole_by_its_name(results: list[bytes]) -> None:
+    kept = KeptResults()
+    names = [kept.keep(data) for data in results]
+    for name, data in zip(names, results, strict=True):
+        found = kept.find(name)
+        assert name.startswith(PREFIX) and found is not None and found.read_bytes() == data
+    assert kept.find("output:nothing") is None
+
+
+def test_the_oldest_results_go_when_there_are_too_many() -> None:
+    kept = KeptResults(most=100)
+    names = [kept.keep(b"x" * 40) for _ in range(4)]
+    assert [kept.find(name) is not None for name in names] == [False, False, True, True]
+    large = kept.keep(b"x" * 500)
+    assert kept.find(large) is not None and kept.find(names[-1]) is None
+
+
+def test_a_name_is_looked_up_elsewhere_too(tmp_path: Path) -> None:
+    kept = KeptResults()
+    kept.elsewhere.append(lambda name: tmp_path if name == "output:mine" else None)
+    assert kept.find("output:mine") == tmp_path and kept.find("output:yours") is None
+
+
+def test_nothing_is_left_when_the_results_go() -> None:
+    kept = KeptResults()
+    folder = kept.find(kept.keep(b"x"))
+    assert folder is not None and folder.exists()
+    folder = folder.parent
+    del kept
+    assert not folder.exists()

@@ -1,0 +1,71 @@
+"""Whoever writes another library's word for something is told ours."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+import toolkeel
+from toolkeel import Agent, tool
+from toolkeel._records.other_words import AGENT, NAMES, RUN, TOOL
+from toolkeel.agent.agent import RunOptions
+from toolkeel.define.options import CHECKS
+from toolkeel.errors import DefinitionError
+
+
+def double(n: int) -> int:
+    """Double a number."""
+    return n * 2
+
+
+@pytest.mark.parametrize("word", TOOL)
+def test_an_option_of_another_librarys_tool_is_refused_with_our_word(word: str) -> None:
+    options: dict[str, Any] = {word: True}
+    with pytest.raises(DefinitionError) as caught:
+        tool("double", **options)(double)
+    assert str(caught.value) == f"double: there is no option {word!r}; write {TOOL[word]}"
+
+
+@pytest.mark.parametrize("word", AGENT)
+def test_an_option_of_another_librarys_agent_is_refused_with_our_word(word: str) -> None:
+    options: dict[str, Any] = {word: "x"}
+    with pytest.raises(DefinitionError) as caught:
+        Agent("offline", **options)
+    assert str(caught.value) == f"Agent: there is no option {word!r}; write {AGENT[word]}"
+
+
+@pytest.mark.parametrize("word", RUN)
+def test_an_option_of_another_librarys_run_is_refused_with_our_word(word: str) -> None:
+    options: dict[str, Any] = {word: "x"}
+    with pytest.raises(DefinitionError) as caught:
+        Agent("offline").run_sync("hello", **options)
+    assert str(caught.value) == f"Agent.run: there is no option {word!r}; write {RUN[word]}"
+
+
+def test_a_word_that_is_only_misspelt_gets_the_nearest() -> None:
+    options: dict[str, Any] = {"instruction": "x"}
+    with pytest.raises(DefinitionError, match="did you mean 'instructions'"):
+        Agent("offline", **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_another_library_is_refused_with_ours(name: str) -> None:
+    with pytest.raises(ImportError, match=f"toolkeel has no '{name}'; write ") as caught:
+        exec(f"from toolkeel import {name}")
+    ours = str(caught.value).partition("write ")[2].split(";")[0].split("(")[0]
+    assert hasattr(toolkeel, ours)
+
+
+def test_no_table_names_a_word_that_is_ours() -> None:
+    known = {*CHECKS, "name", "description", "parameters"}
+    agent = {*inspect.signature(Agent.__init__).parameters}
+    assert not (TOOL.keys() & known or AGENT.keys() & agent)
+    assert not (RUN.keys() & RunOptions.__annotations__.keys() or NAMES.keys() & {*dir(toolkeel)})
+
+
+def test_every_option_that_a_table_names_is_there() -> None:
+    known = {*CHECKS, "name", "description", "parameters"}
+    named = {ours.split("=")[0] for ours in TOOL.values() if "=" in ours and "(" not in ours}
+    assert named <= known

@@ -1,0 +1,193 @@
+"""What a run does becomes entries, each once, whenever its transcript is looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel._records.entries import (
+    CallEnded,
+    CallIntended,
+    Emitted,
+    Entry,
+    ModelReplied,
+    PersonSaid,
+    Queued,
+    RunBegan,
+    StateChanged,
+    Steered,
+)
+from toolkeel._records.recorder import Recorder
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from toolkeel.model import ModelRequest
+
+
+class Written:
+    """A journal that is a list."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.commits: list[int] = []
+        self.flushes: list[int] = []
+
+    def append(self, entry: Entry) -> None:
+        self.entries.append(entry)
+
+    async def commit(self) -> None:
+        self.commits.append(len(self.entries))
+
+    def commit_now(self) -> None:
+        self.commits.append(len(self.entries))
+
+    def flush(self) -> None:
+        self.flushes.append(len(self.entries))
+
+
+CALLS = tuple(ToolCall("same", "add", {"n": n}) for n in range(3))
+
+
+def test_a_turn_has_two_commits_that_are_waited_for() -> None:
+    journal = Written()
+    messages: list[Message] = [UserMessage("hi")]
+
+    async def turn() -> None:
+        recorder = Recorder(journal, "r")
+        recorder.began(RunBegan("r"), messages, 0)
+        await recorder.asks(1, "m", ModelRequest(()))
+        messages.append(AssistantMessage("", CALLS))
+        await recorder.intends(CALLS, lambda call: False)
+        for place in (2, 0, 1):
+            recorder.call_ended(CALLS[place], ToolMessage(str(place), "same"))
+        results = [ToolMessage(str(n), "same") for n in range(3)]
+        messages.extend(results)
+        recorder.calls_ended([], {})
+        await recorder.asks(2, "m", ModelRequest(()))
+
+    asyncio.run(turn())
+    kinds = [entry.kind for entry in journal.entries]
+    assert kinds[:8] == [
+        "run_began",
+        "person_said",
+        "model_asked",
+        "model_replied",
+        *["call_intended"] * 3,
+        "call_ended",
+    ]
+    assert journal.commits == [3, 7, len(kinds)]
+    assert len(journal.flushes) == 2  # those whose siblings still ran
+
+
+@given(st.permutations(range(3)), st.integers(0, 3))
+def test_each_result_is_written_once_with_the_place_of_its_call(
+    order: list[int], early: int
+) -> None:
+    journal = Written()
+    results = [ToolMessage(str(n), "same") for n in range(3)]
+    messages: list[Message] = [UserMessage("hi"), AssistantMessage("", CALLS)]
+
+    async def turn() -> None:
+        recorder = Recorder(journal, "r")
+        recorder.began(RunBegan("r"), messages, 0)
+        await recorder.intends(CALLS, lambda call: False)
+        for place in order[:early]:
+            recorder.call_ended(CALLS[place], results[place])
+        messages.extend(results)
+        recorder.calls_ended([], {})
+        recorder.ended("answered", "", {})
+
+    asyncio.run(turn())
+    ended = [entry for entry in journal.entries if isinstance(entry, CallEnded)]
+    assert sorted((e.position, e.message.text) for e in ended) == [(0, "0"), (1, "1"), (2, "2")]
+
+
+def test_a_call_that_a_body_makes_is_part_of_that_bodys_outcome() -> None:
+    journal = Written()
+    Recorder(journal, "r").call_ended(ToolCall("1", "add"), ToolMessage("3", "1"))
+    assert journal.entries == []
+
+
+def test_what_is_known_already_is_not_written_again() -> None:
+    journal = Written()
+    known: list[Message] = [
+        UserMessage("a"),
+        AssistantMessage("", CALLS[:2]),
+        ToolMessage("x", "same"),
+    ]
+    messages = [UserMessage("instructions"), *known]
+    recorder = Recorder(journal, "r", len(known), 1)
+    recorder.began(RunBegan("r"), messages, 1)
+    assert journal.entries == []
+    messages.append(ToolMessage("y", "same"))
+    recorder.catch_up()
+    [entry] = journal.entries
+    assert isinstance(entry, CallEnded)
+    assert (entry.position, entry.message.text) == (1, "y")
+
+
+def test_a_key_names_a_call_by_its_place_and_not_by_the_providers_id() -> None:
+    journal = Written()
+    messages: list[Message] = [AssistantMessage("", CALLS)]
+
+    async def turn() -> list[str]:
+        recorder = Recorder(journal, "r", turn=4)
+        recorder.began(RunBegan("r"), messages, 0)
+        await recorder.intends(CALLS, lambda call: True)
+        return [recorder.key(call) for call in CALLS]
+
+    assert asyncio.run(turn()) == ["r-4-0", "r-4-1", "r-4-2"]
+    intended = [e for e in journal.entries if isinstance(e, CallIntended)]
+    assert all(e.repeatable for e in intended)
+
+
+def test_state_that_was_changed_in_place_is_written_as_well() -> None:
+    journal = Written()
+    recorder = Recorder(journal, "r", state={"kept": 1, "gone": 2})
+    state: dict[str, Any] = {"kept": 1, "list": [1], "messages": ["not this"]}
+    recorder.changed(state)
+    state["list"].append(2)
+    recorder.changed(state)
+    recorder.changed(state)
+    assert journal.entries == [
+        StateChanged("r", "gone", removed=True),
+        StateChanged("r", "list", [1]),
+        StateChanged("r", "list", [1, 2]),
+    ]
+
+
+def test_state_without_a_json_form_is_refused_when_it_is_written() -> None:
+    recorder = Recorder(Written(), "r")
+    for value in (object(), float("nan"), {1, 2}):
+        with pytest.raises(SetupError, match="'key'"):
+            recorder.state_changed("key", value)
+
+
+def test_what_was_queued_is_written_as_such_when_it_joins() -> None:
+    journal = Written()
+    messages: list[Message] = []
+    recorder = Recorder(journal, "r")
+    recorder.began(RunBegan("r"), messages, 0)
+    queued = Queued("r", "7", UserMessage("wait"), "ada")
+    assert recorder.queue(queued)
+    assert not recorder.queue(queued)
+    messages += [queued.message, UserMessage("more")]
+    recorder.catch_up()
+    recorder.emitted({"percent": 5})
+    assert journal.entries[1:] == [
+        Steered("r", queued.message, "7", "ada"),
+        PersonSaid("r", UserMessage("more")),
+        Emitted("r", {"percent": 5}),
+    ]
+
+
+def test_a_run_within_is_told_apart_by_its_parent() -> None:
+    journal = Written()
+    recorder = Recorder(journal, "outer", turn=1)
+    inner = recorder.inner("inner", ToolCall("1", "ask"))
+    assert inner.within == ("outer", "outer-1")
+    inner.began(RunBegan("inner", parent="outer"), [AssistantMessage("x")], 0)
+    assert [type(e) for e in journal.entries] == [RunBegan, ModelReplied]

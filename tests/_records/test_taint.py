@@ -1,0 +1,34 @@
+"""What a run has touched, as data."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel._records.taint import Source, Taint, as_details, of_details
+
+sources = st.builds(
+    Source, st.sampled_from(["private", "stranger", "secret"]), st.text(), st.text()
+)
+
+
+@given(st.lists(sources))
+def test_sources_come_back_from_the_details_of_a_message(found: list[Source]) -> None:
+    assert of_details({"taint": as_details(found)}) == found
+
+
+@given(st.lists(sources), st.integers(0, 20))
+def test_labels_only_grow_and_each_source_counts_once(found: list[Source], seen: int) -> None:
+    taint = Taint(None)
+    for source in found:
+        taint.add(source)
+    assert taint.sources == list(dict.fromkeys(found))
+    some = {s for sources in taint.until(seen).values() for s in sources}
+    assert some == set(taint.sources[:seen])
+    taint.trusted.update(found)
+    assert taint.until(len(found)) == {}
+
+
+def test_details_of_another_form_hold_no_sources() -> None:
+    for details in ({}, {"taint": "x"}, {"taint": [1, {}, {"label": ""}]}):
+        assert of_details(details) == []

@@ -1,0 +1,31 @@
+"""An agent takes a session by name, by path or itself, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from toolkeel import RunState, SetupError, UserMessage
+from toolkeel.agent.conversation import SAVED, conversation, inner_saved
+from toolkeel.agent.run_state import InnerRun
+from toolkeel.sessions import Session, Sessions
+
+
+def test_a_session_is_meant_by_its_name_its_path_or_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLKEEL_DATA", str(tmp_path))
+    session = Sessions()["ada"]
+    assert conversation(session) is session
+    for named in ("ada", tmp_path / "other.db"):
+        assert isinstance(conversation(named), Session)
+    with pytest.raises(SetupError, match="give its name"):
+        conversation(7)  # type: ignore[arg-type]
+
+
+def test_runs_that_wait_within_are_kept_as_text_that_comes_back() -> None:
+    inner = {"1": InnerRun(RunState((UserMessage("hi"),)))}
+    state = RunState((UserMessage("ho"),), (), inner, counts={"requests": 3}, cost=0.5)
+    saved = RunState.from_json(inner_saved(state), SAVED)
+    assert saved == RunState((), (), inner, counts={"requests": 3}, cost=0.5)

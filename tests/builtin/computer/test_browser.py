@@ -1,0 +1,139 @@
+"""A real Chromium on a page on loopback."""
+
+from __future__ import annotations
+
+import http.server
+import shutil
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.shared import cannot_run
+from tests.waiting import run as run_async
+from toolkeel import Agent, Image, SetupError, ToolError, ToolMessage
+from toolkeel.builtin.computer.browser import PROGRAMS, Browser, key_name
+from toolkeel.builtin.computer.tool import ComputerTool
+from toolkeel.builtin.pictures.size import pixels
+from toolkeel.testing.scripted import Scripted, call
+
+PAGE = b"""<!doctype html><meta charset=utf-8><title>page</title>
+<style>*{margin:0}button{position:absolute;left:100px;top:60px;width:120px;height:40px}
+#i{position:absolute;left:100px;top:120px}#d{position:absolute;left:300px;top:60px;width:50px;
+height:50px;background:red}</style>
+<h1 id=h>before</h1><button onclick="h.textContent='after '+(++n)+(event.shiftKey?' shift':'')">go
+</button><input id=i><div id=d></div><a id=a href="/two" style="position:absolute;top:200px">two</a>
+<script>var n=0;var drag=null;
+d.onmousedown=e=>{drag=true};document.onmouseup=e=>{if(drag){h.textContent='dragged to '+e.clientX}}
+</script><div style="height:3000px"></div>"""
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(PAGE if self.path == "/" else b"<title>second</title><h1>second</h1>")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    if not any(map(shutil.which, PROGRAMS)):
+        cannot_run("there is no Chromium: scripts/system_packages.py installs one")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.mark.slow
+def test_a_page_is_clicked_typed_into_scrolled_and_dragged(url: str) -> None:
+    async def main() -> None:
+        async with Browser(url) as browser:
+            assert pixels(await browser.screenshot()) == (1024, 768)
+            await browser.click(160, 80)
+            await browser.double_click(160, 80)
+            assert await browser.page.inner_text("#h") == "after 3"
+            await browser.click(160, 80, "left", ["SHIFT"])
+            assert await browser.page.inner_text("#h") == "after 4 shift"
+            await browser.click(150, 130)
+            await browser.type("héllo 世界")
+            assert await browser.page.input_value("#i") == "héllo 世界"
+            await browser.keypress(["CTRL", "A"])
+            await browser.keypress(["Delete"])
+            assert await browser.page.input_value("#i") == ""
+            await browser.drag([(320, 80), (400, 300)])
+            assert await browser.page.inner_text("#h") == "dragged to 400"
+            await browser.scroll(400, 400, 0, 500)
+            await browser.page.wait_for_function("scrollY == 500")
+            with pytest.raises(ToolError, match="cannot be pressed"):
+                await browser.keypress(["NoSuchKey"])
+
+    run_async(main)
+
+
+@pytest.mark.slow
+def test_an_agent_uses_a_browser_and_sees_what_it_did(url: str) -> None:
+    async def main() -> None:
+        async with Browser() as browser:
+            click = {"type": "click", "x": 160, "y": 80}
+            model = Scripted(
+                [
+                    call("computer", {"actions": [{"type": "goto", "url": url}]}),
+                    call("computer", {"actions": [click, click]}),
+                    call("computer", {"actions": [{"type": "goto", "url": "file:///etc/passwd"}]}),
+                    "done",
+                ]
+            )
+            result = await Agent(model, [ComputerTool(browser)]).run("Press the button twice.")
+            assert await browser.page.inner_text("#h") == "after 2"
+            seen = [m for m in result.messages if isinstance(m, ToolMessage)]
+            assert [m.failed for m in seen] == [False, False, True]
+            assert all(isinstance(m.content[-1], Image) for m in seen)
+            assert seen[0].content[-1] != seen[1].content[-1]
+            assert "only http" in seen[2].text
+
+    run_async(main)
+
+
+@pytest.mark.slow
+def test_hosts_that_are_not_allowed_are_not_talked_to(url: str) -> None:
+    async def main() -> None:
+        async with Browser(allow=["example.org"]) as browser:
+            with pytest.raises(ToolError, match="may not talk"):
+                await browser.goto(url)
+            await browser.page.set_content(f"<img src='{url}x.png' onerror='document.title=1'>")
+            await browser.page.wait_for_function("document.title == '1'")
+
+    run_async(main)
+
+
+@pytest.mark.slow
+def test_a_browser_leaves_nothing_running(url: str) -> None:
+    async def main() -> None:
+        browser = Browser(url)
+        async with browser:
+            pass
+        with pytest.raises(SetupError, match="not open"):
+            _ = browser.page
+
+    run_async(main)
+
+
+def test_without_a_chromium_the_fix_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(SetupError, match="apt-get install chromium"):
+        Browser()
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [("CTRL", "Control"), ("Control_L", "Control"), ("Page_Down", "PageDown"), ("A", "a"),
+     ("ARROWLEFT", "ArrowLeft"), ("f11", "F11"), ("+", "+"), ("é", "é"), ("super", "Meta")],
+)  # fmt: skip
+def test_keys_are_known_by_all_their_names(given: str, known: str) -> None:
+    assert key_name(given) == known

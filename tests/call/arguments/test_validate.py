@@ -1,0 +1,122 @@
+"""From raw arguments to keyword arguments: the fast way and the patient way agree."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from toolkeel import ToolCall, tool
+from toolkeel.call.arguments import validate
+from toolkeel.call.arguments.validate import as_json, prepare, revalidate
+from toolkeel.errors import InvalidArguments, MalformedArguments, TruncatedCall
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@tool
+def book(name: str, nights: int = 1, tags: list[str] | None = None) -> str:
+    """Book."""
+    return name
+
+
+def prepared(arguments: str | dict[str, Any], complete: bool = True) -> Any:
+    return prepare(ToolCall("1", "book", arguments, complete), book)
+
+
+def test_right_arguments_pass_unmended_from_text_and_from_an_object():
+    for given_ in ('{"name": "Ada", "nights": 2}', {"name": "Ada", "nights": 2}):
+        made = prepared(given_)
+        assert (made.arguments, made.changes) == ({"name": "Ada", "nights": 2}, ())
+
+
+def test_mended_arguments_say_how_they_were_mended():
+    made = prepared('{"name": "Ada", "nights": "2"}')
+    assert made.arguments["nights"] == 2 and len(made.changes) == 1
+    assert "nights" in made.changes[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"name": "a", "name": "b"}', '{"name": NaN}', "[1]", '"x"', "{", '{"name": "\\ud800"}'],
+)
+def test_what_is_not_one_json_object_is_malformed(text):
+    with pytest.raises(MalformedArguments):
+        prepared(text)
+
+
+def test_a_call_that_was_cut_off_is_not_even_parsed():
+    with pytest.raises(TruncatedCall, match="smaller payload"):
+        prepared('{"name": "Ada"}', complete=False)
+
+
+@given(JSON)
+def test_any_json_is_accepted_with_the_right_types_or_refused(value: Any) -> None:
+    try:
+        made = prepared(json.dumps(value))
+    except (InvalidArguments, MalformedArguments):
+        return
+    arguments = made.arguments
+    assert isinstance(arguments["name"], str)
+    assert type(arguments.get("nights", 1)) is int
+
+
+@given(st.text(), st.integers(-5, 5), st.lists(st.text(), max_size=3))
+def test_the_canonical_form_makes_the_same_arguments_again(name, nights, tags) -> None:
+    made = prepared(json.dumps({"name": name, "nights": nights, "tags": tags}))
+    assert revalidate(made).arguments == made.arguments
+    assert as_json(made) == {"name": name, "nights": nights, "tags": tags}
+
+
+@tool
+def plan(days: int, hours: float = 1.0, quick: bool = False, tags: list[int] | None = None) -> str:
+    """Plan."""
+    return ""
+
+
+def told_of(arguments: dict[str, Any]) -> Any:
+    try:
+        return prepare(ToolCall("1", "plan", json.dumps(arguments)), plan).arguments
+    except (InvalidArguments, MalformedArguments) as error:
+        return error.text
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["days", "hours", "quick", "tags", "day"]),
+        st.sampled_from(["5", "-5", "٣", "5.5", "true", "yes", "", "[1]", "x", 5, 5.0, 5.5])
+        | st.sampled_from([True, None, [1], ["1"], ["x"], {}]),
+    )
+)
+def test_what_the_table_is_not_asked_about_it_could_not_have_mended(
+    arguments: dict[str, Any],
+) -> None:
+    with mock.patch.object(validate, "is_final", lambda *_: False):
+        wanted = told_of(arguments)
+    assert told_of(arguments) == wanted
+
+
+class Bill(BaseModel):
+    """Its numbers need not be finite, unlike those of a function's parameters."""
+
+    amount: float
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "NaN", "Infinity"])
+def test_a_number_that_is_not_finite_is_refused_in_a_model_too(number: str) -> None:
+    @tool(parameters=Bill)
+    def pay(amount: float) -> str:
+        """Pay."""
+        return ""
+
+    with pytest.raises(MalformedArguments):
+        prepare(ToolCall("1", "pay", f'{{"amount": {number}}}'), pay)

@@ -1,0 +1,57 @@
+"""A body that resists goes on without its call, and ends with its loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from tests.waiting import until
+from toolkeel.call.body import left_behind
+
+
+def _first(body: Coroutine[Any, Any, object]) -> None:
+    """Let it wait for the first time."""
+    body.send(None)
+
+
+def test_a_body_left_behind_runs_to_its_end() -> None:
+    seen: list[str] = []
+
+    async def stubborn() -> None:
+        try:
+            await asyncio.sleep(0)
+        except ValueError as sent:
+            seen.append(str(sent))
+        await asyncio.sleep(0)
+        seen.append("done")
+
+    async def main() -> None:
+        body = stubborn()
+        _first(body)
+        left_behind.leave(body, ValueError("enough"), asyncio.get_running_loop(), 0.05)
+        await until(lambda: not left_behind._left_behind)
+
+    asyncio.run(main())
+    assert seen == ["enough", "done"]
+
+
+def test_a_body_left_behind_holds_no_loop_up_that_ends() -> None:
+    seen: list[str] = []
+
+    async def stubborn() -> None:
+        while True:
+            try:
+                await asyncio.sleep(0)
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                seen.append("resisted")
+
+    async def main() -> None:
+        body = stubborn()
+        _first(body)
+        left_behind.leave(body, asyncio.CancelledError(), asyncio.get_running_loop(), 0.05)
+        await until(lambda: seen)
+
+    asyncio.run(main())  # which ends
+    assert seen and not left_behind._left_behind

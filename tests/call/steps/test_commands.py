@@ -1,0 +1,180 @@
+"""Which lines of shell are one plain command, and which rules cover them."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel.call.steps.commands import allowed, mentions, plain_words
+from toolkeel.call.steps.rules import Rules
+
+BYPASSES = r"""
+git status; rm -rf .
+git status && rm -rf .
+git status || rm -rf .
+git status | sh
+git status & rm -rf .
+git status > .bashrc
+git status >> .bashrc
+git status 2> x
+git status < /etc/passwd
+git status $(rm -rf .)
+git status `rm -rf .`
+git status ${IFS}x
+git status $HOME
+git status <(rm x)
+git status >(rm x)
+git status \; rm
+git status # comment
+git status !!
+git status *
+git status ?
+git status [a]
+git status {a,b}
+git status ~
+git status ^a
+git status "$(rm x)"
+git status "`rm x`"
+git status "$x"
+git status 'a
+git status "a
+git status $'\x41'
+git status "a\"b"
+GIT_PAGER=evil git status
+A=1 B=2 git status
+env git status
+exec git status
+eval git status
+sudo git status
+time git status
+nohup git status
+command git status
+builtin git status
+alias git=rm
+function git
+if git status
+! git status
+( git status )
+{ git status
+[ git status
+. git status
+source git status
+xargs git status
+./git status
+/tmp/git status
+git  status x
+git status --porcelain
+git statusx
+git -c core.fsmonitor=evil status
+git status -- x
+git
+status git
+GIT STATUS
+git status；rm
+git status
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [line for line in BYPASSES.strip("\n").split("\n") if line != "git status"]
+    + [
+        "git status\nrm -rf .",
+        "git status\rrm",
+        "git status\0",
+        "git\tstatus;rm",
+        "git status\x0brm",
+        "git status\u2028rm",
+        "git st\u0430tus",
+        "",
+        " ",
+        "git status " + "x" * 5000,
+    ],
+)
+def test_no_line_but_the_plain_one_is_covered_by_a_rule(line: str) -> None:
+    assert not allowed("git status", line)
+    assert (
+        Rules(allow=["bash(command=git status)"]).rule("bash", {"command": line}, "command") is None
+    )
+
+
+def test_the_plain_line_is_covered_quoted_or_with_more_blanks() -> None:
+    rules = Rules(allow=["bash(command=git status)"])
+    for line in ("git status", "  git   status ", "'git' \"status\""):
+        assert rules.rule("bash", {"command": line}, "command") is not None
+
+
+def test_a_star_at_the_end_stands_for_any_words_of_the_same_command() -> None:
+    assert allowed("git log *", "git log --format='%H' -3") and allowed("git log *", "git log")
+    assert not allowed("git log *", "git log; rm -rf .")
+    assert allowed("npm run test:*", "npm run test:unit") and not allowed("npm *", "npm;x")
+    assert allowed("pytest", "pytest") and not allowed("", "pytest") and not allowed("*", "a;b")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["rm -rf .", "cd x && rm -rf .", "(rm x)", "a; rm x", "$(rm x)", "`rm x`", "a|rm x", "rm"]
+    + ["'rm' x", "r''m x", "r\\m x", "r\\\nm x", "/bin/rm x", "A=1 ../bin/rm x", "bash -c 'rm x'"]
+    + [
+        "$X x",
+        "X=rm; $X x",
+        "cd a && ${X} x",
+        "$'r\\x6d' x",
+        "r? x",
+        "/bin/r* x",
+        "`x` y",
+        "[r]m x",
+    ]
+    + ["eval x", "echo cm0geA== | base64 -d | sh", ". ./x", "sh < x", "a;" * 300 + "rm x"],
+)
+def test_a_rule_that_denies_or_asks_looks_into_every_part(line: str) -> None:
+    assert mentions("rm *", line) or mentions("rm", line)
+    assert str(Rules(deny=["bash(command=rm)"]).action("bash", {"command": line})) in (
+        "deny",
+        "None",
+    )
+    rule = Rules(deny=["bash(command=rm)"], allow=["*"]).rule("bash", {"command": line}, "command")
+    assert rule is not None and rule.action == "deny"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['echo "$HOME"', "[ -f x ] && cat x", "ls *.py", "for f in *; do cat $f; done", "A=$(date) ls"]
+    + ["bash script.sh", "git log --format='%H'", "./run.sh a", "echo 'a'\"b\"", "sh -c 'ls'"],
+)
+def test_a_rule_that_denies_lets_other_lines_through(line: str) -> None:
+    assert not mentions("rm *", line)
+
+
+@given(st.text("rm '\"\\;$|x", max_size=8), st.sampled_from(["; ", " && ", "\n", " | ", "("]))
+def test_no_way_of_quoting_hides_a_program_that_a_shell_would_run(word: str, before: str) -> None:
+    script = f"rm() {{ echo ran; }}\n{word} "
+    said = subprocess.run(
+        ["/bin/sh", "-c", script], capture_output=True, check=False, env={"PATH": "/nowhere"}
+    )
+    if b"ran" in said.stdout:
+        assert mentions("rm", word) and mentions("rm", f"ls{before}{word}")
+
+
+def test_another_tools_arguments_are_compared_as_they_were() -> None:
+    rules = Rules(allow=["note(text=a*)"])
+    assert rules.action("note", {"text": "a; b"}) == "allow"
+
+
+@given(st.text(alphabet="ab-=/.,:+%@'\" ;&|$`\\\n(){}<>*?!#~^[]é\t", max_size=30))
+def test_whatever_counts_as_plain_is_those_very_words_to_a_shell(line: str) -> None:
+    words = plain_words(line)
+    if words is not None:
+        assert words == shlex.split(line)
+        script = f"printf '%s\\0' {line}"
+        said = subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=True).stdout
+        assert said.decode().split("\0")[:-1] == words
+
+
+def test_a_hostile_line_is_decided_at_once() -> None:
+    assert plain_words("a" * 4000 + ";") is None
+    assert plain_words("'a' " * 1000 + "'") is None

@@ -1,0 +1,201 @@
+"""Rules: deny before ask before allow, by tool and argument, in code or in TOML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel import Rules, SetupError, ToolCall, Toolset, tool
+from toolkeel.call.steps.rules import ORDER, parse_rule
+
+
+def test_deny_comes_before_ask_and_ask_before_allow() -> None:
+    rules = Rules(allow=["*"], ask=["w*"], deny=["write(path=/etc/*)"])
+    assert rules.action("write", {"path": "/etc/passwd"}) == "deny"
+    assert rules.action("write", {"path": "/home/a"}) == "ask"
+    assert rules.action("read", {"path": "/etc/passwd"}) == "allow"
+    assert Rules(ask=["read"]).action("write", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "matches"),
+    [
+        ("rm", {}, True),
+        ("rm()", {"path": "a"}, True),
+        ("r?", {}, True),
+        ("R*", {}, False),
+        ("rm(path=/etc/*)", {"path": "/etc/a/b"}, True),
+        ("rm(path=/etc/*)", {"path": "/etc"}, False),
+        ("rm(path=/etc/*)", {"path": "/etc/a\nb"}, True),
+        ("rm(path=/etc/*)", {}, False),
+        ("rm(force=true)", {"force": True}, True),
+        ("rm(force=True)", {"force": True}, False),
+        ("rm(n=5)", {"n": 5}, True),
+        ("rm(n=5)", {"n": 5.0}, True),
+        ("rm(n=5.0)", {"n": 5}, True),
+        ("rm(n=5)", {"n": 5.5}, False),
+        ("rm(n=1)", {"n": True}, False),
+        ("rm(n=1.0)", {"n": True}, False),
+        ("rm(n=null)", {"n": None}, True),
+        ('rm(paths=*"/etc/*)', {"paths": ["/tmp", "/etc/a"]}, True),
+        ("rm(name=*密码*)", {"name": "我的密码.txt"}, True),
+        ("rm(path=a, force=true)", {"path": "a", "force": True}, True),
+        ("rm(path=a, force=true)", {"path": "a", "force": False}, False),
+        ("rm(expr=a=b)", {"expr": "a=b"}, True),
+    ],
+)
+def test_a_rule_is_about_the_calls_its_patterns_say(
+    text: str, arguments: dict[str, object], matches: bool
+) -> None:
+    assert parse_rule("deny", text).matches("rm", arguments) is matches
+
+
+WAYS = ["secrets/x", "./secrets/x", "@secrets/x", " secrets/x ", "secrets//x", "a/../secrets/x"]
+WAYS += [".//./secrets/./x", "@ ./secrets/x"]
+
+
+@pytest.mark.parametrize("path", WAYS)
+@pytest.mark.parametrize("action", ["deny", "ask"])
+def test_a_path_written_in_another_way_does_not_get_past_a_rule(action: str, path: str) -> None:
+    rules = Rules(**{action: ["read(path=secrets/*)"]})
+    assert rules.action("read", {"path": path}) == action
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [("my file", "my\u00a0file"), ("café", "cafe\u0301"), ("it's", "it’s"), ("/etc/*", "//etc/x")],
+)
+def test_names_that_look_the_same_are_the_same_to_a_rule(pattern: str, path: str) -> None:
+    assert Rules(deny=[f"read(path={pattern})"]).action("read", {"path": path}) == "deny"
+
+
+@pytest.mark.parametrize(
+    ("path", "action"),
+    [
+        ("src/a.py", "allow"),
+        ("src/../../etc/passwd", None),
+        ("src\\..\\..\\x", None),
+        ("src/a/../b", "allow"),
+        ("src/..a/b", "allow"),
+    ],
+)
+def test_what_leads_elsewhere_is_not_let_through(path: str, action: str | None) -> None:
+    assert Rules(allow=["write(path=src/*)"]).action("write", {"path": path}) == action
+
+
+def test_addresses_are_still_compared_as_they_are() -> None:
+    rules = Rules(allow=["fetch(url=https://example.org/*)"], deny=["fetch(url=https://bad.org/*)"])
+    assert rules.action("fetch", {"url": "https://example.org/a//b"}) == "allow"
+    assert rules.action("fetch", {"url": "https://bad.org/a"}) == "deny"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  ", "rm(", "rm)", "rm(path)", "rm(a=1,b)", "two words", "(a=1)"]
+)
+def test_what_is_no_rule_is_refused_when_it_is_written(text: str) -> None:
+    with pytest.raises(SetupError, match="deny"):
+        Rules(deny=[text])
+
+
+@given(st.from_regex(r"[a-z_*?]{1,8}", fullmatch=True), st.sampled_from(ORDER))
+def test_a_rule_reads_back_from_its_text(name: str, action: str) -> None:
+    made = parse_rule(action, f" {name} ( path = /a/* , n=1 ) ")  # type: ignore[arg-type]
+    assert str(made) == f"{action} {name}(path=/a/*, n=1)"
+    assert parse_rule(action, str(made).partition(" ")[2]) == made  # type: ignore[arg-type]
+
+
+def test_rules_of_a_file_are_those_of_its_approval_table(tmp_path: Path) -> None:
+    path = tmp_path / "项目.toml"
+    path.write_text('[approval]\ndeny = ["rm(path=/etc/*)"]\nask = ["rm"]\n', "utf-8")
+    rules = Rules.from_toml(path)
+    assert rules.action("rm", {"path": "/etc/a"}) == "deny"
+    assert rules.action("rm", {"path": "a"}) == "ask"
+    path.write_text("[other]\nx = 1\n", "utf-8")
+    assert Rules.from_toml(str(path)).action("rm", {}) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[approval",
+        "approval = 5",
+        "approval = [1]",
+        "[approval]\ndeny = 'rm'",
+        "[approval]\ndeny = [1]",
+        "[approval]\nallowed = ['rm']",
+        "[[approval]]\ndeny = ['rm']",
+        "[approval]\ndeny = ['rm(']",
+    ],
+)
+def test_a_file_that_holds_anything_else_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(SetupError):
+        Rules.from_toml(path)
+    with pytest.raises(SetupError):
+        Rules.from_toml(tmp_path / "absent.toml")
+
+
+def test_a_rule_sees_the_defaults_of_what_the_model_left_out() -> None:
+    ran = []
+
+    @tool
+    def remove(path: str, recursive: bool = True) -> str:
+        """Remove a file."""
+        ran.append(path)
+        return "removed"
+
+    tools = Toolset([remove], rules=Rules(deny=["remove(recursive=true)"]))
+    left_out, given_false = tools.run_sync(
+        [
+            ToolCall("1", "remove", '{"path": "a"}'),
+            ToolCall("2", "remove", '{"path": "b", "recursive": false}'),
+        ]
+    )
+    assert (left_out.kind, given_false.kind) == ("denied", None)
+    assert ran == ["b"]
+
+
+def test_a_rule_looks_at_mended_and_canonical_values() -> None:
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    tools = Toolset([pay], rules=Rules(deny=["pay(amount=5)"]))
+    calls = [
+        ToolCall(str(i), "pay", text)
+        for i, text in enumerate(('{"amount":"5"}', '{"amount": 5.0}', '{"amount":6}'))
+    ]
+    assert [m.kind for m in tools.run_sync(calls)] == ["denied", "denied", None]
+
+
+def test_a_rule_knows_a_tool_by_the_name_it_has_in_the_set() -> None:
+    @tool
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    tools = Toolset([pay], rules=Rules(deny=["bank_*"])).with_prefix("bank_")
+    [message] = tools.run_sync([ToolCall("1", "bank_pay")])
+    assert message.kind == "denied"
+    assert "deny bank_*" in message.text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [["a", "/etc/passwd"], {"deep": [{"path": "/etc/x"}]}, [["./../etc/../../etc/x", "/etc/y"]]],
+)
+def test_what_is_denied_or_asked_about_is_so_wherever_it_stands_in_a_value(value: object) -> None:
+    assert Rules(deny=["write(paths=/etc/*)"]).action("write", {"paths": value}) == "deny"
+    assert Rules(ask=["write(paths=/etc/*)"]).action("write", {"paths": value}) == "ask"
+    assert Rules(allow=["write(paths=/etc/*)"]).action("write", {"paths": value}) is None
+
+
+def test_each_line_of_several_is_looked_at_for_what_is_denied() -> None:
+    rules = Rules(deny=["shell(commands=rm *)"])
+    rule = rules.rule("shell", {"commands": ["ls", "cd x; rm -rf ."]}, "commands")
+    assert rule is not None and rule.action == "deny"

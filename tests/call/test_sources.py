@@ -1,0 +1,197 @@
+"""Tools that are known only when a run begins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from toolkeel import Agent, Rules, RunContext, SetupError, ToolMessage, Toolset, tool
+from toolkeel.call.sources import ToolProvider, fixed, gather, is_provider
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import DuplicateToolError
+from toolkeel.testing.scripted import Scripted, call
+
+
+def named(name: str, answer: str = "done") -> AnyTool:
+    @tool(name)
+    def body() -> str:
+        """Do something."""
+        return answer
+
+    return body
+
+
+class Simple:
+    """Gives the same tools each time."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.asked = 0
+
+    def get_tools(self) -> list[AnyTool]:
+        self.asked += 1
+        return [named(name) for name in self.names]
+
+
+class ByUser:
+    """Gives tools by who asks, asynchronously."""
+
+    async def get_tools(self, run: RunContext[Any]) -> Iterable[AnyTool]:
+        return (named(f"tool_of_{run.deps}"),)
+
+
+def offered(model: Scripted) -> list[list[str]]:
+    return [[item.name for item in request.tools] for request in model.requests]
+
+
+def test_a_provider_is_asked_once_when_a_run_begins_and_its_tools_run() -> None:
+    provider = Simple("a", "b")
+    model = Scripted([call("b"), call("a"), "Done."] * 2)
+    agent = Agent(model, [named("first"), provider, named("last")])
+    for asked in (1, 2):
+        result = agent.run_sync("go")
+        assert [m.kind for m in result.messages if isinstance(m, ToolMessage)] == [None, None]
+        assert provider.asked == asked
+    assert offered(model) == [["first", "a", "b", "last"]] * 6
+
+
+def test_a_provider_may_choose_by_the_run() -> None:
+    model = Scripted(["Hi.", "Hi."])
+    agent = Agent(model, [ByUser()])
+    agent.run_sync("go", deps="ada")
+    agent.run_sync("go", deps="bob")
+    assert offered(model) == [["tool_of_ada"], ["tool_of_bob"]]
+
+
+def test_rules_and_steps_of_the_agent_hold_for_what_a_provider_brings() -> None:
+    seen: list[str] = []
+
+    async def look(prepared: Any, context: Any, proceed: Any) -> object:
+        seen.append(prepared.tool.name)
+        return await proceed(prepared)
+
+    model = Scripted([[call("a"), call("b")], "Done."])
+    agent = Agent(model, [Simple("a", "b")], steps=[look], rules=Rules(deny=["b"]))
+    result = agent.run_sync("go")
+    assert [m.kind for m in result.messages if isinstance(m, ToolMessage)] == [None, "denied"]
+    assert seen == ["a", "b"]
+
+
+def test_a_set_that_a_provider_gives_keeps_its_steps_and_may_have_no_rules() -> None:
+    async def shout(prepared: Any, context: Any, proceed: Any) -> object:
+        return str(await proceed(prepared)).upper()
+
+    class Gives:
+        def __init__(self, tools: Toolset) -> None:
+            self.tools = tools
+
+        def get_tools(self) -> Toolset:
+            return self.tools
+
+    agent = Agent(Scripted([call("a"), "Done."]), [Gives(Toolset([named("a")], steps=[shout]))])
+    assert [m.text for m in agent.run_sync("go").messages if isinstance(m, ToolMessage)] == ["DONE"]
+    ruled = Toolset([named("a")], rules=Rules(deny=["a"]))
+    with pytest.raises(SetupError, match="rules"):
+        Agent(Scripted(["Done."]), [Gives(ruled)]).run_sync("go")
+
+
+def test_two_sources_of_one_name_are_refused_with_both_owners() -> None:
+    with pytest.raises(DuplicateToolError, match="'a'"):
+        Agent(Scripted(["Done."]), [named("a"), Simple("a")]).run_sync("go")
+    with pytest.raises(DuplicateToolError, match="'a'"):
+        Agent(Scripted(["Done."]), [Simple("a"), Simple("a")]).run_sync("go")
+
+
+@pytest.mark.parametrize("given", [None, 5, named("x")])
+def test_a_provider_that_gives_no_tools_is_named(given: Any) -> None:
+    class Odd:
+        def get_tools(self) -> Any:
+            return given
+
+    with pytest.raises(SetupError, match=r"Odd\.get_tools"):
+        Agent(Scripted(["Done."]), [Odd()]).run_sync("go")
+
+
+class Down:
+    """A provider that cannot be reached."""
+
+    def __init__(self, required: bool = False) -> None:
+        self.required = required
+
+    async def get_tools(self) -> list[AnyTool]:
+        raise ConnectionError("the server is down")
+
+
+def test_a_provider_that_fails_is_left_out_and_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    steps = Scripted([call("a"), "Done."])
+    result = Agent(steps, [Down(), Simple("a"), Simple("b")]).run_sync("go")
+    assert result.output == "Done."
+    assert [tool.name for tool in steps.requests[0].tools] == ["a", "b"]
+    assert "Down object" in caplog.text and "the server is down" in caplog.text
+
+
+def test_a_provider_that_must_be_there_ends_the_run_by_what_it_raised() -> None:
+    for others in ([], [Simple("a")]):
+        with pytest.raises(ConnectionError, match="down"):
+            Agent(Scripted(["Done."]), [Down(required=True), *others]).run_sync("go")
+
+
+def test_providers_are_asked_side_by_side_and_their_tools_stand_in_order() -> None:
+    class Meeting:
+        """Gives its tool only when the other has been asked, too."""
+
+        def __init__(self, name: str) -> None:
+            self.name, self.other = name, self
+
+        async def get_tools(self) -> list[AnyTool]:
+            self.here.set()
+            await self.other.here.wait()
+            return [named(self.name)]
+
+    async def main() -> list[str]:
+        first, second = Meeting("first"), Meeting("second")
+        first.other, second.other = second, first
+        for each in (first, second):
+            each.here = asyncio.Event()  # type: ignore[attr-defined]
+        tools = await gather([first, named("known"), second], Toolset(), RunContext())
+        return list(tools.names)
+
+    assert asyncio.run(main()) == ["first", "known", "second"]
+
+
+def test_known_tools_are_checked_when_the_agent_is_made() -> None:
+    with pytest.raises(DuplicateToolError):
+        Agent(Scripted([]), [named("a"), named("a"), Simple("b")])
+
+
+def test_what_is_a_provider_and_what_is_not() -> None:
+    def function() -> None:
+        """Do."""
+
+    assert is_provider(Simple()) and isinstance(Simple(), ToolProvider)
+    assert not any(map(is_provider, (named("a"), function, Toolset([named("a")]))))
+    tools = Toolset([named("a")])
+    assert fixed(tools) == (tools, ())
+    known, sources = fixed([named("a"), Simple("b")])
+    assert known.names == ("a",) and len(sources) == 2
+
+
+def test_a_provider_with_options_of_its_own_is_not_given_the_run() -> None:
+    class ByKeyword:
+        def get_tools(self, *, fresh: bool = False, **more: Any) -> list[AnyTool]:
+            return [named(f"keyword_{fresh}")]
+
+    class ByPosition:
+        def get_tools(self, fresh: bool = False) -> list[AnyTool]:
+            return [named(f"position_{fresh}")]
+
+    class ByName:
+        def get_tools(self, run: RunContext[Any] | None = None) -> list[AnyTool]:
+            return [named(f"run_{run is not None}")]
+
+    model = Scripted(["Done."])
+    Agent(model, [ByKeyword(), ByPosition(), ByName()]).run_sync("go")
+    assert offered(model) == [["keyword_False", "position_False", "run_True"]]

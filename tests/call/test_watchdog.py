@@ -1,0 +1,339 @@
+"""What blocks an event loop is found, named with its line, and holds up as little as can be.
+
+What blocks here waits for what the watchdog says: nothing depends on how long that takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from toolkeel import Agent, RunContext, ToolCall, ToolContext, Toolset, tool
+from toolkeel.call.watchdog import WATCHED, Blocker, blocker_in
+from toolkeel.steps import Allow, input_guard, output_guard
+from toolkeel.testing.scripted import Scripted
+
+LONG = 60.0
+
+
+class Told(logging.Handler):
+    """What the watchdog says, for whoever waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text, self.count = "", 0
+        self.heard = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "blocked the event loop" in record.getMessage():
+            self.text, self.count = record.getMessage(), self.count + 1
+            self.heard.set()
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    handler, log = Told(), logging.getLogger("toolkeel")
+    log.addHandler(handler)
+    yield handler
+    log.removeHandler(handler)
+
+
+def run(tools: Toolset, name: str, arguments: str = "") -> Any:
+    [result] = asyncio.run(tools.run([ToolCall("1", name, arguments)]))
+    return result
+
+
+def made(told: Told, how: str) -> tuple[Any, int]:
+    """A tool that blocks its loop in some way until that was told; and the line where it does."""
+
+    async def at_once() -> str:
+        """Block."""
+        told.heard.wait(LONG)
+        return "done"
+
+    async def later() -> str:
+        """Block."""
+        await asyncio.sleep(0)
+        told.heard.wait(LONG)
+        return "done"
+
+    async def items() -> Any:
+        """Block."""
+        yield "done"
+        told.heard.wait(LONG)
+
+    def inline() -> str:
+        """Block."""
+        told.heard.wait(LONG)
+        return "done"
+
+    bodies = {"at once": at_once, "later": later, "items": items, "inline": inline}
+    body = bodies[how]
+    lines = [line for *_, line in body.__code__.co_lines() if line]
+    return tool("work", inline=how == "inline", timeout=None)(body), max(lines)
+
+
+def blocking_line(function: Any) -> int:
+    """Where it waits until something was told."""
+    lines = inspect.getsource(function).splitlines()
+    [at] = [number for number, line in enumerate(lines) if "told.heard.wait" in line]
+    return int(function.__code__.co_firstlineno) + at
+
+
+@pytest.mark.parametrize("how", ["at once", "later", "items", "inline"])
+def test_a_tool_that_blocks_is_named_with_its_line_once(told: Told, how: str) -> None:
+    item, last = made(told, how)
+    assert run(Toolset([item]), "work").content == "done"
+    assert told.count == 1 and "the tool 'work' has blocked the event loop for " in told.text
+    place = told.text.partition(f"{__file__}:")[2]
+    assert last - 1 <= int(place.partition(" ")[0]) <= last
+
+
+@pytest.mark.parametrize("enabled", [True, lambda context: True])
+def test_a_step_that_blocks_is_found_where_it_stands(told: Told, enabled: Any) -> None:
+    async def step(prepared: Any, context: Any, proceed: Any) -> object:
+        told.heard.wait(LONG)
+        return await proceed(prepared)
+
+    async def work() -> str:
+        """Work."""
+        return "done"
+
+    item = tool(work, enabled=enabled)
+    for tools in (
+        Toolset([item], steps=[step]),
+        Toolset([tool(work, enabled=enabled, steps=[step])]),
+    ):
+        told.heard.clear()
+        assert run(tools, "work").content == "done"
+        assert "the tool 'work' has blocked" in told.text and "(step)" in told.text
+
+
+def test_a_guard_that_blocks_is_asked_in_a_thread_from_then_on(told: Told) -> None:
+    threads: list[bool] = []
+    waits = False
+
+    def check(*about: Any) -> Allow:
+        threads.append(threading.current_thread() is threading.main_thread())
+        if waits:
+            told.heard.wait(LONG)
+        return Allow()
+
+    async def work() -> str:
+        """Work."""
+        return "done"
+
+    for side in (input_guard, output_guard):
+        threads, waits = [], False
+        told.heard.clear()
+        tools = Toolset([tool(work, steps=[side(check)])])  # type: ignore[call-overload]
+        run(tools, "work")
+        run(tools, "work")
+        waits = True
+        run(tools, "work")
+        assert "the guard 'check'" in told.text
+        run(tools, "work")
+        # First in a thread, as nothing is known; then on the loop; then never again.
+        assert threads == [False, True, True, False]
+
+
+@pytest.mark.parametrize("kind", ["approval predicate", "enabled predicate"])
+@pytest.mark.parametrize("later", [False, True])
+def test_a_predicate_that_blocks_is_named_by_its_tool(told: Told, kind: str, later: bool) -> None:
+    wanted = kind == "enabled predicate"
+
+    def at_once(about: object) -> bool:
+        told.heard.wait(LONG)
+        return wanted
+
+    async def in_turn(about: object) -> bool:
+        await asyncio.sleep(0)
+        told.heard.wait(LONG)
+        return wanted
+
+    predicate = in_turn if later else at_once
+    options: dict[str, Any] = {kind.split()[0]: predicate}
+
+    @tool(**options)
+    async def work() -> str:
+        """Work."""
+        return "done"
+
+    assert run(Toolset([work]), "work").content == "done"
+    assert told.count == 1 and f"the {kind} 'work' has blocked" in told.text
+    assert f"{__file__}:{blocking_line(predicate)} ({predicate.__name__})" in told.text
+    assert told.text.endswith("; write an async def, and await what it waits for")
+
+
+def test_an_enabled_predicate_that_blocks_before_any_call_is_named(told: Told) -> None:
+    def idle(context: object) -> bool:
+        told.heard.wait(LONG)
+        return False
+
+    @tool(enabled=idle)
+    async def work() -> str:
+        """Work."""
+        return "done"
+
+    assert Agent(Scripted(["Hello."]), [work]).run_sync("Hi").output == "Hello."
+    assert "the enabled predicate 'work' has blocked" in told.text
+    assert f"{__file__}:{blocking_line(idle)} (idle)" in told.text
+
+
+@pytest.mark.parametrize("within", ["run", "call", "body"])
+def test_a_listener_that_blocks_is_named_wherever_it_is_told(told: Told, within: str) -> None:
+    waits_for = {"run": "run_started", "call": "tool_started", "body": "emitted"}[within]
+
+    class Screen:
+        def show(self, event: Any) -> None:
+            if event.type == waits_for:
+                told.heard.wait(LONG)
+
+    @tool
+    async def work(context: ToolContext[Any]) -> str:
+        """Work."""
+        context.emit("something")
+        return "done"
+
+    listener = Screen().show
+    if within == "run":
+        Agent(Scripted(["Hello."])).run_sync("Hi", listeners=[listener])
+    else:
+        asyncio.run(Toolset([work]).run([ToolCall("1", "work")], RunContext(listeners=(listener,))))
+    assert told.count == 1 and f"the listener {listener.__qualname__!r} has blocked" in told.text
+    assert f"{__file__}:{blocking_line(listener)} (show)" in told.text
+    assert told.text.endswith("; hand the event to a queue or a thread of your own, and return")
+
+
+def test_a_listener_that_is_an_object_is_named_by_its_class(told: Told) -> None:
+    class Screen:
+        def __call__(self, event: Any) -> None:
+            told.heard.wait(LONG)
+
+    async def work() -> str:
+        """Work."""
+        return "done"
+
+    calls, heard = [ToolCall("1", "work")], RunContext(listeners=(Screen(),))
+    asyncio.run(Toolset([tool(work)]).run(calls, heard))
+    assert f"the listener {Screen.__qualname__!r} has blocked" in told.text
+
+
+def test_a_body_that_tells_while_it_blocks_is_named_itself() -> None:
+    found: list[Blocker | None] = []
+
+    @tool
+    async def work(context: ToolContext[Any]) -> str:
+        """Work."""
+        context.emit("something")
+        return "done"
+
+    def look(frame: Any, event: str, arg: object) -> None:
+        if event == "call" and frame.f_code is RunContext.tell.__code__:
+            found.append(blocker_in(frame))
+
+    class Masks:
+        def event(self, event: Any) -> Any:
+            found.append(blocker_in(sys._getframe()))
+            return event
+
+        def deep(self, value: Any) -> Any:
+            return value
+
+    run = RunContext(listeners=(lambda event: None,))
+    run.mask = Masks()
+    sys.setprofile(look)
+    try:
+        asyncio.run(Toolset([work]).run([ToolCall("1", "work")], run))
+    finally:
+        sys.setprofile(None)
+    named = [(each.kind, each.name) for each in found if each is not None]
+    assert named == [("tool", "work")] * 2  # as it begins to tell, and while that is masked
+
+
+def test_what_waits_as_it_should_is_never_told(told: Told) -> None:
+    async def waits() -> str:
+        """Wait."""
+        while len(looks) < 2:
+            await asyncio.sleep(0)
+            found = blocker_in(sys._current_frames()[threading.get_ident()])
+            assert found is not None and found.name == "waits"
+            if found.turn not in looks:
+                looks.append(found.turn)
+        return "done"
+
+    looks: list[Any] = []
+    assert run(Toolset([tool(waits)]), "waits").content == "done"
+    assert not told.count
+
+
+def test_frames_without_a_call_block_nobody() -> None:
+    assert blocker_in(None) is None
+    assert blocker_in(sys._getframe()) is None
+    assert Blocker("tool", "x", "y:1", sys._getframe()).guard is None
+
+
+def test_one_thread_watches_however_often_it_is_begun() -> None:
+    WATCHED.begin()
+    WATCHED.begin()
+    names = [thread.name for thread in threading.enumerate()]
+    assert WATCHED.runs and names.count("toolkeel-watchdog") == 1
+
+
+@pytest.mark.parametrize("how", ["at once", "later", "inline"])
+def test_a_deadline_that_passes_while_a_body_blocks_is_reported_as_passed(
+    told: Told, how: str
+) -> None:
+    item, _ = made(told, how)
+    result = run(Toolset([tool("work", inline=item.inline, timeout=0.01)(item.function)]), "work")
+    assert result.kind == "timeout" and "has ended late" in result.content
+    assert result.details["may_still_be_running"] is False
+
+
+def test_the_deadline_of_a_body_that_blocks_before_it_waits_counts_from_its_beginning(
+    told: Told,
+) -> None:
+    async def work() -> str:
+        """Work."""
+        told.heard.wait(LONG)
+        await asyncio.sleep(0.3)
+        return "done"
+
+    result = run(Toolset([tool(timeout=0.25)(work)]), "work")
+    assert result.kind == "timeout" and "was stopped" in result.content
+
+
+def test_a_body_that_blocks_holds_up_nobody_elses_sync_call() -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    @tool(timeout=None)
+    async def blocks() -> str:
+        """Block."""
+        begun.set()
+        over.wait(LONG)
+        return "over"
+
+    @tool
+    async def quick() -> str:
+        """Do little."""
+        return "quick"
+
+    tools = Toolset([blocks, quick])
+    results: list[Any] = []
+    thread = threading.Thread(
+        target=lambda: results.extend(tools.run_sync([ToolCall("1", "blocks")]))
+    )
+    thread.start()
+    assert begun.wait(LONG)
+    assert [m.content for m in tools.run_sync([ToolCall("2", "quick")])] == ["quick"]
+    assert not results and not over.is_set()
+    over.set()
+    thread.join(LONG)
+    assert [m.content for m in results] == ["over"]

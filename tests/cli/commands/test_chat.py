@@ -1,0 +1,63 @@
+"""A chat in the terminal: typed, answered, approved, and there again later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.asking import KEYS, make, written
+from tests.cli.commandline import Terminal, readable, toolkeel
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+def test_a_chat_answers_asks_and_is_kept(columns: int, tmp_path: Path) -> None:
+    make(tmp_path)
+    env = {"TOOLKEEL_DATA": str(tmp_path / "data"), "PROMPT_TOOLKIT_NO_CPR": "1"}
+    words = ["chat", "-t", "tools.py", "-m", "models.py:one", "-s", "ada"]
+    terminal = Terminal(words, tmp_path, columns=columns, env=env)
+    terminal.until(lambda screen: "/help" in screen and "›" in screen)
+    terminal.type("写一行 猫\r")
+    terminal.until(lambda screen: KEYS in screen)
+    assert "write needs your approval" in readable(terminal.screen)
+    terminal.until(lambda screen: not terminal.echoes())
+    press(terminal, "y", lambda screen: "wrote" in screen or "done" in screen.rpartition(KEYS)[2])
+    terminal.type("\r/nonsense\r")  # what a late key has left there is a message of its own
+    terminal.until(lambda screen: "there is no /nonsense" in screen)
+    terminal.type("/quit\r")
+    ended = terminal.end()
+    assert ended.code == 0, ended.err
+    assert written(tmp_path) == ["猫"]
+    listed = toolkeel("sessions", "list", cwd=tmp_path, env=env)
+    assert "写一行 猫" in listed.out
+    assert "写一行 猫" in (tmp_path / "data" / "chat-history").read_text("utf-8")
+
+
+def press(terminal: Terminal, key: str, seen: object) -> None:
+    """A key, again and again: what comes before the question has settled is thrown away."""
+    assert callable(seen)
+    for _ in range(100):
+        if terminal.process.poll() is not None or seen(terminal.until(seen, 0.5)):
+            return
+        terminal.type(key)
+
+
+def test_lines_of_a_pipe_are_messages_and_commands(tmp_path: Path) -> None:
+    make(tmp_path)
+    env = {"TOOLKEEL_DATA": str(tmp_path / "data")}
+    said = "/tools\nhello\n/fork 1 b\n/sessions\n/resume nobody\n/model offline\n/export out.jsonl\n/help\n"
+    words = ["chat", "-t", "tools.py", "-m", "models.py:after", "-s", "a"]
+    ended = toolkeel(*words, cwd=tmp_path, stdin=said, env=env)
+    assert (ended.code, ended.out) == (0, "done\n")
+    for told in (
+        "write ",
+        "b: scripted",
+        "hello",
+        "there is no session 'nobody'",
+        "offline",
+        "/export",
+    ):
+        assert told in ended.err
+    assert (tmp_path / "out.jsonl").read_text("utf-8").count("\n") > 3
+    again = toolkeel(*words[:-1], "b", cwd=tmp_path, stdin="/quit\nnever\n", env=env)
+    assert (again.code, again.out) == (0, "")

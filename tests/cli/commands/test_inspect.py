@@ -1,0 +1,40 @@
+"""The command opens a page of a user's tools, and tells how to get in."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.cli.commandline import environment
+from tests.cli.conftest import Here
+
+
+def test_the_address_that_is_printed_opens_the_users_tools(folder: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "toolkeel", "inspect", "tools.py", "-f", str(tmp_path / "s.db")],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        with httpx2.Client(follow_redirects=True, timeout=60) as client:
+            text = client.get(address).text
+        assert "/tools/search" in text and "搜索文档" in text
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert "token: " in told and "Traceback" not in told
+
+
+@pytest.mark.parametrize(("words", "code"), [(("nosuch.py",), 3), (("tools.py", "--port", "x"), 2)])
+def test_what_cannot_be_opened_is_said(words: tuple[str, ...], code: int, here: Here) -> None:
+    assert here("inspect", *words).code == code

@@ -1,0 +1,86 @@
+"""``toolkeel sessions``, and ``run --session``: a conversation at the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.asking import make
+from tests.cli.commandline import Ended, toolkeel
+
+pytestmark = pytest.mark.slow  # real processes: `make test-all`
+
+
+def at(folder: Path, *words: str) -> Ended:
+    """A command whose sessions are in a folder of their own."""
+    return toolkeel(*words, cwd=folder, env={"TOOLKEEL_DATA": str(folder / "data")})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    for prompt in ("what is 3 times 4?", "and 5 plus 6?"):
+        ended = at(tmp_path, "run", prompt, "-t", "calculator", "--session", "ada")
+        assert ended.code == 0
+    return tmp_path
+
+
+def test_a_session_goes_on_and_is_listed_and_shown(home: Path) -> None:
+    assert at(home, "run", "2 plus 2?", "-t", "calculator", "--continue").code == 0
+    [listed] = at(home, "sessions", "list").out.splitlines()
+    assert listed.startswith("ada  ")
+    assert listed.endswith("3 turns  what is 3 times 4?")
+    shown = at(home, "sessions", "show", "ada").out
+    assert "you: and 5 plus 6?\n" in shown
+    assert "  calculator: 11\n" in shown
+    [data] = json.loads(at(home, "sessions", "list", "--json").out)
+    assert (data["name"], data["turns"]) == ("ada", 3)
+
+
+def test_a_session_is_forked_exported_imported_and_deleted(home: Path) -> None:
+    assert at(home, "sessions", "fork", "ada", "b", "--turn", "1").code == 0
+    out = home / "b.jsonl"
+    assert at(home, "sessions", "export", "b", "-o", str(out)).code == 0
+    assert out.stat().st_mode & 0o777 == 0o600
+    assert at(home, "sessions", "export", "b").out == out.read_text("utf-8")
+    assert at(home, "sessions", "export", "b", "-o", str(out)).code == 2
+    assert at(home, "sessions", "import", str(out), "c").code == 0
+    shown = [at(home, "sessions", "show", name).out for name in "bc"]
+    assert shown[0] == shown[1]
+    assert "5 plus 6" not in shown[0]
+    assert at(home, "sessions", "delete", "b").code == 0
+    gone = at(home, "sessions", "show", "b")
+    assert (gone.code, gone.out) == (3, "")
+    assert "there is no session 'b'" in gone.err
+
+
+def test_nothing_is_pruned_without_a_clear_word(home: Path) -> None:
+    dry = at(home, "sessions", "prune", "0")
+    assert dry.out == "ada\n"
+    assert "would be deleted" in dry.err
+    assert at(home, "sessions", "prune", "0", "--really").out == "ada\n"
+    assert at(home, "sessions", "list").out == ""
+
+
+def test_a_call_that_waits_is_decided_and_the_session_goes_on(tmp_path: Path) -> None:
+    folder = make(tmp_path)
+    terms = ("-t", "tools.py", "-m", "models.py:one")
+    waits = at(folder, "run", "go", *terms, "--session", "ada")
+    assert waits.code == 75, waits.err
+    assert "toolkeel sessions decide ada --approve" in waits.err
+    id = waits.err.split("--approve ")[1].split()[0]
+    assert at(folder, "sessions", "decide", "ada", "--approve", "nope").code == 2
+    assert at(folder, "sessions", "decide", "ada").code == 2
+    assert at(folder, "sessions", "decide", "ada", "--approve", id).code == 0
+    ended = at(folder, "run", *terms[:3], "models.py:after", "--session", "ada")
+    assert ended.code == 0, ended.err
+
+
+def test_there_is_nothing_to_go_on_with_in_an_empty_folder(tmp_path: Path) -> None:
+    ended = at(tmp_path, "run", "hi", "--continue")
+    assert ended.code == 2
+    assert "no session to go on with" in ended.err
+    nothing = at(tmp_path, "run", "--session", "ada")
+    assert nothing.code == 3
+    assert "say something" in nothing.err

@@ -1,0 +1,30 @@
+"""Stats of sessions, as a table and as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Here
+from tests.inspector.serving import TOOLS
+from toolkeel import Agent
+from toolkeel.sessions import Sessions
+from toolkeel.testing import Scripted, call
+
+
+def test_stats_tell_first_tries_corrections_and_wrong_fields(here: Here, tmp_path: Path) -> None:
+    file = tmp_path / "talk.db"
+    assert "no run in" in here("stats", "-f", str(file)).err
+    lines = [call("search", {"query": "猫", "limit": 99}), call("search", {"query": "猫"}), "ok"]
+    sessions = Sessions(file)
+    Agent(Scripted(lines, name="play"), TOOLS).run_sync("Go.", session=sessions["ada"])
+    sessions.close()
+    shown = here("stats", "-f", str(file)).out.splitlines()
+    assert shown[0].split()[:2] == ["tool", "calls"]
+    assert shown[1].split()[:4] == ["search", "2", "0%", "100%"]
+    assert "invalid_arguments 1" in shown[1] and shown[1].endswith("limit 1")
+    assert shown[3].split()[:2] == ["play", "3"]
+    data = json.loads(here("stats", "ada", "--json", "-f", str(file)).out)
+    assert data["tools"]["search"]["fields"] == {"limit": 1}
+    assert data["models"]["play"]["accepted"] == 0.5
+    assert here("stats", "nobody", "-f", str(file)).code == 3

@@ -1,0 +1,96 @@
+"""`create_agent(response_format=...)` and `with_structured_output`, as LangChain has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from toolkeel import SetupError
+from toolkeel.compat.langchain import (
+    GraphRecursionError,
+    ToolRuntime,
+    create_agent,
+    create_react_agent,
+    init_chat_model,
+    tool,
+)
+from toolkeel.errors import OutputError
+from toolkeel.testing.scripted import Scripted, call
+
+
+class City(BaseModel):
+    name: str
+    people: int
+
+
+GIVEN = call("final_result", {"name": "Oslo", "people": 709_000})
+
+
+@tool
+def look_up(city: str) -> str:
+    """Look a city up."""
+    return "709000"
+
+
+def test_the_structured_response_stands_in_the_state() -> None:
+    model = Scripted([call("look_up", {"city": "Oslo"}), GIVEN])
+    agent = create_agent(model, [look_up], response_format=City)
+    state = agent.invoke({"messages": "How many live in Oslo?", "kept": 1})
+    assert state["structured_response"] == City(name="Oslo", people=709_000)
+    assert state["kept"] == 1 and len(state["messages"]) == 5
+
+
+def test_without_a_format_there_is_none() -> None:
+    state = create_agent(Scripted(["hi"])).invoke({"messages": "hello"})
+    assert "structured_response" not in state
+
+
+def test_a_model_with_structured_output_gives_the_instance() -> None:
+    model = init_chat_model(Scripted([GIVEN])).with_structured_output(City)
+    assert model.invoke("Oslo?").people == 709_000
+    wrong = init_chat_model(Scripted(["no"] * 9)).with_structured_output(City)
+    with pytest.raises(OutputError):
+        wrong.invoke("Oslo?")
+
+
+def test_a_stream_tells_what_was_added_in_the_modes_that_are_asked_for() -> None:
+    def agent() -> Any:
+        return create_agent(Scripted([call("look_up", {"city": "Oslo"}), "many"]), [look_up])
+
+    parts = list(agent().stream({"messages": "Oslo?"}))
+    assert [list(part) for part in parts] == [["model"], ["tools"], ["model"]]
+    assert parts[1]["tools"]["messages"][0].content == "709000"
+    values = list(agent().stream({"messages": "Oslo?"}, stream_mode="values"))
+    assert [len(part["messages"]) for part in values] == [1, 2, 3, 4]
+    both = list(agent().stream({"messages": "Oslo?"}, stream_mode=["updates", "messages"]))
+    assert {mode for mode, _ in both} == {"updates", "messages"}
+    assert "".join(part[0].text for mode, part in both if mode == "messages") == "many"
+    with pytest.raises(SetupError, match="debug"):
+        list(agent().stream({"messages": "x"}, stream_mode="debug"))
+
+
+def test_what_a_tool_writes_is_told_as_it_is() -> None:
+    @tool
+    def count(runtime: ToolRuntime) -> str:
+        """Count."""
+        runtime.stream_writer({"at": 1})
+        return "done"
+
+    agent = create_agent(Scripted([call("count"), "ok"]), [count])
+    assert list(agent.stream({"messages": "go"}, stream_mode="custom")) == [{"at": 1}]
+
+
+def test_a_model_that_never_ends_is_stopped_at_the_recursion_limit() -> None:
+    lines = [call("look_up", {"city": str(n)}) for n in range(9)]
+    agent = create_react_agent(Scripted(lines), [look_up], prompt="Be brief.")
+    with pytest.raises(GraphRecursionError, match="recursion_limit"):
+        agent.invoke({"messages": "go"}, {"recursion_limit": 4})
+
+
+def test_middleware_and_options_that_nobody_honours_are_refused() -> None:
+    with pytest.raises(SetupError, match="object has no counterpart"):
+        create_agent("offline", middleware=[object()])
+    with pytest.raises(TypeError, match="no option 'midleware'"):
+        create_agent("offline", midleware=[])  # type: ignore[call-arg]

@@ -1,0 +1,99 @@
+"""LangChain's messages are the core's, and can be read as LangChain's."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel import AssistantMessage, SetupError, SystemMessage, ToolMessage, UserMessage
+from toolkeel import ToolCall as CoreToolCall
+from toolkeel.compat.langchain.messages import (
+    AIMessage,
+    HumanMessage,
+    ToolCall,
+    as_call,
+    convert_to_messages,
+)
+
+ARGS = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=5))
+
+
+@given(st.text(max_size=5), st.text(max_size=5), ARGS)
+def test_a_call_reads_the_same_whatever_form_it_came_in(id: str, name: str, args: Any) -> None:
+    text = json.dumps(args)
+    forms: list[Any] = [
+        {"name": name, "args": args, "id": id, "type": "tool_call"},
+        {"id": id, "type": "function", "function": {"name": name, "arguments": text}},
+        CoreToolCall(id, name, text),
+        CoreToolCall(id, name, args),
+        ToolCall(name=name, args=args, id=id),
+    ]
+    calls = [as_call(form) for form in forms]
+    assert all(dict(made) == forms[0] for made in calls)
+    assert all(made == forms[0] and made == calls[0] for made in calls)
+    assert len({hash(made) for made in calls}) == 1
+
+
+def test_a_call_is_the_cores_record_and_survives_copy_and_pickle() -> None:
+    made = ToolCall(name="add", args={"a": 1}, id="1")
+    assert isinstance(made, CoreToolCall)
+    assert (made.id, made.arguments, made.complete) == ("1", {"a": 1}, True)
+    assert copy.copy(made) == pickle.loads(pickle.dumps(made)) == made
+    assert made.get("none", 7) == 7
+    with pytest.raises(KeyError):
+        made["none"]
+    assert made != {"name": "add", "args": {"a": 2}, "id": "1"}
+    assert made != "add"
+
+
+def test_a_call_without_an_id_has_the_empty_one() -> None:
+    assert as_call({"name": "now", "args": {}, "id": None}).id == ""
+
+
+def test_an_ai_message_takes_calls_as_dicts_and_is_the_cores_record() -> None:
+    made = AIMessage(content=None, tool_calls=[{"name": "add", "args": {"a": 1}, "id": "1"}])
+    assert isinstance(made, AssistantMessage)
+    assert (made.content, made.tool_calls[0]["args"]) == ("", {"a": 1})
+    assert AIMessage("hi", tool_calls=None).tool_calls == ()
+    assert copy.copy(made) == made
+
+
+def test_messages_are_read_in_every_form_people_write() -> None:
+    asked = AssistantMessage("x", (CoreToolCall("1", "add", "{}"),), model="m")
+    found = convert_to_messages(
+        [
+            ("system", "Be brief."),
+            ("human", "hi"),
+            {"role": "user", "content": "again"},
+            {"role": "assistant", "content": None, "tool_calls": [_wire_call()]},
+            {"role": "tool", "tool_call_id": "1", "content": "3", "extra": "dropped"},
+            asked,
+            "last",
+        ]
+    )
+    assert found[:3] == [SystemMessage("Be brief."), HumanMessage("hi"), UserMessage("again")]
+    first = found[3]
+    assert isinstance(first, AIMessage)
+    assert dict(first.tool_calls[0])["args"] == {"a": 1}
+    assert found[4] == ToolMessage("3", "1")
+    second = found[5]
+    assert isinstance(second, AIMessage)
+    assert (second.content, second.model, second.tool_calls[0]["id"]) == ("x", "m", "1")
+    assert found[6] == UserMessage("last")
+    assert convert_to_messages("hi") == [UserMessage("hi")]
+
+
+def _wire_call() -> dict[str, Any]:
+    return {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
+
+
+@pytest.mark.parametrize("item", [7, {"content": "no role"}, ("poet", "x"), None])
+def test_what_is_no_message_is_refused(item: object) -> None:
+    with pytest.raises(SetupError, match="no message"):
+        convert_to_messages([item])

@@ -1,0 +1,20 @@
+"""Names of LangChain that are not here answer with what to write instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolkeel.compat import langchain
+
+NAMES = [
+    "StateGraph", "AgentExecutor", "SummarizationMiddleware", "wrap_model_call", "SqliteSaver",
+    "RunnableLambda", "ChatOpenAI", "interrupt", "AgentMiddleware", "ChatPromptTemplate",
+    "StrOutputParser", "BaseStore", "RemoveMessage", "create_retriever_tool",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_is_not_here_says_what_to_write(name: str) -> None:
+    with pytest.raises(ImportError, match=f"LangChain's {name} is not here"):
+        getattr(langchain, name)
+    assert not hasattr(langchain, "nobody_knows_this")

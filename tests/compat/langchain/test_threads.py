@@ -1,0 +1,80 @@
+"""Threads that go on, and calls that wait for a person, under LangChain's names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolkeel import SetupError
+from toolkeel.compat.langchain import (
+    Command,
+    HumanInTheLoopMiddleware,
+    InMemorySaver,
+    create_agent,
+    tool,
+)
+from toolkeel.testing import Scripted, call
+
+ADA = {"configurable": {"thread_id": "ada"}}
+
+
+@tool
+def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
+def clerk(*lines: Any, **options: Any) -> Any:
+    asking = HumanInTheLoopMiddleware(interrupt_on={"pay": True})
+    saver = options.pop("checkpointer", InMemorySaver())
+    return create_agent(Scripted(lines), [pay], middleware=[asking], checkpointer=saver, **options)
+
+
+def test_a_thread_goes_on_where_it_was_and_knows_nothing_of_others(tmp_path: Path) -> None:
+    for path in (":memory:", tmp_path / "talk.db"):
+        model = Scripted(["one", "two", "three"])
+        agent = create_agent(model, checkpointer=InMemorySaver(path))
+        agent.invoke({"messages": "hi"}, ADA)
+        state = agent.invoke({"messages": "and?"}, ADA)
+        assert [message.text for message in state["messages"]] == ["hi", "one", "and?", "two"]
+        other = agent.invoke({"messages": "hi"}, {"configurable": {"thread_id": 7}})
+        assert len(other["messages"]) == 2
+    with pytest.raises(SetupError, match="thread_id"):
+        agent.invoke({"messages": "hi"})
+
+
+@pytest.mark.parametrize(
+    ("decision", "told"),
+    [
+        ({"type": "approve"}, "paid 5"),
+        ({"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 2}}}, "paid 2"),
+        ({"type": "reject", "message": "too much"}, "too much"),
+    ],
+)
+def test_a_call_waits_in_its_thread_until_somebody_decides(decision: Any, told: str) -> None:
+    agent = clerk(call("pay", {"amount": 5}), "done")
+    state = agent.invoke({"messages": "pay 5"}, ADA)
+    [waits] = state["__interrupt__"]
+    [request] = waits.value["action_requests"]
+    assert (request["name"], request["args"]) == ("pay", {"amount": 5})
+    assert waits.value["review_configs"][0]["action_name"] == "pay"
+    state = agent.invoke(Command(resume={"decisions": [decision]}), ADA)
+    assert told in state["messages"][-2].text and state["messages"][-1].text == "done"
+
+
+def test_a_decision_that_fits_nothing_is_refused() -> None:
+    agent = clerk(call("pay", {"amount": 5}))
+    agent.invoke({"messages": "pay 5"}, ADA)
+    for resume, why in (
+        ({"decisions": []}, "1, not 0"),
+        ({"decisions": [{"type": "later"}]}, "not 'later'"),
+        ({"decisions": [{"type": "edit", "edited_action": {"name": "x", "args": {}}}]}, "another"),
+    ):
+        with pytest.raises(SetupError, match=why):
+            agent.invoke(Command(resume=resume), ADA)
+    with pytest.raises(SetupError, match="needs a checkpointer"):
+        create_agent(Scripted([])).invoke(Command(resume={}))
+    with pytest.raises(SetupError, match="names buy"):
+        create_agent("offline", [pay], middleware=[HumanInTheLoopMiddleware({"buy": True})])

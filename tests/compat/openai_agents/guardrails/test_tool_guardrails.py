@@ -1,0 +1,139 @@
+"""Guardrails as classes and as decorated functions, sync and async, around a tool."""
+
+from __future__ import annotations
+
+import ast
+import json
+from typing import Any
+
+import pytest
+
+from toolkeel import SetupError, ToolCall, ToolMessage, Toolset
+from toolkeel.compat.openai_agents import (
+    AllowBehavior,
+    FunctionTool,
+    RaiseExceptionBehavior,
+    ToolContext,
+    ToolGuardrailFunctionOutput,
+    ToolInputGuardrail,
+    ToolInputGuardrailData,
+    ToolInputGuardrailResult,
+    ToolOutputGuardrail,
+    ToolOutputGuardrailData,
+    ToolOutputGuardrailResult,
+    ToolOutputGuardrailTripwireTriggered,
+    function_tool,
+    tool_input_guardrail,
+    tool_output_guardrail,
+)
+
+Output = ToolGuardrailFunctionOutput
+
+
+def paying(inputs: Any = (), outputs: Any = ()) -> FunctionTool:
+    @function_tool(tool_input_guardrails=inputs, tool_output_guardrails=outputs)
+    def pay(amount: int, to: str = "shop") -> dict[str, Any]:
+        """Pay."""
+        if amount == 13:
+            raise RuntimeError("secret-13")
+        return {"paid": amount, "to": to}
+
+    made: FunctionTool = pay
+    return made
+
+
+def pay(tool: FunctionTool, **args: Any) -> ToolMessage:
+    [message] = Toolset([tool]).run_sync([ToolCall("c1", "pay", args)])
+    return message
+
+
+@tool_input_guardrail
+def at_most_100(data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
+    amount = json.loads(data.context.tool_arguments)["amount"]
+    return Output.allow() if amount <= 100 else Output.reject_content(f"{amount} is too much")
+
+
+class Capped(ToolInputGuardrail):
+    """Changes the arguments, as a dict or as text."""
+
+    def __init__(self, as_text: bool) -> None:
+        self.as_text = as_text
+
+    def run(self, tool_name: str, arguments: Any, context: Any) -> ToolInputGuardrailResult:
+        assert isinstance(context, ToolContext)
+        assert tool_name == "pay"
+        changed = {**arguments, "amount": min(arguments["amount"], 50)}
+        content = json.dumps(changed) if self.as_text else changed
+        return ToolInputGuardrailResult(output=Output(behavior=AllowBehavior(content)))
+
+
+def test_a_decorated_function_guards_the_arguments() -> None:
+    tool = paying([at_most_100])
+    assert ast.literal_eval(pay(tool, amount=5).text) == {"paid": 5, "to": "shop"}
+    refused = pay(tool, amount=500)
+    assert (refused.content, refused.kind) == ("500 is too much", "refused")
+    assert refused.details["guard"] == "at_most_100"
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_class_changes_the_arguments_and_the_next_guardrail_sees_them(as_text: bool) -> None:
+    tool = paying([Capped(as_text), at_most_100])
+    assert ast.literal_eval(pay(tool, amount=500).text.partition("\n")[0])["paid"] == 50
+
+
+def test_an_output_guardrail_sees_the_value_or_the_text_of_the_error() -> None:
+    seen: list[Any] = []
+
+    @tool_output_guardrail(name="watch")
+    async def watch(data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
+        seen.append(data.output)
+        return Output.allow()
+
+    tool = paying((), [watch])
+    pay(tool, amount=5)
+    assert pay(tool, amount=13).kind == "crashed"
+    assert seen[0] == {"paid": 5, "to": "shop"}
+    assert "secret-13" not in seen[1]
+    assert watch.get_name() == "watch"
+
+
+def test_an_output_guardrail_as_a_class_sees_text_and_changes_or_rejects_it() -> None:
+    class Clean(ToolOutputGuardrail):
+        async def run(self, tool_name: str, output: Any, context: Any) -> ToolOutputGuardrailResult:
+            assert isinstance(output, str)
+            changed = output.replace("shop", "***")
+            return ToolOutputGuardrailResult(output=Output(behavior=AllowBehavior(changed)))
+
+    @tool_output_guardrail
+    def no_stars(data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
+        assert data.output == '{"paid":5,"to":"***"}'
+        return Output.reject_content("withheld")
+
+    assert json.loads(pay(paying((), [Clean()]), amount=5).text)["to"] == "***"
+    rejected = pay(paying((), [Clean(), no_stars]), amount=5)
+    assert (rejected.content, rejected.kind) == ("withheld", "refused")
+
+
+def test_an_output_guardrail_ends_the_run_with_its_own_exception() -> None:
+    @tool_output_guardrail
+    def stop(data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
+        return Output(behavior=RaiseExceptionBehavior("enough"))
+
+    with pytest.raises(ToolOutputGuardrailTripwireTriggered, match="enough") as ended:
+        pay(paying((), [stop]), amount=5)
+    assert ended.value.guardrail is stop
+
+
+@pytest.mark.parametrize(
+    "answer", [None, "yes", Output(behavior={"type": "shrug"}), Output(behavior=None)]
+)
+def test_a_guardrail_that_says_nothing_clear_refuses_its_call(answer: Any) -> None:
+    guardrail = ToolInputGuardrail(lambda data: answer, name="vague")
+    message = pay(paying([guardrail]), amount=5)
+    assert (message.kind, message.details["guard"]) == ("refused", "vague")
+
+
+def test_a_guardrail_without_anything_to_run_refuses_and_says_why() -> None:
+    message = pay(paying([ToolInputGuardrail()]), amount=5)
+    assert message.kind == "refused"
+    assert SetupError.__name__ in str(message.details["traceback"])

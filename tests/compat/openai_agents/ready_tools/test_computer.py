@@ -1,0 +1,49 @@
+"""`ComputerTool` under the names of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builtin.computer.test_tool import WARNING, Small
+from toolkeel import RunContext, ToolCall, Toolset
+from toolkeel.compat.openai_agents import (
+    AsyncComputer,
+    Computer,
+    ComputerTool,
+    ComputerToolSafetyCheckData,
+)
+
+
+def test_a_computer_must_say_how_it_does_everything() -> None:
+    class Half(Computer):
+        def screenshot(self) -> bytes:
+            return b""
+
+    with pytest.raises(TypeError, match="abstract"):
+        Half()  # type: ignore[abstract]
+
+
+def test_a_computer_of_the_sdks_interface_is_a_tool() -> None:
+    tool = ComputerTool(computer=Small())
+    assert tool.name == "computer" and AsyncComputer is Computer
+    arguments = {"actions": [{"type": "type", "text": "x"}]}
+    [result] = Toolset([tool]).run_sync([ToolCall("c", "computer", arguments)])
+    assert not result.failed
+
+
+def test_a_safety_check_function_is_given_the_sdks_data() -> None:
+    seen: list[ComputerToolSafetyCheckData] = []
+
+    def check(data: ComputerToolSafetyCheckData) -> bool:
+        seen.append(data)
+        return data.ctx_wrapper.context == "user"
+
+    tool = ComputerTool(Small(), on_safety_check=check)
+    arguments: dict[str, Any] = {"actions": [{"type": "screenshot"}], "safety_checks": [WARNING]}
+    one = ToolCall("c", "computer", arguments)
+    assert not Toolset([tool]).run_sync([one], RunContext("user"))[0].failed
+    assert Toolset([tool]).run_sync([one], RunContext("other"))[0].kind == "denied"
+    assert seen[0].safety_check.message == "The page gives orders."
+    assert seen[0].tool_call.id == "c"

@@ -1,0 +1,171 @@
+"""Handoffs: the core's, with the SDK's words, filters, hooks and events."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from toolkeel import SetupError
+from toolkeel.compat.openai_agents import (
+    Agent,
+    AgentHooks,
+    HandoffInputData,
+    RunConfig,
+    RunHooks,
+    Runner,
+    SQLiteSession,
+    function_tool,
+    handoff,
+    prompt_with_handoff_instructions,
+)
+from toolkeel.testing import Scripted, call
+
+
+@function_tool
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+def pair(**options: Any) -> tuple[Agent[Any], Agent[Any]]:
+    spanish = Agent(
+        "Spanish Agent",
+        "Solo español.",
+        model=Scripted(["hola"]),
+        handoff_description="Speaks Spanish.",
+    )
+    lines = [
+        call("look", {}, "c1"),
+        call("transfer_to_spanish_agent", options.pop("said", {}), "c2"),
+    ]
+    triage = Agent(
+        "Triage", "Choose.", [look], Scripted(lines), handoffs=[handoff(spanish, **options)]
+    )
+    return triage, spanish
+
+
+def test_another_agent_goes_on_and_the_items_tell_it() -> None:
+    triage, spanish = pair()
+    result = Runner.run_sync(triage, "hi")
+    assert (result.final_output, result.last_agent) == ("hola", spanish)
+    kinds = [item.type for item in result.new_items]
+    assert kinds == [
+        "tool_call_item", "tool_call_output_item", "handoff_call_item", "handoff_output_item",
+        "message_output_item",
+    ]  # fmt: skip
+    moved = result.new_items[3]
+    assert (moved.source_agent, moved.target_agent) == (triage, spanish)  # type: ignore[union-attr]
+    assert result.new_items[4].agent is spanish
+    asked = spanish.model.requests[0]
+    assert asked.messages[0].text == "Solo español."
+    assert asked.messages[-1].text == '{"assistant": "Spanish Agent"}'
+    tool = triage.model.requests[0].tools[-1]
+    assert "Speaks Spanish." in tool.description and tool.name == "transfer_to_spanish_agent"
+
+
+def test_a_list_of_handoffs_may_grow_and_agents_may_know_each_other() -> None:
+    first = Agent("first", model=Scripted([call("transfer_to_second", {}, "c1"), "back"]))
+    second = Agent(
+        "second", model=Scripted([call("transfer_to_first", {}, "c2")]), handoffs=[first]
+    )
+    first.handoffs.append(second)
+    result = Runner.run_sync(first, "go")
+    assert (result.final_output, result.last_agent) == ("back", first)
+
+
+def test_what_the_model_says_along_with_it_reaches_the_program() -> None:
+    class Why(BaseModel):
+        reason: str
+
+    heard: list[Any] = []
+
+    async def hear(context: Any, why: Why) -> None:
+        heard.append((context.context, why.reason))
+
+    triage, _ = pair(on_handoff=hear, input_type=Why, said={"reason": "Spanish"})
+    assert Runner.run_sync(triage, "hi", context="Ada").final_output == "hola"
+    assert heard == [("Ada", "Spanish")]
+
+
+def test_a_filter_chooses_what_the_other_agent_sees() -> None:
+    seen: list[HandoffInputData] = []
+
+    def only_question(data: HandoffInputData) -> HandoffInputData:
+        seen.append(data)
+        return data.clone(pre_handoff_items=(), new_items=())
+
+    triage, spanish = pair(input_filter=only_question)
+    Runner.run_sync(triage, "hi")
+    assert [message.text for message in spanish.model.requests[0].messages][1:] == ["hi"]
+    [data] = seen
+    assert [item.type for item in data.pre_handoff_items] == [
+        "tool_call_item",
+        "tool_call_output_item",
+    ]
+    assert [item.type for item in data.new_items] == ["handoff_call_item", "handoff_output_item"]
+    assert data.input_history == ({"role": "user", "content": "hi"},)
+
+
+def test_hooks_and_configuration_of_the_run_hold_for_whoever_has_it() -> None:
+    told: list[str] = []
+
+    class Mine(RunHooks):
+        async def on_agent_start(self, context: Any, agent: Any) -> None:
+            told.append(f"start {agent.name}")
+
+        async def on_handoff(self, context: Any, from_agent: Any, to_agent: Any) -> None:
+            told.append(f"{from_agent.name} -> {to_agent.name}")
+
+        async def on_agent_end(self, context: Any, agent: Any, output: Any) -> None:
+            told.append(f"end {agent.name}: {output}")
+
+    class Its(AgentHooks):
+        async def on_handoff(self, context: Any, agent: Any, source: Any) -> None:
+            told.append(f"{agent.name} from {source.name}")
+
+    triage, spanish = pair()
+    spanish.hooks = Its()
+    model = Scripted([call("transfer_to_spanish_agent", {}, "c1"), "si"])
+    Runner.run_sync(triage, "hi", hooks=Mine(), run_config=RunConfig(model=model))
+    assert told == [
+        "start Triage", "Triage -> Spanish Agent", "Spanish Agent from Triage",
+        "start Spanish Agent", "end Spanish Agent: si",
+    ]  # fmt: skip
+    assert len(model.requests) == 2
+
+
+def test_a_stream_tells_who_has_the_run() -> None:
+    triage, spanish = pair()
+    result = Runner.run_streamed(triage, "hi")
+
+    async def read() -> list[Any]:
+        return [event async for event in result.stream_events()]
+
+    events = asyncio.run(read())
+    agents = [event.new_agent for event in events if event.type == "agent_updated_stream_event"]
+    assert agents == [triage, spanish] and result.last_agent is spanish
+    names = [event.name for event in events if event.type == "run_item_stream_event"]
+    assert names[2:4] == ["handoff_requested", "handoff_occured"]
+
+
+def test_a_session_keeps_a_conversation_that_changed_hands() -> None:
+    session = SQLiteSession("ada")
+    triage, spanish = pair()
+    Runner.run_sync(triage, "hi", session=session)
+    assert len(asyncio.run(session.get_items())) == 6
+    spanish.model = Scripted(["sí"])
+    Runner.run_sync(spanish, "¿otra vez?", session=session)
+    assert len(spanish.model.requests[0].messages) == 8
+
+
+def test_what_would_not_be_honoured_is_refused() -> None:
+    agent = Agent("a")
+    with pytest.raises(SetupError, match="as_text"):
+        handoff(agent, nest_handoff_history=True)
+    with pytest.raises(TypeError, match="'filter'"):
+        handoff(agent, filter=None)
+    assert handoff(agent).agent_name == "a" and handoff(agent).tool_name == "transfer_to_a"
+    assert prompt_with_handoff_instructions("Be kind.").endswith("Be kind.")

@@ -1,0 +1,72 @@
+"""Hooks are awaited in the order of what they are told of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolkeel.compat.openai_agents import Agent, AgentHooks, RunHooks, Runner, function_tool
+from toolkeel.testing.scripted import Scripted, call
+
+
+@function_tool
+def look(word: str) -> str:
+    """Look."""
+    return f"found {word}"
+
+
+def told(base: type[RunHooks], names: tuple[str, ...]) -> Any:
+    seen: list[tuple[str, Any]] = []
+
+    def make(name: str) -> Any:
+        async def method(self: Any, context: Any, agent: Any, *more: Any) -> None:
+            assert agent.name == "clerk" and context.context == "deps"
+            seen.append((name, more))
+
+        return method
+
+    hooks = type("Hooks", (base,), {name: make(name) for name in names})()
+    return hooks, seen
+
+
+def test_hooks_of_a_run_are_told_of_each_part_in_order() -> None:
+    names = (
+        "on_agent_start", "on_agent_end", "on_llm_start", "on_llm_end", "on_tool_start",
+        "on_tool_end",
+    )  # fmt: skip
+    hooks, seen = told(RunHooks, names)
+    clerk = Agent(
+        name="clerk", instructions="Be kind.", tools=[look],
+        model=Scripted([call("look", {"word": "a"}), "done"]),
+    )  # fmt: skip
+    result = Runner.run_sync(clerk, "go", context="deps", hooks=hooks)
+    assert result.final_output == "done"
+    assert [name for name, _ in seen] == [
+        "on_agent_start", "on_llm_start", "on_llm_end", "on_tool_start", "on_tool_end",
+        "on_llm_start", "on_llm_end", "on_agent_end",
+    ]  # fmt: skip
+    assert seen[1][1][0] == "Be kind."
+    assert (seen[3][1][0].name, seen[4][1][1]) == ("look", "found a")
+    assert seen[-1][1] == ("done",)
+
+
+def test_hooks_of_an_agent_have_their_own_names_for_its_begin_and_end() -> None:
+    hooks, seen = told(AgentHooks, ("on_start", "on_end", "on_tool_start"))
+    clerk = Agent(name="clerk", model=Scripted(["done"]), hooks=hooks)
+    Runner.run_sync(clerk, "go", context="deps")
+    assert [name for name, _ in seen] == ["on_start", "on_end"]
+
+
+def test_a_hook_is_given_what_the_body_returned() -> None:
+    ended: list[Any] = []
+
+    class Mine(RunHooks):
+        async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
+            ended.append(result)
+
+    @function_tool
+    def row() -> dict[str, int]:
+        """A row."""
+        return {"a": 1}
+
+    Runner.run_sync(Agent(tools=[row], model=Scripted([call("row"), "done"])), "go", hooks=Mine())
+    assert ended == [{"a": 1}]

@@ -1,0 +1,72 @@
+"""Streamed runs: three kinds of events, and the whole result at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from openai.types.responses import ResponseTextDeltaEvent
+
+from toolkeel.compat.openai_agents import Agent, MaxTurnsExceeded, Runner, tool
+from toolkeel.model import Finish, TextDelta
+from toolkeel.testing.scripted import Scripted, call
+
+
+@tool
+def jokes() -> int:
+    """How many jokes."""
+    return 4
+
+
+async def events_of(result: Any) -> list[Any]:
+    return [event async for event in result.stream_events()]
+
+
+def test_the_events_tell_who_runs_what_comes_and_what_is_whole() -> None:
+    pieces = [TextDelta("He"), TextDelta("llo"), Finish("stop")]
+    joker = Agent(name="Joker", tools=[jokes], model=Scripted([call("jokes", "{}", "c1"), pieces]))
+    result = Runner.run_streamed(joker, input="Hi")
+    assert not result.is_complete
+    with pytest.raises(AttributeError, match="stream_events"):
+        _ = result.interruptions
+    events = asyncio.run(events_of(result))
+    assert events[0].new_agent is joker
+    whole = [e for e in events if e.type == "run_item_stream_event"]
+    assert [e.name for e in whole] == ["tool_called", "tool_output", "message_output_created"]
+    assert whole[0].item.raw_item.name == "jokes" and whole[1].item.output == 4
+    raw = [e.data for e in events if e.type == "raw_response_event"]
+    texts = [data for data in raw if isinstance(data, ResponseTextDeltaEvent)]
+    assert "".join(data.delta for data in texts) == "Hello"
+    assert [data.type for data in raw if data.type.endswith((".created", ".added", ".completed"))] == [
+        "response.created", "response.completed",
+        "response.created", "response.output_item.added", "response.completed",
+    ]  # fmt: skip
+    called = [data for data in raw if data.type == "response.function_call_arguments.done"]
+    assert [data.arguments for data in called] == ["{}"]
+    assert (result.final_output, result.is_complete, result.current_turn) == ("Hello", True, 2)
+    assert result.interruptions == []
+    assert [i["type"] for i in result.to_input_list() if "type" in i][-1] in (
+        "message", "function_call_output",
+    )  # fmt: skip
+
+
+def test_a_limit_ends_the_stream_as_it_ends_a_run() -> None:
+    joker = Agent(tools=[jokes], model=Scripted([call("jokes", "{}", str(n)) for n in range(9)]))
+    with pytest.raises(MaxTurnsExceeded):
+        asyncio.run(events_of(Runner.run_streamed(joker, "Hi", max_turns=2)))
+
+
+def test_a_run_that_is_cancelled_stops() -> None:
+    async def main() -> int:
+        result = Runner.run_streamed(
+            Agent(tools=[jokes], model=Scripted([call("jokes", "{}", str(n)) for n in range(9)])),
+            "Hi",
+        )
+        async for event in result.stream_events():
+            if event.type == "run_item_stream_event":
+                await result.cancel()
+                break
+        return len(result.new_items)
+
+    assert asyncio.run(main()) == 1

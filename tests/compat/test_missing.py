@@ -1,0 +1,26 @@
+"""A name that is not there answers for itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolkeel.compat.missing import missing
+
+
+def test_a_missing_name_says_what_to_write_at_its_import() -> None:
+    with pytest.raises(ImportError, match="the Agents SDK's tool_namespace is not here: toolset"):
+        from toolkeel.compat.openai_agents import tool_namespace  # noqa: F401
+
+
+def test_a_name_nobody_knows_is_no_attribute_as_of_any_module() -> None:
+    import toolkeel.compat.openai_agents as names
+
+    assert not hasattr(names, "no_such_name_at_all")
+    assert not hasattr(names, "__wrapped__")
+
+
+def test_the_first_answer_that_fits_the_whole_name_counts() -> None:
+    ask = missing("x", {"Ab": "first", "A.*": "second"})
+    for name, told in (("Ab", "first"), ("Abc", "second")):
+        with pytest.raises(ImportError, match=told):
+            ask(name)

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from toolkeel.define.dialect.conversion import Conversion, Place, note
+from toolkeel.define.dialect.facts import DIALECTS
+
+
+def test_a_note_joins_the_description_and_keeps_chinese_as_it_is() -> None:
+    assert note({}, "default", "北京") == {"description": '(default: "北京")'}
+    assert note({"description": "城市"}, "enum", [1])["description"] == "城市 (enum: [1])"
+
+
+def test_a_long_note_is_cut_with_an_ellipsis() -> None:
+    assert len(note({}, "enum", ["x" * 50] * 100)["description"]) < 420
+    assert "…" in note({}, "enum", ["x" * 50] * 100)["description"]
+
+
+def test_a_dropped_keyword_is_told_and_reported_once() -> None:
+    run = Conversion(DIALECTS["compatible"], {})
+    for _ in range(2):
+        told = run.drop({"type": "string", "format": "uri"}, "format", Place("#/properties/it"))
+    assert told == {"type": "string", "description": '(format: "uri")'}
+    assert [str(loss) for loss in run.losses] == [
+        "#/properties/it: format: an OpenAI-compatible server does not take format; "
+        "it is in the description"
+    ]
+
+
+def test_what_tells_a_model_nothing_is_reported_but_not_noted() -> None:
+    run = Conversion(DIALECTS["compatible"], {})
+    for keyword, value in (("title", "T"), ("default", None), ("additionalProperties", False)):
+        assert run.drop({keyword: value}, keyword, Place("#")) == {}
+    assert [loss.what for loss in run.losses] == ["title", "default", "additionalProperties"]
+
+
+def test_a_refusal_counts_as_a_loss_where_there_is_no_other_mode() -> None:
+    strict, ordinary = Conversion(DIALECTS["openai-strict"], {}), Conversion(DIALECTS["openai"], {})
+    for run in (strict, ordinary):
+        run.refuse(Place("#"), "not", "because")
+    assert (len(strict.refusals), len(strict.losses)) == (1, 0)
+    assert (len(ordinary.refusals), len(ordinary.losses)) == (0, 1)
+
+
+def test_recursion_is_seen_through_other_definitions() -> None:
+    defs = {
+        "A": {"properties": {"b": {"$ref": "#/$defs/B"}}},
+        "B": {"items": {"$ref": "#/$defs/A"}},
+        "C": {"$ref": "#/$defs/A"},
+    }
+    assert Conversion(DIALECTS["openai"], defs).recursive == {"A", "B"}

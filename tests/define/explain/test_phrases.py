@@ -1,0 +1,152 @@
+"""Schemas and values in short phrases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.call.arguments.test_parse import JSON
+from toolkeel.define.explain.phrases import (
+    alternatives,
+    describe_type,
+    describe_value,
+    short,
+)
+from toolkeel.define.explain.validation_errors import nearest
+
+
+@pytest.mark.parametrize(
+    ("schema", "phrase"),
+    [
+        ({"type": "string"}, "a string"),
+        ({"type": "integer"}, "an integer"),
+        ({"type": "number"}, "a number"),
+        ({"type": "boolean"}, "true or false"),
+        ({"type": "null"}, "null"),
+        ({"type": "object"}, "an object"),
+        ({"type": "array"}, "a list"),
+        ({}, "any value"),
+        (True, "any value"),
+        (False, "no value at all"),
+        ({"type": "dict"}, "a value of type dict"),
+        ({"enum": ["celsius", "fahrenheit"]}, 'one of "celsius", "fahrenheit"'),
+        ({"type": "string", "enum": ["摄氏"]}, '"摄氏"'),
+        ({"const": 5}, "5"),
+        ({"enum": list(range(30))}, f"one of {', '.join(map(str, range(20)))}, … (30 in all)"),
+        ({"type": "string", "minLength": 3}, "a string of at least 3 characters"),
+        ({"type": "string", "maxLength": 3, "pattern": "^a"}, "a string of at most 3 characters matching ^a"),
+        ({"type": "string", "format": "date"}, "a date (YYYY-MM-DD)"),
+        ({"type": "string", "format": "unheard-of"}, "a string"),
+        ({"type": "integer", "minimum": 1, "maximum": 10}, "an integer from 1 to 10"),
+        ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, "an integer greater than 1"),
+        ({"type": "number", "maximum": 1, "exclusiveMaximum": True}, "a number less than 1"),
+        ({"type": "number", "maximum": 1, "exclusiveMaximum": False}, "a number of at most 1"),
+        (
+            {"type": "number", "minimum": 0, "exclusiveMinimum": False, "maximum": 1, "exclusiveMaximum": True},
+            "a number of at least 0 less than 1",
+        ),
+        ({"type": "integer", "minimum": 3, "maximum": 3}, "an integer of exactly 3"),
+        ({"type": "number", "exclusiveMinimum": 0}, "a number greater than 0"),
+        ({"type": "number", "exclusiveMaximum": 9, "multipleOf": 0.5}, "a number less than 9, a multiple of 0.5"),
+        ({"type": "array", "items": {"type": "string"}}, "a list of strings"),
+        ({"type": "array", "items": {"type": "boolean"}}, "a list of booleans"),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, 'a list of items, each one of "a", "b"'),
+        ({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}, "a list of lists of integers"),
+        ({"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}, "a list of integers of at least 0, at least 1 of them"),
+        ({"type": "array", "uniqueItems": True}, "a list, none twice"),
+        ({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]}, "a list of 2 items (an integer, a string)"),
+        ({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["b"]}, 'an object with "b"'),
+        ({"properties": {"kind": {"const": "cat"}, "n": {}}}, 'an object with "kind": "cat", "n"'),
+        ({"type": "object", "additionalProperties": {"type": "number"}}, "an object whose values are numbers"),
+        ({"type": ["integer", "null"]}, "an integer or null"),
+        ({"anyOf": [{"type": "integer"}, {"type": "integer"}, {"type": "null"}]}, "an integer or null"),
+        ({"oneOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]}, "a list of strings, or a string"),
+        ({"anyOf": [{}, {"type": "string"}]}, "any value"),
+        ({"allOf": [{"title": "x"}, {"type": "string"}]}, "a string"),
+        ({"$ref": "#/$defs/a"}, "any value"),
+    ],
+)  # fmt: skip
+def test_a_schema_reads_as_people_would_say_it(schema: object, phrase: str) -> None:
+    assert describe_type(schema) == phrase
+
+
+def test_references_are_followed_within_the_document() -> None:
+    root: dict[str, Any] = {
+        "$defs": {
+            "n": {"type": "integer"},
+            "tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}},
+            "loop": {"$ref": "#/$defs/loop"},
+        }
+    }
+    assert describe_type({"type": "array", "items": {"$ref": "#/$defs/n"}}, root) == (
+        "a list of integers"
+    )
+    assert describe_type({"$ref": "#/$defs/tree"}, root).startswith("a list of lists of lists")
+    assert describe_type({"$ref": "#/$defs/loop"}, root) == "any value"
+
+
+@pytest.mark.parametrize(
+    ("value", "phrase"),
+    [
+        ("twelve", '"twelve" (a string)'),
+        ("北京", '"北京" (a string)'),
+        ("a\n\x00b", '"a\\n\\u0000b" (a string)'),
+        ("x\ud83d", '"x?" (a string)'),
+        ("x" * 5000, f'"{"x" * 36}…" (a string of 5,000 characters)'),
+        (5, "5 (an integer)"),
+        (10**400, "about 10^400 (an integer)"),
+        (-(10**400), "about -10^400 (an integer)"),
+        (1.5, "1.5 (a number)"),
+        (True, "true (a boolean)"),
+        (None, "null"),
+        ([], "a list of 0 items"),
+        ([1], "a list of 1 item"),
+        ((1, 2), "a list of 2 items"),
+        ({}, "an empty object"),
+        ({"b": 1, "a": 2}, 'an object with "b", "a"'),
+        ({"k" * 30 + str(i): 1 for i in range(900)}, "an object with 900 keys"),
+        (object(), "a object"),
+    ],
+)
+def test_a_value_is_shown_if_it_is_short_and_counted_if_not(value: object, phrase: str) -> None:
+    assert describe_value(value) == phrase
+
+
+@given(JSON | st.text() | st.integers())
+def test_no_value_takes_more_than_eighty_characters(value: object) -> None:
+    phrase = describe_value(value)
+    assert 0 < len(phrase) <= 120 if isinstance(value, str) else len(phrase) <= 80
+    phrase.encode()
+
+
+@given(JSON)
+def test_a_short_form_is_bounded_whatever_the_value(value: object) -> None:
+    assert len(short(value)) <= 120
+    short(value).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "candidates", "found"),
+    [
+        ("cty", ["city", "unit"], "city"),
+        ("departureDate", ["city", "departure_date"], "departure_date"),
+        ("CELSIUS", ["fahrenheit", "celsius"], "celsius"),
+        ("城市名", ["单位", "城市名称"], "城市名称"),
+        ("zzz", ["city"], None),
+        ("", ["city"], None),
+        ("x" * 101, ["x" * 100], None),
+        ("a", [], None),
+    ],
+)
+def test_the_nearest_name_is_found_across_case_and_joints(
+    name: str, candidates: list[str], found: str | None
+) -> None:
+    assert nearest(name, candidates) == found
+
+
+def test_every_schema_in_place_is_found_once_even_in_a_circle() -> None:
+    root: dict[str, Any] = {"anyOf": [{"$ref": "#"}, {"allOf": [{"type": "string"}]}]}
+    assert len(alternatives([root], root)) == 4

@@ -1,0 +1,149 @@
+"""What a model is told of arguments that pydantic refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from tests.call.arguments.test_parse import JSON
+from toolkeel.define.explain.pydantic_errors import pydantic_errors
+from toolkeel.define.explain.validation_errors import invalid_arguments
+from toolkeel.errors import FieldError
+
+
+class Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Cat(Closed):
+    kind: Literal["cat"]
+    name: str
+    lives: int
+
+
+class Dog(Closed):
+    kind: Literal["dog"]
+    name: str
+    bark: bool
+
+
+def _even(value: int) -> int:
+    if value % 2:
+        raise ValueError("must be even")
+    return value
+
+
+class Arguments(Closed):
+    city: str
+    limit: int = Field(1, ge=1, le=10)
+    unit: Literal["celsius", "fahrenheit"] = "celsius"
+    pet: Cat | Dog | None = None
+    tagged: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None
+    words: list[int] | str | None = None
+    table: dict[str, int] = {}
+    pair: tuple[int, str] | None = None
+    even: Annotated[int, AfterValidator(_even)] = 0
+    evens: Annotated[int, AfterValidator(_even)] | list[int] = 0
+
+
+SCHEMA = Arguments.model_json_schema()
+TWO_PETS = 'an object with "kind": "cat", "name", "lives", or an object with "kind": "dog", "name", "bark", or null'
+
+
+def lines(sent: dict[str, Any]) -> list[str]:
+    """The errors of these arguments beside a right city, with and without the data at hand."""
+    sent = {"city": "Paris", **sent}
+    with pytest.raises(ValidationError) as caught:
+        Arguments.model_validate_json(json.dumps(sent), strict=True)
+    errors = [str(error) for error in pydantic_errors(caught.value, SCHEMA, sent)]
+    without_data = [str(error) for error in pydantic_errors(caught.value, SCHEMA)]
+    assert [line.split(", got ")[0] for line in without_data] == [
+        line.split(", got ")[0] for line in errors
+    ]
+    return errors
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ({"limit": "twelve"}, ['limit: expected an integer from 1 to 10, got "twelve" (a string)']),
+        ({"limit": 50}, ["limit: expected an integer from 1 to 10, got 50 (an integer)"]),
+        ({"limit": True}, ["limit: expected an integer from 1 to 10, got true (a boolean)"]),
+        ({"city": None}, ["city: expected a string, got null"]),
+        ({"unit": "celcius"}, ['unit: expected one of "celsius", "fahrenheit" (did you mean "celsius"?), got "celcius" (a string)']),
+        ({"even": 3}, ["even: expected an integer: must be even, got 3 (an integer)"]),
+        ({"evens": 3}, ["evens: expected an integer, or a list of integers: must be even, got 3 (an integer)"]),
+        ({"evens": ["x"]}, ['evens[0]: expected an integer, got "x" (a string)']),
+        ({"table": {"a": "x"}}, ['table.a: expected an integer, got "x" (a string)']),
+        ({"pair": ["x", 1]}, ['pair[0]: expected an integer, got "x" (a string)', "pair[1]: expected a string, got 1 (an integer)"]),
+        ({"words": [1, "x"]}, ['words[1]: expected an integer, got "x" (a string)']),
+        ({"words": 5}, ["words: expected a list of integers, or a string, or null, got 5 (an integer)"]),
+        ({"pet": {"kind": "cat", "name": 1}}, ["pet.name: expected a string, got 1 (an integer)", "pet.lives: expected an integer (required)"]),
+        ({"pet": {"kind": "bird"}}, ['pet.kind: expected "cat" or "dog", got "bird" (a string)']),
+        ({"pet": 5}, [f"pet: expected {TWO_PETS}, got 5 (an integer)"]),
+        ({"pet": {"kind": "dog", "lives": 1, "name": "y", "bark": True}}, ['pet.lives: expected one of the keys "kind", "name", "bark", got an unknown key']),
+        ({"tagged": {"kind": "catt"}}, ['tagged.kind: expected "cat" or "dog" (did you mean "cat"?), got "catt" (a string)']),
+        ({"tagged": {"name": "x"}}, ['tagged.kind: expected "cat" or "dog" (required)']),
+        ({"tagged": {"kind": "dog", "name": "x", "bark": 1}}, ["tagged.bark: expected true or false, got 1 (an integer)"]),
+    ],
+)  # fmt: skip
+def test_each_field_is_told_with_path_expected_and_got(
+    sent: dict[str, Any], told: list[str]
+) -> None:
+    assert lines(sent) == told
+
+
+def test_a_missing_field_and_an_unknown_key_are_told_with_the_nearest_name() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Arguments.model_validate_json('{"cty": "Paris"}', strict=True)
+    missing, unknown = pydantic_errors(caught.value, SCHEMA, {"cty": "Paris"})
+    assert missing == FieldError(("city",), "a string (required)")
+    assert unknown.path == ("cty",)
+    assert unknown.expected.startswith('one of the keys "city", "limit",')
+    assert unknown.expected.endswith('(did you mean "city"?)')
+
+
+def test_a_root_that_is_no_object_is_told_as_such() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Arguments.model_validate_json("[1]", strict=True)
+    assert [str(e) for e in pydantic_errors(caught.value, SCHEMA, [1])] == [
+        'arguments: expected an object with "city", got a list of 1 item'
+    ]
+
+
+def test_what_the_schema_does_not_say_is_told_in_pydantics_words() -> None:
+    adapter = TypeAdapter(dict[Literal["a"], Annotated[list[int], Field(max_length=1)]])
+    with pytest.raises(ValidationError) as caught:
+        adapter.validate_json('{"b": []}')
+    [error] = pydantic_errors(caught.value, {}, {"b": []})
+    assert (error.path, error.expected) == (("b",), "a key that is 'a'")
+
+
+def test_large_values_are_not_echoed() -> None:
+    [line] = lines({"limit": "y" * 100_000})
+    assert len(line) < 150
+    assert "100,000 characters" in line
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*Arguments.model_fields, "x"]), JSON | st.just({"kind": "cat"})
+    )
+)
+def test_any_refused_object_gives_bounded_errors_of_paths_that_exist(sent: dict[str, Any]) -> None:
+    try:
+        Arguments.model_validate_json(json.dumps(sent), strict=True)
+    except ValidationError as error:
+        errors = pydantic_errors(error, SCHEMA, sent)
+        assert errors
+        assert len({e.path for e in errors}) == len(errors)
+        for each in errors:
+            assert len(str(each)) < 600
+            assert each.path == () or each.path[0] in sent or each.expected.endswith("(required)")
+        text = invalid_arguments("weather", errors).text
+        assert all(str(e)[:399] in text for e in errors[:20])

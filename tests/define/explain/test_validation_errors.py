@@ -1,0 +1,44 @@
+"""The words for one field, and for all of a call's, whichever validator speaks."""
+
+from __future__ import annotations
+
+from toolkeel.define.explain.validation_errors import (
+    expected,
+    invalid_arguments,
+    known_keys,
+    missing_field,
+    unknown_key,
+)
+from toolkeel.errors import FieldError
+
+
+def test_the_whole_text_lists_twenty_fields_and_counts_the_rest() -> None:
+    errors = [FieldError(("items", i), "an integer", '"x" (a string)') for i in range(50)]
+    failure = invalid_arguments("count", errors)
+    assert failure.kind == "invalid_arguments"
+    assert failure.errors == tuple(errors)
+    rows = failure.text.splitlines()
+    assert rows[0] == "The arguments of count are invalid, and it did not run:"
+    assert rows[1] == '- items[0]: expected an integer, got "x" (a string)'
+    assert rows[20:] == [
+        '- items[19]: expected an integer, got "x" (a string)',
+        "- and 30 more",
+        "Correct these and call count again.",
+    ]
+
+
+def test_one_field_of_enormous_name_and_phrase_makes_one_bounded_line() -> None:
+    error = FieldError(("k" * 10_000,), "x" * 10_000)
+    assert len(invalid_arguments("n" * 10_000, [error]).text) < 800
+
+
+def test_the_words_for_one_field_serve_every_validator() -> None:
+    root = {"properties": {"unit": {"enum": ["c", "f"]}, "n": {"type": "integer"}}}
+    unit, number = root["properties"]["unit"], root["properties"]["n"]
+    assert expected([unit], root, "F") == 'one of "c", "f" (did you mean "f"?)'
+    assert expected([unit, number], root) == 'one of "c", "f", or an integer'
+    assert expected([], root) == "any value"
+    assert known_keys([root], root) == ["unit", "n"]
+    assert str(missing_field(("n",), [number], root)) == "n: expected an integer (required)"
+    assert str(unknown_key(("m",), [])) == "m: expected no keys at all, got an unknown key"
+    assert str(unknown_key(("m",), ["n"])) == 'm: expected the key "n", got an unknown key'

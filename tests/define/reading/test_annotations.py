@@ -1,0 +1,101 @@
+"""Annotations that pydantic cannot take as they are, made so that it can."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, NotRequired, Required
+
+import typing_extensions
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from tests.define.calling import answered, called, taking
+from toolkeel.define.reading.annotations import modern
+
+
+class Base(typing.TypedDict):
+    must: int
+
+
+class Partly(Base, total=False):
+    """Its keys may be absent, but for those of its base."""
+
+    may: str
+    needed: Required[bool]
+
+
+class Node(typing.TypedDict):
+    value: int
+    next: NotRequired[Node]
+    others: NotRequired[list[Node]]
+
+
+class Later(typing.TypedDict):
+    known: NotRequired[int]
+
+
+class Modern(typing_extensions.TypedDict):
+    a: int
+
+
+def test_inherited_and_optional_keys_stay_what_they_were() -> None:
+    taker, seen = taking(Partly)
+    definitions: Any = taker.parameters["$defs"]
+    assert definitions["Partly"]["required"] == ["must", "needed"]
+    assert "but for those of its base" in definitions["Partly"]["description"]
+    called(taker, {"x": {"must": 1, "needed": True}})
+    assert seen == [{"must": 1, "needed": True}]
+    for wrong in ({"needed": True}, {"must": 1}, {"must": 1, "needed": True, "more": 1}):
+        assert answered(taker, {"x": wrong}).kind == "invalid_arguments"
+
+
+def test_a_typed_dict_that_holds_itself_is_checked_at_every_depth() -> None:
+    taker, seen = taking(list[Node])
+    good = [{"value": 1, "next": {"value": 2}, "others": [{"value": 3}]}]
+    called(taker, {"x": good})
+    assert seen == [good]
+    bad = answered(taker, {"x": [{"value": 1, "next": {"value": 2, "others": [{"value": "?"}]}}]})
+    assert "x[0].next.others[0].value" in bad.text
+
+
+def test_the_same_typed_dict_twice_is_one_definition() -> None:
+    taker, _ = taking(dict[str, Later | list[Later]])
+    assert list(typing.cast("dict[str, Any]", taker.parameters["$defs"])) == ["Later"]
+
+
+class Point(BaseModel):
+    x: int
+
+
+parts = st.sampled_from([int, str, None, Any, Point, Modern, Literal["a", 1], list, dict, float])
+untouched = st.recursive(
+    parts,
+    lambda inner: st.one_of(
+        inner.map(lambda t: list[t]),  # type: ignore[valid-type]
+        inner.map(lambda t: dict[str, t]),  # type: ignore[valid-type]
+        inner.map(lambda t: tuple[t, ...]),  # type: ignore[valid-type]
+        inner.map(lambda t: Annotated[t, "text"]),
+        st.tuples(inner, inner).map(lambda pair: typing.Union[pair]),  # noqa: UP007
+    ),
+    max_leaves=5,
+)
+
+
+@given(untouched)
+def test_whatever_pydantic_takes_as_it_is_stays_the_very_same(annotation: Any) -> None:
+    assert modern(annotation) is annotation
+
+
+@given(untouched)
+def test_iterables_become_lists_wherever_they_stand(annotation: Any) -> None:
+    for wrap in (
+        lambda inner: inner,
+        lambda inner: dict[str, inner],
+        lambda inner: Annotated[inner, "text"],
+        lambda inner: list[inner] | None,
+        lambda inner: list[inner],
+    ):
+        assert modern(wrap(Iterable[annotation])) == wrap(list[annotation])
+    assert modern(typing.Iterable) == list[Any]

@@ -1,0 +1,107 @@
+"""Definitions of other people: what cannot be run costs one keyword."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel.define.schema.foreign import MOST, runnable
+from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.errors import DefinitionError
+
+STRING = {"type": "string"}
+
+
+def properties(**each: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": each}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (properties(x={"type": "strng", "maxLength": 9}), properties(x={"maxLength": 9})),
+        (properties(x={**STRING, "pattern": "("}), properties(x=STRING)),
+        (properties(x={**STRING, "required": True}), properties(x=STRING)),
+        (properties(x="text", y=STRING), properties(x={}, y=STRING)),
+        (properties(x={"anyOf": [5]}), properties(x={})),
+        (properties(x={"$ref": "http://127.0.0.1:9/a"}), properties(x={})),
+        (properties(x={"$ref": "#/$defs/none"}, y=STRING), properties(x={}, y=STRING)),
+        ({"type": "object", "patternProperties": {"(": {}}}, {"type": "object", "patternProperties": {}}),
+        ({"type": "object", "$schema": "http://example.com/mine"}, {"type": "object"}),
+        (properties(x={"items": [STRING], "type": 5}),
+         {"$schema": "http://json-schema.org/draft-07/schema#", **properties(x={"items": [STRING]})}),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run_is_taken_out_and_named(given: Any, kept: Any) -> None:
+    before = repr(given)
+    found, problems = runnable(given, root="object")
+    assert found == kept and len(problems) == 1 and "is not checked" in problems[0]
+    assert repr(given) == before
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"type": ["object", "null"]},
+        {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        {},
+        {"properties": {"a": {}}},
+    ],
+)
+def test_arguments_are_objects_whatever_the_root_says_of_its_type(given: dict[str, Any]) -> None:
+    found, problems = runnable(given, root="object")
+    assert found["type"] == "object" and problems == ()
+    assert runnable(given)[0] == given
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "fits"),
+    [
+        ({"items": [{"type": "integer"}]}, ["x"], False),
+        ({"minimum": 3, "exclusiveMinimum": True}, 3, False),
+        ({"minimum": 3, "exclusiveMinimum": True}, 4, True),
+    ],
+)
+def test_an_older_dialect_is_told_by_its_words(given: Any, value: object, fits: bool) -> None:
+    found, problems = runnable(given)
+    assert problems == () and compile_json_schema(found).is_valid(value) is fits
+
+
+def test_a_schema_of_nothing_but_faults_is_none() -> None:
+    faults = {f"p{i}": {"type": "no"} for i in range(MOST + 1)}
+    with pytest.raises(DefinitionError, match="cannot be run"):
+        runnable(properties(**faults))
+
+
+def test_a_schema_without_end_is_none() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(100):
+        deep = {"not": deep}
+    with pytest.raises(DefinitionError, match="levels deep"):
+        runnable(deep)
+
+
+KEYWORDS = st.sampled_from(
+    ["type", "properties", "items", "anyOf", "enum", "required", "pattern", "minLength", "$ref",
+     "$schema", "$defs", "patternProperties", "additionalProperties", "exclusiveMinimum", "const",
+     "format", "not", "if", "dependentRequired", "$id", "$anchor", "propertyNames"]
+)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["string", "(", "#/x", "a"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYWORDS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(KEYWORDS, VALUES, max_size=5))
+def test_whatever_is_written_there_is_a_schema_that_compiles_or_a_named_fault(
+    schema: dict[str, Any],
+) -> None:
+    try:
+        found, _ = runnable(schema, root="object")
+    except DefinitionError:
+        return
+    compile_json_schema(found)

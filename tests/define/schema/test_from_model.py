@@ -1,0 +1,44 @@
+"""Arguments that a pydantic model describes."""
+
+from pydantic import BaseModel, Field
+
+from toolkeel.define.schema.from_model import closed_arguments, from_model
+
+
+class Query(BaseModel):
+    """A query."""
+
+    text: str
+    limit: int = Field(10, alias="max")
+    tags: list[str] = []
+
+
+def test_a_models_schema_is_closed_and_has_no_words_about_the_class() -> None:
+    schema = from_model("search", Query, (), "forbid").schema
+    assert schema["additionalProperties"] is False
+    assert not {"title", "description"} & set(schema)
+
+
+def test_fields_that_were_left_out_are_filled_with_values_of_their_own() -> None:
+    made = from_model("search", Query, (), "forbid")
+    values = made.validate('{"text": "a"}')
+    assert values == {"text": "a"}
+    assert made.fill is not None
+    made.fill(values)
+    assert values == {"text": "a", "limit": 10, "tags": []}
+    assert values["tags"] is not Query.model_fields["tags"].default
+    assert made.keys == {"limit": "max"}
+
+
+def test_a_hidden_field_is_neither_advertised_nor_filled() -> None:
+    made = from_model("search", Query, ["tags"], "forbid")
+    properties = made.schema["properties"]
+    assert isinstance(properties, dict) and list(properties) == ["text", "max"]
+
+
+def test_objects_of_a_given_schema_are_closed_where_they_are_not_open() -> None:
+    inner = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    schema = {"type": "object", "properties": {"x": inner}}
+    made = closed_arguments("x", schema, lambda text, **_: {}, None, "forbid")
+    assert inner["additionalProperties"] is False
+    assert made.schema is schema

@@ -1,0 +1,72 @@
+"""What is tried inside of a sandbox finds the walls that are gone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.engines.walls import holes, need
+from tests.shared import cannot_run
+from toolkeel.engines.sandbox import bubblewrap, confine, landlock
+from toolkeel.engines.sandbox.seccomp import INTERNET, UNIX, program
+
+
+@pytest.fixture
+def as_root_inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No other user is taken."""
+    monkeypatch.setattr(confine, "cannot_become", lambda owned: "it was told so")
+    yield
+
+
+def test_the_probe_sees_settings_of_the_kernel_that_root_may_write(
+    as_root_inside: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        cannot_run("the settings are open to root alone")
+    monkeypatch.setattr(bubblewrap, "_kernel", lambda: iter(()))
+    found = {what for kind, what in holes("bubblewrap") if kind == "writes a setting of the kernel"}
+    assert "/proc/sys/kernel/core_pattern" in found
+
+
+def test_a_backend_that_leaves_those_settings_open_is_not_used(
+    as_root_inside: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("bubblewrap")
+    if os.geteuid() != 0:
+        cannot_run("the settings are open to root alone")
+    monkeypatch.setattr(bubblewrap, "_kernel", lambda: iter(()))
+    assert "settings open" in confine._lacks.__wrapped__("bubblewrap")
+
+
+def test_the_probe_sees_local_sockets_and_the_network() -> None:
+    found = {kind for kind, _ in holes("bubblewrap", network=True, unix_sockets=True)}
+    assert found == {"reaches a local socket", "reaches the machine"}
+
+
+def test_the_probe_sees_a_filter_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    everything = program(families=UNIX + INTERNET)[-8:]  # the last instruction: allow
+    monkeypatch.setattr(bubblewrap, "seccomp", lambda unix_sockets: everything)
+    found = holes("bubblewrap")
+    called = {what for kind, what in found if kind == "a call of the kernel"}
+    assert {"io_uring_setup", "unshare(CLONE_NEWUSER)", "ptrace(PTRACE_TRACEME)"} <= called
+    assert {"types into a terminal", "reaches a local socket"} <= {kind for kind, _ in found}
+
+
+def widened(place: str) -> Callable[..., list[tuple[str, int]]]:
+    """Landlock's rules and one more."""
+    rules = landlock.rules
+
+    def more(*given: object) -> list[tuple[str, int]]:
+        return [*rules(*given), (place, landlock.WRITE & landlock.handled(True)[0])]  # type: ignore[arg-type]
+
+    return more
+
+
+def test_the_probe_sees_a_rule_too_many_of_landlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(landlock, "rules", widened("/"))
+    found = {kind for kind, _ in holes("landlock")}
+    assert {"reads outside", "writes outside"} <= found
+    if os.geteuid() == 0:
+        assert "writes a folder" in found and "writes a setting of the kernel" in found

@@ -1,0 +1,44 @@
+"""Root becomes somebody else in front of a command, and its files stay root's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from pathlib import Path
+
+from tests.engines.walls import survivors, walled
+from tests.shared import cannot_run
+from toolkeel.engines.sandbox.other_user import cannot_become
+
+
+def test_files_of_root_can_be_changed_by_the_other_user_and_stay_roots(tmp_path: Path) -> None:
+    if why := cannot_become((str(tmp_path),)):
+        cannot_run(f"no other user can be taken here: {why}")
+    (tmp_path / "old").write_text("1")
+    (tmp_path / "old").chmod(0o600)
+    line = "echo 2 >> old; mkdir sub; echo new > sub/new; cat /proc/timer_list; stat -c %u old"
+    finished = asyncio.run(walled("bubblewrap", tmp_path).run(["sh", "-c", line]))
+    assert finished.stdout == b"65534\n", finished.stderr
+    assert (tmp_path / "old").read_text() == "12\n"
+    for path in (tmp_path / "old", tmp_path / "sub", tmp_path / "sub" / "new"):
+        assert path.stat().st_uid == os.getuid() == 0
+
+
+def test_the_command_is_root_to_no_file_outside(tmp_path: Path) -> None:
+    """By the number the kernel knows it by, seen from outside."""
+    if why := cannot_become((str(tmp_path),)):
+        cannot_run(f"no other user can be taken here: {why}")
+    mark = f"98{secrets.randbelow(10**9)}.5"
+    users = set[int]()
+
+    def look(piece: bytes) -> None:
+        users.update(Path(f"/proc/{pid}").stat().st_uid for pid in survivors(f"sleep\0{mark}"))
+        (tmp_path / "looked").touch()
+
+    sandbox = walled("bubblewrap", tmp_path)
+    line = f"sleep {mark} & while ! grep -q sleep /proc/$!/cmdline; do :; done; echo ready; "
+    line += "while [ ! -e looked ]; do :; done"
+    asyncio.run(sandbox.run(["bash", "-c", line], sink=look))
+    [user] = users
+    assert user >= 64_000

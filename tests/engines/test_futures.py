@@ -1,0 +1,80 @@
+"""Somebody else's pool as an executor; what all executors hold is in `test_executor.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.engines import executor_tools as tools
+from tests.waiting import until
+from toolkeel import ToolCall, ToolMessage, Toolset
+from toolkeel.engines import Futures
+from toolkeel.engines.worker import answer_all
+from toolkeel.errors import SetupError
+
+
+def test_any_object_with_submit_is_a_pool_and_gets_nothing_but_json() -> None:
+    handed: list[Any] = []
+
+    class Mine:
+        def submit(self, fn: Any, order: Any, /) -> Future[Any]:
+            handed.append((fn, order))
+            done: Future[Any] = Future()
+            done.set_result(fn(order))
+            return done
+
+    tool = dataclasses.replace(tools.number, executor=Futures(Mine()))
+    assert tool.invoke({"n": 3}) == 3
+    [(function, order)] = handed
+    assert function is answer_all
+    assert order["arguments"] == {"n": 3}
+
+
+def test_a_call_that_had_not_begun_when_it_was_cancelled_never_runs() -> None:
+    let = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        busy = pool.submit(let.wait, 60)
+
+        async def main() -> ToolMessage:
+            tool = dataclasses.replace(tools.where, executor=Futures(pool), timeout=0.1)
+            [message] = await Toolset([tool]).run([ToolCall("c", "where", {})])
+            return message
+
+        message = asyncio.run(main())
+        let.set()
+        assert busy.result()
+    assert message.kind == "timeout"
+    assert message.details["may_still_be_running"] is False
+
+
+def test_a_result_that_comes_when_the_loop_has_closed_is_dropped_quietly() -> None:
+    let = threading.Event()
+    promise: Future[Any] = Future()
+
+    class Late:
+        def submit(self, fn: Any, order: Any, /) -> Future[Any]:
+            let.set()
+            promise.set_running_or_notify_cancel()
+            return promise
+
+    async def main() -> ToolMessage:
+        tool = dataclasses.replace(tools.where, executor=Futures(Late()), timeout=0.1)
+        going = asyncio.create_task(Toolset([tool]).run([ToolCall("c", "where", {})]))
+        await until(let.is_set)
+        [message] = await going
+        return message
+
+    assert asyncio.run(main()).details["may_still_be_running"] is True
+    promise.set_result({"value": 1, "reported": []})
+
+
+def test_a_pool_refuses_what_it_cannot_be_sent_and_names_itself() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        tool = dataclasses.replace(tools.looks, executor=Futures(pool))
+        with pytest.raises(SetupError, match=r"leave out executor=Futures\(\.\.\.\)"):
+            Toolset([tool])

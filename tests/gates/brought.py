@@ -1,0 +1,91 @@
+"""What the install lines of a document bring, so that its code can be run with nothing else."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Iterator
+from importlib import metadata
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.shared import ROOT
+
+README = "toolkeel[openai,cli]"
+"""The README's line; what needs no line of its own lives by it."""
+# Other libraries, to go there and back: their blocks are not run here, and say so.
+PEERS = frozenset({"langchain", "openai-agents", "pydantic-ai"})
+# A block that is a test is run by whoever has a test runner.
+RUNNERS = ("pytest",)
+
+HIDE = """import sys
+
+class Hiding:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {names!r}:
+            return None
+        return self.finder.find_spec(name, path, target)
+
+sys.meta_path[:] = map(Hiding, sys.meta_path)
+"""
+"""The beginning of a program that shall not find some of the modules that are installed."""
+
+
+def line_of(text: str) -> str:
+    """What a reader of a document has installed who typed its lines.
+
+    >>> line_of("pip install 'toolkeel[mcp]' ... pip install 'toolkeel[cli,mcp]'")
+    'toolkeel[cli,mcp]'
+    >>> line_of("no line of its own")
+    'toolkeel[openai,cli]'
+    """
+    typed = ",".join(re.findall(r"pip install '?toolkeel\[([\w,-]+)\]", text))
+    extras = sorted({*filter(None, typed.split(","))} - PEERS)
+    return f"toolkeel[{','.join(extras)}]" if extras else README
+
+
+def brought(line: str) -> set[str]:
+    """The distributions that a line installs, with those that they need."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    words = [*project["dependencies"], *RUNNERS]
+    for extra in Requirement(line).extras:
+        words += extras[extra]
+    found: set[tuple[str, str]] = set()
+    waiting = [Requirement(word) for word in words]
+    while waiting:
+        wanted = waiting.pop()
+        for extra in ("", *wanted.extras):
+            key = (canonicalize_name(wanted.name), extra)
+            if key not in found:
+                found.add(key)
+                waiting += _needs(wanted.name, extra)
+    return {name for name, _ in found}
+
+
+def _needs(name: str, extra: str) -> Iterator[Requirement]:
+    try:
+        words = metadata.requires(name) or []
+    except metadata.PackageNotFoundError:
+        return
+    for word in words:
+        needed = Requirement(word)
+        if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+            yield needed
+
+
+def hidden(line: str) -> set[str]:
+    """The modules that are installed here, and that a line does not bring."""
+    kept: Collection[str] = brought(line) | {"toolkeel"}
+    return {
+        module
+        for module, owners in metadata.packages_distributions().items()
+        if not any(canonicalize_name(owner) in kept for owner in owners)
+    }

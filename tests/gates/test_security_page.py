@@ -1,0 +1,56 @@
+"""The page of security has a line for each of the fifty threats, and every test it names exists."""
+
+from __future__ import annotations
+
+import re
+
+from tests.gates.sources import report
+from tests.gates.test_features import _exists
+from tests.shared import ROOT
+
+PAGE = ROOT / "docs" / "security.md"
+LAST = 50
+ALL = range(1, LAST + 1)
+REASON = re.compile(r"none: \w.{15,}")
+"""In the place of tests: why there are none yet."""
+ROW = re.compile(r"(?m)^\| T(\d+) \| ([^|]+) \| ([^|]+) \| ([^|]*) \|$")
+
+
+def complaints(text: str) -> list[str]:
+    """What is missing on the page, or named on it and nowhere else."""
+    cells = [(int(n), tests.strip()) for n, _, _, tests in ROW.findall(text)]
+    rows = [(number, re.findall(r"`([^`]+)`", cell)) for number, cell in cells]
+    excused = {number for number, cell in cells if REASON.fullmatch(cell)}
+    numbers = [number for number, _ in rows]
+    found = [f"T{number}: no line" for number in ALL if number not in numbers]
+    if numbers != sorted(set(numbers)) or not set(numbers) <= set(range(1, LAST + 1)):
+        found.append(f"the numbers are not in order, each once: {numbers}")
+    if len(rows) != len(re.findall(r"(?m)^\| T", text)):
+        found.append("a line has not four cells")
+    for number, tests in rows:
+        found += [f"T{number}: no test named"] if not tests and number not in excused else []
+        found += [
+            f"T{number}: no {test}" for test in tests if "::" not in test or not _exists(test)
+        ]
+    return found
+
+
+def test_every_threat_has_its_line_and_names_tests_that_exist() -> None:
+    report(complaints(PAGE.read_text("utf-8")))
+
+
+def test_planted_faults_are_found() -> None:
+    here = "tests/gates/test_security_page.py"
+    good = "| T{} | threat | defence | `" + here + "::complaints` |\n"
+    page = "".join(good.format(number) for number in ALL)
+    last = good.format(LAST)
+    assert complaints(page) == []
+    assert complaints(page.replace("| T7 |", "| T8 |"))[0] == "T7: no line"
+    assert "in order" in complaints(page + good.format(3))[0]
+    assert "in order" in complaints(page + good.format(51))[0]
+    assert complaints(page.replace(last, "| T50 | threat | |\n"))[-1] == "a line has not four cells"
+    assert complaints(page.replace(last, "| T50 | a | b | none |\n")) == ["T50: no test named"]
+    assert complaints(page.replace(last, "| T50 | a | b | none: it is not built yet |\n")) == []
+    assert complaints(page.replace(last, f"| T50 | a | b | `{here}` |\n")) == [f"T50: no {here}"]
+    gone = page.replace(last, "| T50 | a | b | `tests/gone.py::x` |\n")
+    assert "T50: no tests/gone.py::x" in complaints(gone)

@@ -1,0 +1,171 @@
+"""A newcomer's tour in a real browser: nothing runs that should not, and everybody can use it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.inspector.serving import GATE, REMOVED, Served, busy, served
+from tests.shared import ROOT, cannot_run, peer
+from toolkeel import Agent
+from toolkeel.builtin.computer.browser import PROGRAMS
+from toolkeel.errors import SetupError
+from toolkeel.inspector.app import Inspector
+from toolkeel.sessions import Sessions
+from toolkeel.testing import Scripted
+
+AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A browser."""
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        cannot_run("there is no Chromium: scripts/system_packages.py installs one")
+    with peer("playwright.sync_api").sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def faults(page: Any) -> list[str]:
+    """What axe-core finds wrong, and what it could not decide."""
+    if not AXE.is_file():
+        cannot_run("axe-core is not installed in tests/node: make test installs it")
+    page.evaluate(AXE.read_text("utf-8") + "\n;0")
+    rules = {"runOnly": {"type": "tag", "values": RULES}}
+    found = page.evaluate("(rules) => axe.run(rules)", rules)
+    return [
+        f"{page.url} {row['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
+        for row in [*found["violations"], *found["incomplete"]]
+        for node in row["nodes"]
+    ]
+
+
+@pytest.mark.slow
+def test_a_newcomer_tries_talks_watches_approves_and_compares(
+    chromium: Any, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    with served(tmp_path, busy()) as server:
+        context = chromium.new_context(viewport={"width": 1200, "height": 900})
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(server.inspector.url)
+        page.click("ul.grid >> text=search")
+        page.fill("[name='/query']", "keel")
+        page.fill("[name='/limit']", "eleven")
+        page.click("button.first")
+        wrong = page.locator("[aria-invalid]")
+        assert wrong.get_attribute("name") == "/limit" and wrong.input_value() == "eleven"
+        page.fill("[name='/limit']", "2")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#result.good")
+        assert "keel 2" in page.inner_text("#result")
+
+        page.click("nav >> text=Sessions")
+        page.fill("#text", "Remove 猫.txt, please.")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".call.runs >> nth=1")
+        page.fill("#text", "and hurry")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".said >> text=and hurry")
+        GATE.set()
+        page.wait_for_selector("form.ticket")  # it came by itself: nobody has loaded the page anew
+        assert "猫.txt" in page.inner_text("form.ticket pre")
+        assert page.locator("form.ticket").count() == 1
+        page.click("form.ticket >> text=Approve")
+        page.wait_for_selector(".answer >> text=Done.")
+        assert REMOVED == ["猫.txt"]
+        assert page.locator("rect.runs").count() >= 5
+
+        page.click("text=Try something else")
+        page.select_option("#turn", "0")
+        page.fill("#to", "other")
+        page.click("text=Go on from here")
+        page.wait_for_url("**/sessions/other#end")
+        page.goto(f"{server.base}/compare?a=other&b=Remove-猫-txt-please")
+        assert page.locator("tr.changed").count() >= 2
+        assert page.evaluate("() => window.ran") is None
+        assert said == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("look", ["light", "dark", "narrow Chinese"])
+def test_everybody_can_use_every_page(look: str, chromium: Any, tmp_path: Path) -> None:
+    with served(tmp_path, busy()) as server:
+        GATE.set()
+        server.post("/sessions", text="Remove it.", name="ada")
+        server.until("/sessions/ada", "data-ticket")
+        narrow = look.startswith("narrow")
+        context = chromium.new_context(
+            viewport={"width": 320 if narrow else 1200, "height": 800},
+            color_scheme="dark" if look == "dark" else "light",
+            locale="zh-CN" if narrow else "en-GB",
+            reduced_motion="reduce",
+        )
+        page = context.new_page()
+        page.goto(server.inspector.url)
+        found = []
+        for path in ("/tools", "/tools/draw", "/sessions", "/sessions/ada", "/approvals"):
+            page.goto(server.base + path)
+            found += faults(page)
+        for path in ("/stats", "/compare?a=ada&b=ada"):
+            page.goto(server.base + path)
+            found += faults(page)
+            wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+            assert wide <= 0, f"{path} scrolls sideways by {wide}"
+        assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
+def test_injected_html_neither_runs_nor_sends_nor_swaps_anything(
+    chromium: Any, tmp_path: Path
+) -> None:
+    """What would happen if the escaping failed one day: the policy holds by itself."""
+    with served(tmp_path) as server:
+        asked: list[str] = []
+        page = chromium.new_context().new_page()
+        page.goto(server.inspector.url)
+        page.on("request", lambda request: asked.append(request.url))
+        evil = json.dumps(
+            "<script>window.ran=1</script><script src=/static/live.js></script>"
+            "<img src=http://127.0.0.1:9/p.png onerror='window.ran=2'><iframe src=/tools></iframe>"
+        )
+        for code in (f"document.body.innerHTML = {evil}", f"document.write({evil})"):
+            refused = page.evaluate(
+                f"() => {{ try {{ {code}; return '' }} catch (e) {{ return `${{e}}` }} }}"
+            )
+            assert refused
+        assert page.evaluate("() => window.ran") is None
+        assert [url for url in asked if not url.endswith("mark.svg")] == []
+
+
+def test_it_listens_on_this_machine_alone_and_says_when_it_cannot(tmp_path: Path) -> None:
+    agent, sessions = Agent(Scripted([])), Sessions(":memory:")
+    with served(tmp_path) as server:
+        port = int(server.base.rpartition(":")[2])
+        assert server.base.startswith("http://127.0.0.1:")
+        with pytest.raises(SetupError, match=f"127.0.0.1:{port}"):
+            Inspector(agent, sessions, port=port)
+        assert server.client.get("/static/style.css").headers["content-type"].startswith("text/css")
+        assert server.client.get("/static/zh.json").status_code == 404
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Served]:
+    """An inspector at work."""
+    with served(tmp_path) as made:
+        yield made
+
+
+def test_the_first_page_is_that_of_the_tools(page: Served) -> None:
+    assert page.client.get("/").headers["location"] == "/tools"

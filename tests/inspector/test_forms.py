@@ -1,0 +1,118 @@
+"""A form says every value that its schema allows, and tells absent, empty and null apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.inspector.serving import draw, search
+from toolkeel.inspector.forms import ABSENT, changed, form_of, pointer_of, typed_of, value_of
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r"), max_size=8)
+
+
+def leaves() -> st.SearchStrategy[tuple[dict[str, Any], Any]]:
+    """A schema and a value of it."""
+    return st.one_of(
+        TEXT.map(lambda v: ({"type": "string"}, v)),
+        st.integers().map(lambda v: ({"type": "integer"}, v)),
+        st.floats(allow_nan=False, allow_infinity=False).map(lambda v: ({"type": "number"}, v)),
+        st.booleans().map(lambda v: ({"type": "boolean"}, v)),
+        st.sampled_from(["a", "猫", 3, True]).map(lambda v: ({"enum": ["a", "猫", 3, True]}, v)),
+        TEXT.map(lambda v: ({"anyOf": [{"type": "string"}, {"type": "null"}]}, v or None)),
+        st.dictionaries(TEXT, st.integers(), min_size=1).map(lambda v: ({"type": "object"}, v)),
+    )
+
+
+def grown(inner: st.SearchStrategy[tuple[dict[str, Any], Any]]) -> st.SearchStrategy[Any]:
+    objects = st.dictionaries(TEXT, inner, min_size=1, max_size=3).map(
+        lambda made: (
+            {"type": "object", "properties": {key: schema for key, (schema, _) in made.items()}},
+            {key: value for key, (_, value) in made.items()},
+        )
+    )
+    lists = st.lists(st.integers(), max_size=3).map(
+        lambda v: ({"type": "array", "items": {"type": "integer"}}, v)
+    )
+    return objects | lists
+
+
+@given(TEXT, st.recursive(leaves(), grown, max_leaves=6))
+def test_a_value_survives_the_way_into_a_form_and_back(key: str, made: tuple[Any, Any]) -> None:
+    schema, value = made
+    whole = {"type": "object", "properties": {key: schema}, "required": [key]}
+    typed = typed_of(form_of(whole, {}), {key: value})
+    assert value_of(form_of(whole, typed), typed) == {key: value}
+
+
+@pytest.mark.parametrize(
+    ("typed", "sent"),
+    [
+        ({}, {"query": ""}),
+        ({"/query": "keel", "/limit": "7"}, {"query": "keel", "limit": 7}),
+        ({"/query": "3", "/limit": "seven"}, {"query": "3", "limit": "seven"}),
+        ({"/query": "a\r\nb", "/kind": '"news"'}, {"query": "a\nb", "kind": "news"}),
+        ({"/tags#": "2", "/tags/0": "x"}, {"query": "", "tags": ["x", ""]}),
+        ({"/tags#": "0", "/tags~empty": "on"}, {"query": "", "tags": []}),
+    ],
+)
+def test_what_is_typed_is_what_is_sent(typed: dict[str, str], sent: dict[str, Any]) -> None:
+    assert value_of(form_of(search.parameters, typed), typed) == sent
+
+
+def test_absent_null_and_empty_are_three_things() -> None:
+    circle = {"/shape?": "0", "/shape|0/radius": "2"}
+    sent = [
+        value_of(form_of(draw.parameters, typed), typed)
+        for typed in (circle, {**circle, "/title~null": "on"}, {**circle, "/title~empty": "on"})
+    ]
+    shape = {"kind": "circle", "radius": 2}
+    assert sent == [
+        {"shape": shape},
+        {"shape": shape, "title": None},
+        {"shape": shape, "title": ""},
+    ]
+
+
+def test_the_alternative_that_was_picked_is_sent_alone() -> None:
+    typed = {
+        "/shape?": "1",
+        "/shape|0/radius": "2",
+        "/shape|1/points#": "1",
+        "/shape|1/points/0/x": "5",
+    }
+    made = form_of(draw.parameters, typed)
+    assert value_of(made, typed) == {"shape": {"kind": "path", "points": [{"x": 5}]}}
+    assert value_of(made, {}) == {}
+    [points] = [f for f in made.fields[0].fields[1].fields if f.kind == "list"]
+    assert (points.name, points.pointer) == ("/shape|1/points", "/shape/points")
+
+
+def test_a_schema_that_refers_to_itself_ends_in_a_field_of_json() -> None:
+    tree = {"type": "object", "properties": {"child": {"$ref": "#"}}}
+    made = form_of(tree, {})
+    kinds = []
+    while made.fields:
+        made = made.fields[0]
+        kinds.append(made.kind)
+    assert kinds == ["object", "object", "object", "json"]
+    assert value_of(form_of(tree, {}), {"/child": "x"}) == {}
+
+
+def test_items_are_added_and_removed_where_the_button_was() -> None:
+    typed = {"/a#": "3", "/a/0": "x", "/a/1/b": "y", "/a/2~null": "on", "/other": "z"}
+    assert changed(typed, "add:/a")["/a#"] == "4"
+    gone = changed(typed, "remove:/a/1")
+    assert gone == {"/a#": "2", "/a/0": "x", "/a/1~null": "on", "/other": "z"}
+    assert changed(typed, "remove:/a/9") == typed
+    assert changed({"/a#": "x"}, "add:/a") == {"/a#": "1"}
+
+
+@given(st.lists(TEXT | st.integers(0, 9), max_size=4), st.dictionaries(TEXT, TEXT))
+def test_no_form_and_no_path_breaks_it(path: list[str | int], typed: dict[str, str]) -> None:
+    assert pointer_of(tuple(path)).count("/") == len(path)
+    for parameters in (search.parameters, draw.parameters):
+        assert value_of(form_of(parameters, typed), typed) is not ABSENT

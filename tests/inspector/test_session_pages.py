@@ -1,0 +1,171 @@
+"""Sessions on the page: live, approved once, gone on with, forked, compared, counted."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.inspector.serving import GATE, REMOVED, busy, served
+from toolkeel.sessions import Sessions
+
+
+def seal(text: str) -> dict[str, str]:
+    """The hidden fields of the ticket on a page."""
+    return dict(re.findall(r'name="(ticket|seal)" value="(\w+)"', text))
+
+
+def test_a_run_is_watched_decided_and_seen_to_its_end(tmp_path: Path) -> None:
+    with served(tmp_path, busy()) as page:
+        begun = page.post("/sessions", text="Remove 猫.txt, please.")
+        place = begun.headers["location"].removesuffix("#end")
+        live = page.until(place, 'class="call runs"')
+        assert live.count('class="call runs"') == 2 and "It works." in live
+        assert "3 calls at once" in live or "2 calls at once" in live
+        page.post(place, _do="say", text="and hurry")
+        page.until(place, "and hurry")
+        GATE.set()
+        waits = page.until(place, "data-ticket")
+        assert "and hurry" in waits
+        assert "data-ticket" in page.client.get("/approvals").text
+        page.post(place, _do="decide", verdict="approve", **seal(waits))
+        done = page.until(place, 'class="answer"')
+        assert REMOVED == ["猫.txt"]
+        assert "<strong>Done.</strong>" in done and "<script>window" not in done
+        assert "Nothing waits for you." in page.client.get("/approvals").text
+
+
+def test_of_two_who_decide_the_first_counts_and_the_second_is_told(tmp_path: Path) -> None:
+    GATE.set()
+    with served(tmp_path, busy()[2:]) as page:
+        page.post("/sessions", text="Remove it.", name="ada")
+        shown = seal(page.until("/sessions/ada", "data-ticket"))
+        wrong = page.post(
+            "/sessions/ada", _do="decide", verdict="approve", **{**shown, "seal": "x"}
+        )
+        assert wrong.status_code == 409 and "does not wait any more" in wrong.text
+        edited = page.post(
+            "/sessions/ada", _do="decide", verdict="edit", arguments='{"path": 3}', **shown
+        )
+        assert edited.status_code == 422 and "path" in edited.text and REMOVED == []
+        page.sessions["ada"].decide(page.sessions["ada"].pending[0].deny("no"), "bob")
+        second = page.post("/sessions/ada", _do="decide", verdict="approve", **shown)
+        assert second.status_code == 409 and "decided already by bob: deny" in second.text
+        page.post("/sessions/ada", _do="go on")
+        page.until("/sessions/ada", 'class="answer"')
+        assert REMOVED == []
+        late = page.post("/sessions/ada", _do="decide", verdict="approve", **shown)
+        assert late.status_code == 409
+
+
+def test_edited_arguments_run_instead_of_the_models(tmp_path: Path) -> None:
+    with served(tmp_path, busy()[2:]) as page:
+        page.post("/sessions", text="Remove it.", name="ada")
+        shown = seal(page.until("/sessions/ada", "data-ticket"))
+        page.post("/sessions/ada", _do="decide", verdict="edit", arguments='{"path": "b"}', **shown)
+        page.until("/sessions/ada", 'class="answer"')
+        assert REMOVED == ["b"]
+
+
+def test_an_answer_is_the_calls_result_and_nothing_runs(tmp_path: Path) -> None:
+    GATE.set()
+    with served(tmp_path, busy()[2:]) as page:
+        before = list(REMOVED)
+        page.post("/sessions", text="Remove it.", name="ada")
+        shown = seal(page.until("/sessions/ada", "data-ticket"))
+        page.post("/sessions/ada", _do="decide", verdict="answer", value="已经删了", **shown)
+        assert "已经删了" in page.until("/sessions/ada", 'class="answer"')
+        assert before == REMOVED
+
+
+def test_a_run_is_stopped_and_what_it_did_is_kept(tmp_path: Path) -> None:
+    with served(tmp_path, busy()) as page:
+        page.post("/sessions", text="Begin.", name="ada")
+        page.until("/sessions/ada", 'class="call runs"')
+        page.post("/sessions/ada", _do="stop")
+        assert "ended cancelled" in page.until("/sessions/ada", "ended cancelled")
+
+
+def test_events_carry_the_journals_numbers_and_go_on_after_any(tmp_path: Path) -> None:
+    with served(tmp_path, ["One.", "Two."]) as page:
+        page.post("/sessions", text="Hello?", name="ada")
+        page.until("/sessions/ada", "One.")
+        head = page.sessions["ada"].info.head
+        for headers in ({}, {"Last-Event-ID": "2"}):
+            with page.client.stream("GET", "/events/ada", headers=headers) as answer:
+                lines = answer.iter_lines()
+                assert next(lines) == f"id: {head}"
+                assert next(lines) == "event: journal"
+                assert json.loads(next(lines).removeprefix("data: ")) == {"running": False}
+
+
+def test_a_session_is_forked_searched_and_compared(tmp_path: Path) -> None:
+    with served(tmp_path, ["One.", "Two.", "Three."]) as page:
+        page.post("/sessions", text="First?", name="ada")
+        page.until("/sessions/ada", "One.")
+        page.post("/sessions/ada", _do="say", text="Second?")
+        page.until("/sessions/ada", "Two.")
+        page.post("/sessions/ada", _do="fork", turn="1", to="b/c", text="Otherwise?")
+        forked = page.until("/sessions/b%2Fc", "Three.")
+        assert "First?" in forked and "Second?" not in forked
+        compared = page.client.get("/compare", params={"a": "ada", "b": "b/c"}).text
+        assert (
+            compared.count('<tr class="same"') == 2 and compared.count('<tr class="changed"') == 2
+        )
+        assert 'id="first"' in compared
+        same = page.client.get("/compare", params={"a": "ada", "b": "ada"}).text
+        assert "They say and do the same." in same
+        found = page.client.get("/sessions?q=Otherwise").text
+        assert found.count("/sessions/") == 0 or "b%2Fc" in found
+        again = page.post("/sessions/ada", _do="fork", to="b/c")
+        assert again.status_code == 409 and "already" in again.text
+        assert page.client.get("/sessions/nobody").status_code == 404
+        stats = page.client.get("/stats").text
+        assert "play" in stats and "No call yet." in stats
+
+
+def test_what_another_process_writes_is_seen_as_it_comes(tmp_path: Path) -> None:
+    with served(tmp_path) as page:
+        page.post("/sessions", text="Hello?", name="ada")
+        page.until("/sessions/ada", "Hello\\.")
+        code = (
+            "import sys\nfrom toolkeel import Agent\nfrom toolkeel.sessions import Sessions\n"
+            "from toolkeel.testing import Scripted\n"
+            "Agent(Scripted(['From elsewhere.'])).run_sync('?', session=Sessions(sys.argv[1])['ada'])"
+        )
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / "talk.db")], check=True, timeout=60
+        )
+        assert "From elsewhere." in page.client.get("/sessions/ada").text
+
+
+def test_a_long_session_is_shown_a_window_at_a_time(tmp_path: Path) -> None:
+    with served(tmp_path) as page:
+        page.post("/sessions", text="Hello?", name="ada")
+        page.until("/sessions/ada", "Hello\\.")
+        lines = list(page.sessions.export("ada"))
+        header, rows = lines[0], [json.loads(line) for line in lines[1:]]
+        many = [header]
+        for turn in range(400):
+            for row in rows:
+                row = {**row, "seq": len(many)}
+                many.append(
+                    json.dumps(row, ensure_ascii=False).replace("Hello?", f"Hello {turn}?") + "\n"
+                )
+        page.sessions.import_(many, "long")
+        latest = page.client.get("/sessions/long").text
+        assert "Hello 399?" in latest and "Hello 0?" not in latest
+        [earlier] = re.findall(r'href="\?before=(\d+)"', latest)
+        before = page.client.get(f"/sessions/long?before={earlier}").text
+        assert "Hello 399?" not in before and "data-events" not in before
+
+
+def test_a_program_error_is_shown_and_the_page_lives_on(tmp_path: Path) -> None:
+    with served(tmp_path, [ValueError("odd 猫")]) as page:
+        page.post("/sessions", text="Hello?", name="ada")
+        assert "odd 猫" in page.until("/sessions/ada", "odd 猫")
+        assert Sessions(tmp_path / "talk.db")["ada"].info.ended == "failed"
+        empty = page.post("/sessions", text="  ")
+        assert empty.headers["location"] == "/sessions"

@@ -1,0 +1,79 @@
+"""One connection against peers that break every rule, and peers that list without end."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+
+from toolkeel import ToolCall, ToolMessage, Toolset
+from toolkeel.mcp.client.connection import Link, LinkOptions
+from toolkeel.mcp.client.pages import PAGES
+from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.config import ServerConfig
+
+HOSTILE = Path(__file__).parents[1] / "hostile.py"
+
+
+async def storm(server: MCPServer, texts: list[str]) -> list[ToolMessage]:
+    tools = Toolset(await server.get_tools())
+    calls = [ToolCall(str(n), "say", {"text": text}) for n, text in enumerate(texts)]
+    try:
+        return await tools.run(calls)
+    finally:
+        await server.close()
+
+
+@pytest.mark.parametrize(
+    "seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 14))]
+)
+def test_a_hostile_peer_leaves_the_client_alive_and_every_call_answered_once(seed: int) -> None:
+    dice = random.Random(seed)
+    odd = ["deep", "no result", "no content", "flood"]
+    texts = [dice.choice([*odd, *(f"call {n}" for _ in range(6))]) for n in range(20)]
+    server = MCPServer([sys.executable, str(HOSTILE), str(seed)], trust=True, timeout=100)
+    messages = asyncio.run(storm(server, texts))
+    assert [m.tool_call_id for m in messages] == [str(n) for n in range(20)]
+    for text, message in zip(texts, messages, strict=True):
+        if text in odd[:3]:
+            assert message.kind in ("unknown_outcome", "invalid_output", "tool_error"), (
+                text,
+                message,
+            )
+        else:
+            assert message.content == text
+
+
+@pytest.mark.slow
+def test_an_answer_without_end_fails_its_call_at_once_and_the_next_call_works() -> None:
+    server = MCPServer([sys.executable, str(HOSTILE), "7"], trust=True, timeout=60)
+    [giant, after] = asyncio.run(storm(server, ["giant", "after"]))
+    assert giant.kind == "unknown_outcome" and "larger than 32 MB" in giant.text
+    assert after.content == "after"
+
+
+class Endless:
+    """A client of a server whose listing never ends."""
+
+    def __init__(self, cursors: list[str] | None) -> None:
+        self.asked = 0
+        self._cursors = cursors
+
+    async def list_tools(self, *, cursor: str | None) -> types.ListToolsResult:
+        self.asked += 1
+        tool = types.Tool(name=f"t{self.asked}", input_schema={"type": "object"})
+        following = self._cursors[self.asked % len(self._cursors)] if self._cursors else None
+        return types.ListToolsResult(tools=[tool], next_cursor=following or f"c{self.asked}")
+
+
+@pytest.mark.parametrize(("cursors", "pages"), [(None, PAGES), (["a", "b"], 3)])
+def test_a_listing_without_end_is_cut(cursors: list[str] | None, pages: int) -> None:
+    link = Link(LinkOptions(ServerConfig("s", url="http://x", kind="http"), None, None, 1.0, 1.0))
+    client: Any = Endless(cursors)
+    found = asyncio.run(link._listed(client))
+    assert client.asked == len(found) == pages

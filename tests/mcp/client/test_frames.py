@@ -1,0 +1,73 @@
+"""Lines of bytes as messages, whatever comes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
+
+from toolkeel.mcp.client.frames import Frames, Rate
+
+ANSWER = {"jsonrpc": "2.0", "id": 1, "result": {"text": "猫"}}
+
+
+@given(st.lists(st.integers(min_value=1, max_value=40)), st.integers(min_value=1, max_value=5))
+def test_messages_are_the_same_however_the_bytes_are_cut(cuts: list[int], count: int) -> None:
+    answers = [{**ANSWER, "id": n} for n in range(count)]
+    data = "\n".join(json.dumps(each, ensure_ascii=False) for each in answers).encode() + b"\n"
+    frames, found = Frames("s"), []
+    for cut in [*cuts, len(data)]:
+        found += list(frames.feed(data[:cut]))
+        data = data[cut:]
+    assert [message.message.id for message in found] == list(range(count))
+
+
+@given(st.binary())
+def test_no_bytes_break_the_reader_and_the_next_message_is_read(noise: bytes) -> None:
+    frames = Frames("s")
+    list(frames.feed(noise + b"\n"))
+    [message] = frames.feed(json.dumps(ANSWER).encode() + b"\n")
+    assert isinstance(message.message, JSONRPCResponse)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"jsonrpc": "2.0", "id": 7, "result": "%s"}' % ("x" * 2000),
+        '{"result": {"x": "%s"}, "jsonrpc": "2.0", "id": 7}' % ("x" * 2000),
+        '{"jsonrpc": "2.0", "id": 7, "result": "no object"}',
+        '{"jsonrpc": "2.0", "id": 7, "error": "no object"}',
+    ],
+)
+def test_a_request_whose_answer_cannot_be_read_is_told_at_once(line: str) -> None:
+    frames = Frames("s", limit=1000)
+    data = line.encode() + b"\n"
+    [message] = [m for i in range(0, len(data), 100) for m in frames.feed(data[i : i + 100])]
+    assert isinstance(message.message, JSONRPCError)
+    assert message.message.id == 7
+    assert "cannot be read" in message.message.error.message
+
+
+def test_a_line_without_end_takes_no_memory_and_the_next_line_is_read() -> None:
+    frames = Frames("s", limit=10_000)
+    for _ in range(1000):
+        assert list(frames.feed(b"x" * 1000)) == []
+    assert len(frames._buffer) <= 10_000 + 1000
+    assert list(frames.feed(b"\n")) == []
+    assert len(list(frames.feed(json.dumps(ANSWER).encode() + b"\n"))) == 1
+
+
+def test_a_log_line_that_looks_like_an_answer_answers_nobody() -> None:
+    assert list(Frames("s").feed(b'{"id": 1, "level": "info"}\n')) == []
+
+
+def test_a_flood_is_cut_and_answers_always_pass() -> None:
+    rate = Rate("s", rate=0.0, burst=5)
+    note = SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="notifications/message"))
+    assert [rate.admits(note) for _ in range(7)] == [True] * 5 + [False] * 2
+    answer = SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result={}))
+    assert rate.admits(answer) and rate.dropped == 2

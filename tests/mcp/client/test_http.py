@@ -1,0 +1,293 @@
+"""Servers on the network: a broken request costs one call, and says what is known of it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.mcp.peers import SSE_PEER, free_port, http_peer
+from toolkeel import SetupError, ToolCall, ToolMessage, Toolset
+from toolkeel.mcp.client.http import Bounded
+from toolkeel.mcp.client.provider import MCPServer
+
+Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
+
+
+def run(tools: Toolset, name: str, **arguments: object) -> ToolMessage:
+    [message] = tools.run_sync([ToolCall("1", name, arguments)])
+    return message
+
+
+def send(handler: BaseHTTPRequestHandler, body: Any, status: int = 200, **headers: str) -> None:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    handler.send_response(status)
+    for name, value in {"content-type": "application/json", **headers}.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.send_header("content-length", str(len(data)))
+    handler.end_headers()
+    handler.wfile.write(data)
+
+
+def answer(message: dict[str, Any], result: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": message.get("id"), "result": result}
+
+
+@contextmanager
+def old_server(reply: Reply) -> Iterator[str]:
+    """A server of 2025-11-25 with one tool, whose calls `reply` answers."""
+    sessions: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            match body.get("method"):
+                case "initialize":
+                    sessions.append(f"s{len(sessions)}")
+                    result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                              "serverInfo": {"name": "x", "version": "0"}}  # fmt: skip
+                    send(self, answer(body, result), mcp_session_id=sessions[-1])
+                case "tools/list":
+                    tool = {"name": "act", "inputSchema": {"type": "object"}}
+                    send(self, answer(body, {"tools": [tool]}))
+                case "tools/call":
+                    reply(self, body)
+                case "server/discover":
+                    error = {"code": -32601, "message": "Method not found"}
+                    send(self, {"jsonrpc": "2.0", "id": body["id"], "error": error}, 404)
+                case _:
+                    self.send_response(202)
+                    self.send_header("content-length", "0")
+                    self.end_headers()
+
+        def do_GET(self) -> None:
+            send(self, b"", 405)
+
+        def do_DELETE(self) -> None:
+            send(self, b"", 405)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def calls(reply: Reply, count: int = 1) -> list[ToolMessage]:
+    """What calls of such a server end as, one after another."""
+    with old_server(reply) as url:
+        server = MCPServer(url, trust=True, timeout=20)
+        tools = Toolset(server.tools())
+        messages = [run(tools, "act") for _ in range(count)]
+        asyncio.run(server.close())
+    return messages
+
+
+OK = {"content": [{"type": "text", "text": "done"}]}
+
+
+def test_the_new_revision_works_over_http_and_survives_a_restart() -> None:
+    with http_peer() as (url, process):
+        server = MCPServer(url, trust=True, timeout=10)
+        tools = Toolset(server.tools())
+        assert run(tools, "echo", text="北京").content == "北京"
+        process.kill()
+        process.wait()
+        lost = run(tools, "echo", text="?")
+        assert lost.kind == "tool_error" and "not sent" in lost.text
+    asyncio.run(server.close())
+
+
+@pytest.mark.slow
+def test_a_server_that_knows_only_the_older_form_is_spoken_to_in_it() -> None:
+    with http_peer(SSE_PEER, "/sse") as (url, _):
+        server = MCPServer(url, trust=True)
+        assert run(Toolset(server.tools()), "echo", text="北京").content == "北京"
+        asyncio.run(server.close())
+
+
+def test_an_address_nobody_listens_at_is_told() -> None:
+    with pytest.raises(SetupError, match="cannot be reached"):
+        MCPServer(f"http://127.0.0.1:{free_port()}/mcp").tools()
+
+
+def test_a_call_whose_connection_breaks_has_an_unknown_outcome_and_is_not_sent_again() -> None:
+    seen: list[int] = []
+
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        seen.append(body["id"])
+        if len(seen) == 1:
+            handler.close_connection = True
+            handler.connection.close()
+        else:
+            send(handler, answer(body, OK))
+
+    first, second = calls(reply, 2)
+    assert first.kind == "unknown_outcome"
+    assert (second.content, len(seen)) == ("done", 2)
+
+
+def test_a_session_the_server_has_forgotten_is_begun_anew_and_the_call_sent_again() -> None:
+    sessions: list[str] = []
+
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        sessions.append(handler.headers["mcp-session-id"])
+        if len(sessions) == 1:
+            send(handler, b"", 404)
+        else:
+            send(handler, answer(body, OK))
+
+    [message] = calls(reply)
+    assert message.content == "done"
+    assert sessions == ["s0", "s1"]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "told"),
+    [
+        (401, "tool_error", "HTTP 401: no token"),
+        (429, "tool_error", "HTTP 429"),
+        (500, "unknown_outcome", "HTTP 500"),
+        (502, "unknown_outcome", "HTTP 502: no token"),
+        (503, "unknown_outcome", "HTTP 503"),
+    ],
+)
+def test_a_refusal_is_told_with_its_status_and_a_broken_way_is_none(
+    status: int, kind: str, told: str
+) -> None:
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        send(handler, b"no token", status, content_type="text/plain")
+
+    [message] = calls(reply)
+    assert message.kind == kind and told in message.text
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip"])
+def test_an_answer_too_large_fails_its_call_and_takes_no_memory(encoding: str) -> None:
+    big = json.dumps(answer({"id": 1}, {"content": [], "x": "x" * (33 * 1024 * 1024)})).encode()
+    body = gzip.compress(big, 1) if encoding else big
+
+    def reply(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+        headers = {"content_encoding": encoding} if encoding else {}
+        send(handler, body, **headers)
+
+    [message] = calls(reply)
+    assert message.failed
+    assert "larger than" in message.text or "compressed" in message.text
+
+
+@pytest.mark.parametrize(
+    ("home", "address", "asked"),
+    [
+        ("tools.example.org", "https://tools.example.org/.well-known/x", True),
+        ("tools.example.org", "https://login.example.com/x", True),
+        ("tools.example.org", "https://1.1.1.1/x", True),
+        ("tools.example.org", "http://login.example.com/x", False),
+        ("tools.example.org", "http://169.254.169.254/latest/meta-data", False),
+        ("tools.example.org", "https://169.254.169.254/x", False),
+        ("tools.example.org", "https://10.0.0.1/x", False),
+        ("tools.example.org", "https://[::1]/x", False),
+        ("tools.example.org", "https://localhost/x", False),
+        ("tools.example.org", "file:///etc/passwd", False),
+        ("127.0.0.1", "http://127.0.0.1:9000/x", True),
+        ("localhost", "http://127.0.0.1:9000/x", True),
+        ("127.0.0.1", "http://169.254.169.254/x", False),
+        ("10.0.0.5", "http://10.0.0.5:9000/x", True),
+        ("10.0.0.5", "http://10.0.0.6/x", False),
+    ],
+)
+def test_what_a_server_names_is_asked_only_where_anybody_could_ask(
+    home: str, address: str, asked: bool
+) -> None:
+    """T17: where to log in, for one, is said by the server."""
+    sent: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        sent.append(str(request.url))
+        return httpx2.Response(200)
+
+    async def ask() -> int:
+        transport = Bounded(httpx2.MockTransport(answer), home=f"http://{home}/mcp")
+        async with httpx2.AsyncClient(transport=transport) as client:
+            return (await client.get(address)).status_code
+
+    assert asyncio.run(ask()) == (200 if asked else 403)
+    assert sent == ([address] if asked else [])
+
+
+def test_a_server_that_sends_a_call_elsewhere_is_not_followed_with_our_headers() -> None:
+    """T21"""
+    with socket.create_server(("127.0.0.1", 0)) as second:
+        second.settimeout(0)
+        place = f"http://127.0.0.1:{second.getsockname()[1]}/mcp"
+        [message] = calls(lambda handler, _: send(handler, b"", 307, location=place))
+        assert message.failed
+        with pytest.raises(BlockingIOError):  # nobody has called
+            second.accept()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", [b"x" * 65536, b"x" * 65536 + b"\ndata: "])
+def test_an_event_without_an_end_fails_its_call_and_takes_no_memory(piece: bytes) -> None:
+    """T20: the line of an event that never ends, and an event of lines that never ends."""
+
+    def reply(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.end_headers()
+        with suppress(OSError):  # the client goes, as it should
+            handler.wfile.write(b"data: ")
+            while True:
+                handler.wfile.write(piece)
+
+    [message] = calls(reply)
+    assert message.failed and message.kind in ("unknown_outcome", "tool_error", "timeout")
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"[]", b'{"jsonrpc":"2.0","id":1,"result":[]}', b"[" * 100_000]
+)
+def test_an_answer_that_is_none_fails_its_call(body: bytes) -> None:
+    [message] = calls(lambda handler, _: send(handler, body))
+    assert message.kind == "unknown_outcome"
+
+
+@pytest.mark.parametrize("code", [-32000, -32001, 1001, 1002, 1003])
+def test_what_a_peer_says_is_not_taken_for_what_the_transport_found_out(code: int) -> None:
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        error = {"code": code, "message": "so says the server", "data": {"toolkeel": "1"}}
+        send(handler, json.dumps({"jsonrpc": "2.0", "id": body["id"], "error": error}).encode())
+
+    [message] = calls(reply)
+    assert message.kind == "tool_error" and "answered the call with an error" in message.text
+    assert message.details["data"] == {"toolkeel": "1"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_half_an_emoji_costs_itself_and_not_the_answer(stream: bool) -> None:
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        said = json.dumps(answer(body, {"content": [{"type": "text", "text": "a \ud83d b"}]}))
+        if stream:
+            events = {"content-type": "text/event-stream"}
+            send(handler, f"data: {said}\n\n".encode(), **events)
+        else:
+            send(handler, said.encode())
+
+    [message] = calls(reply)
+    assert message.content == "a \ufffd b"

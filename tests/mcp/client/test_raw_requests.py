@@ -1,0 +1,144 @@
+"""Requests as JSON beside a session: each answered once, by whatever may come back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from typing import Any
+
+import mcp_types as types
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.shared.exceptions import MCPError
+
+from tests.waiting import run, until
+from toolkeel.mcp.client.frames import Frames
+from toolkeel.mcp.client.raw_requests import FIRST, RawRequests
+from toolkeel.mcp.client.sift import LOST, Sift
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+class Pipe:
+    """What a process would be written."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+
+    def write(self, line: bytes) -> None:
+        self.lines.append(json.loads(line))
+
+    async def drain(self) -> None:
+        pass
+
+
+def started() -> tuple[RawRequests, Pipe, Frames]:
+    raw, pipe = RawRequests("s", Sift(lambda: "2025-11-25")), Pipe()
+    raw.begin(pipe)  # type: ignore[arg-type]
+    return raw, pipe, Frames("s", take=raw.takes)
+
+
+def answer(**said: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **said}).encode() + b"\n"
+
+
+def test_answers_in_any_order_reach_who_asked_and_no_model_is_made() -> None:
+    async def use() -> list[Any]:
+        raw, pipe, frames = started()
+        asked = [asyncio.ensure_future(raw.send("tools/call", {"n": n}, 60)) for n in range(3)]
+        await until(lambda: len(pipe.lines) == 3)
+        assert [line["id"] for line in pipe.lines] == [FIRST, FIRST + 1, FIRST + 2]
+        for line in reversed(pipe.lines):
+            said = answer(id=str(line["id"]), result={"n": line["params"]["n"]})
+            assert list(frames.feed(said)) == []
+        assert list(frames.feed(answer(id=7, result={})))  # the session's own
+        return await asyncio.gather(*asked)
+
+    assert run(use) == [{"n": 0}, {"n": 1}, {"n": 2}]
+
+
+def test_progress_is_told_in_order_and_only_to_who_wants_it() -> None:
+    seen: list[tuple[float, float | None, str | None]] = []
+
+    async def progressed(*told: Any) -> None:
+        seen.append(told)
+
+    async def use() -> None:
+        raw, pipe, frames = started()
+        asked = asyncio.ensure_future(raw.send("tools/call", {}, 60, progressed))
+        await until(lambda: pipe.lines)
+        token = pipe.lines[0]["params"]["_meta"]["progressToken"]
+        for done in (1, True, 2):
+            params = {"progressToken": token, "progress": done, "total": "x", "message": "m"}
+            line = answer(method="notifications/progress", params=params)
+            assert list(frames.feed(line)) == []
+        other = {"progressToken": 3, "progress": 1}
+        assert list(frames.feed(answer(method="notifications/progress", params=other)))
+        list(frames.feed(answer(id=token, result={})))
+        await asked
+
+    run(use)
+    assert seen == [(1, None, "m"), (2, None, "m")]
+
+
+@pytest.mark.parametrize("way", ["late", "gone", "unreadable", "large", "cancelled"])
+def test_a_request_without_a_readable_answer_ends_and_says_why(way: str) -> None:
+    async def use() -> tuple[Any, Pipe]:
+        raw, pipe, frames = started()
+        if way == "large":
+            frames = Frames("s", limit=100, take=raw.takes)
+        timeout = 0.0 if way == "late" else 60
+        asked = asyncio.ensure_future(raw.send("tools/call", {}, timeout))
+        if way != "late":
+            await until(lambda: pipe.lines)
+        if way == "gone":
+            raw.end()
+        elif way == "cancelled":
+            asked.cancel()
+        elif way == "unreadable":
+            broken = f'{{"jsonrpc": "2.0", "id": {FIRST}, "result": {{"a"}}\n'
+            [message] = frames.feed(broken.encode())
+            assert raw.answered(message)
+        elif way == "large":
+            [message] = frames.feed(answer(id=FIRST, result={"text": "x" * 200}))
+            assert raw.answered(message)
+        await asyncio.wait([asked])
+        return (None if asked.cancelled() else asked.exception()), pipe
+
+    error, pipe = run(use)
+    code = {"late": types.REQUEST_TIMEOUT, "gone": types.CONNECTION_CLOSED}.get(way, LOST)
+    assert way == "cancelled" or (isinstance(error, MCPError) and error.code == code)
+    told = [line["params"]["requestId"] for line in pipe.lines if "id" not in line]
+    assert told == ([FIRST] if way in ("late", "cancelled") else [])
+
+
+@given(JSON, st.sampled_from(["result", "error", "both", "none"]))
+def test_whatever_an_answer_holds_its_request_ends_or_waits_on(value: Any, key: str) -> None:
+    async def use() -> None:
+        raw, pipe, frames = started()
+        asked = asyncio.ensure_future(raw.send("tools/call", {}, 60))
+        await until(lambda: pipe.lines)
+        keys = ["result", "error"] if key == "both" else [] if key == "none" else [key]
+        line = answer(id=FIRST, **dict.fromkeys(keys, value))
+        for message in frames.feed(line):
+            raw.answered(message)
+        list(frames.feed(answer(id=FIRST, result={"last": 1})))
+        with suppress(MCPError):
+            assert isinstance(await asked, dict)
+
+    run(use)
+
+
+def test_nothing_is_sent_once_the_process_has_ended() -> None:
+    raw, pipe, _ = started()
+    raw.end()
+    assert not raw.usable
+    with pytest.raises(MCPError, match="closed"):
+        asyncio.run(raw.send("tools/call", {}, 60))
+    assert pipe.lines == []

@@ -1,0 +1,145 @@
+"""Answers of servers that break the protocol in one place: that place is lost, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+
+from toolkeel import Text, ToolCall, ToolMessage, Toolset
+from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.client.sift import (
+    LOST,
+    FromPeer,
+    data_of,
+    of_peer,
+    our_error,
+)
+from toolkeel.mcp.content import to_result
+
+SAID = """
+import json, sys
+tools, result = json.loads(sys.argv[1])
+for line in sys.stdin:
+    asked = json.loads(line)
+    match asked.get("method"):
+        case "initialize":
+            said = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "odd", "version": "1"}}
+        case "tools/list":
+            said = {"tools": tools}
+        case "tools/call":
+            said = result
+        case _:
+            if "id" in asked:
+                error = {"code": -32601, "message": "no such method"}
+                print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}), flush=True)
+            continue
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": said}), flush=True)
+"""
+OBJECT = {"type": "object"}
+ACT = {"name": "act", "inputSchema": OBJECT}
+
+
+@contextmanager
+def odd(tools: Sequence[Any], result: Any = None) -> Iterator[MCPServer]:
+    server = MCPServer([sys.executable, "-c", SAID, json.dumps([tools, result])], trust=True)
+    try:
+        yield server
+    finally:
+        asyncio.run(server.close())
+
+
+def call(result: Any) -> ToolMessage:
+    with odd([ACT], result) as server:
+        [message] = Toolset(server.tools()).run_sync([ToolCall("1", "act", {})])
+    return message
+
+
+def test_definitions_are_judged_one_by_one_and_each_fault_costs_itself() -> None:
+    tools = [
+        {"name": "fine", "inputSchema": OBJECT},
+        {"name": "nullable", "inputSchema": {"type": ["object", "null"]}},
+        {"name": "either", "inputSchema": {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}},
+        {"name": "listed", "inputSchema": OBJECT, "outputSchema": {"type": "array"}},
+        {"name": "hints", "inputSchema": OBJECT, "annotations": {"readOnlyHint": "perhaps"}},
+        {"name": "none"},
+        {"name": "odd text", "description": 5, "inputSchema": OBJECT, "icons": "x"},
+        {"inputSchema": OBJECT},
+        "nothing",
+        {"name": "email", "inputSchema": {"type": "object", "properties": {
+            "to": {"type": "string", "pattern": "^(?!x)[a-z]+$"}, "k": {"pattern": "("}}}},
+    ]  # fmt: skip
+    with odd(tools) as server:
+        found = Toolset(server.tools())
+        assert found.names == (
+            "fine", "nullable", "either", "listed", "hints", "none", "odd_text", "email",
+        )  # fmt: skip
+        assert "outputSchema" in server.problems["listed"]
+        assert "annotations" in server.problems["hints"]
+        assert "inputSchema" in server.problems["none"]
+        assert {"description", "icons"} <= set(server.problems["odd text"].split())
+        assert "pattern" in server.problems["email"]
+        assert len([name for name in server.problems if "no name" in server.problems[name]]) == 2
+        to = found["email"].parameters["properties"]
+        assert to == {"to": {"type": "string", "pattern": "^(?!x)[a-z]+$"}, "k": {}}
+
+
+def test_a_name_that_cannot_be_typed_gets_another_and_is_called_by_its_own() -> None:
+    names = ["a b", "a_b", "a\u200bb", "x" * 200]
+    with odd([{"name": name, "inputSchema": OBJECT} for name in names], {"content": []}) as server:
+        found = Toolset(server.tools())
+        assert len(set(found.names)) == 4 and found.names[1] == "a_b"
+        assert [tool.metadata["mcp"]["tool"] for tool in found] == names  # type: ignore[index]
+
+
+def test_a_block_nobody_knows_stands_as_its_json_and_the_others_stay() -> None:
+    blocks = [{"type": "text", "text": "kept"}, {"type": "hologram", "x": 1}, "loose",
+              {"type": "image", "data": "no base64!", "mimeType": "image/png"}]  # fmt: skip
+    message = call({"content": blocks})
+    assert message.kind is None and isinstance(message.content, tuple)
+    texts = [block.text for block in message.content if isinstance(block, Text)]
+    assert texts[0] == "kept" and "hologram" in texts[1] and "loose" in texts[2]
+    assert "not Base64" in texts[3]
+
+
+@pytest.mark.parametrize("structure", [[1, 2], "text", 5, False])
+def test_structure_of_any_kind_is_kept_in_the_older_revision_too(structure: object) -> None:
+    message = call({"content": [{"type": "text", "text": "x"}], "structuredContent": structure})
+    assert (message.text, message.artifact, message.kind) == ("x", structure, None)
+
+
+def test_a_result_of_structure_alone_is_a_result() -> None:
+    assert call({"structuredContent": {"n": 1}}).artifact == {"n": 1}
+
+
+def test_half_an_emoji_is_the_sign_for_what_is_no_character() -> None:
+    assert call({"content": [{"type": "text", "text": "a \ud83d b"}]}).content == "a \ufffd b"
+
+
+def test_what_is_for_the_person_is_passed_on_by_a_server_that_serves_the_tool() -> None:
+    block = {"type": "image", "data": "aGk=", "mimeType": "image/png",
+             "annotations": {"audience": ["user"]}}  # fmt: skip
+    message = call({"content": [{"type": "text", "text": "x"}, block]})
+    assert message.content == (Text("x"),)
+    sent = to_result(message).model_dump(by_alias=True, exclude_none=True, mode="json")
+    assert sent["content"] == [{"type": "text", "text": "x"}, block]
+
+
+@pytest.mark.parametrize("code", [types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, LOST])
+def test_only_our_own_transport_tells_of_itself(code: int) -> None:
+    said = of_peer(types.ErrorData(code=code, message="lost", data={"x": 1}))
+    assert said.data == FromPeer({"x": 1}) and data_of(said) == {"x": 1}
+    ours = of_peer(our_error(code, "lost"))
+    assert not isinstance(ours.data, FromPeer) and data_of(ours) is None
+
+
+def test_the_source_of_the_odd_server_is_python() -> None:
+    compile(SAID, str(Path(__file__)), "exec")

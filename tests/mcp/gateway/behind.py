@@ -1,0 +1,70 @@
+"""A gateway in this process before servers that are processes, and a client of the SDK before it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp import Client
+
+from tests.mcp.peers import OLD_PEER, PEER
+from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.gateway.gateway import Gateway
+
+PEERS: Mapping[str, Sequence[str]] = {"new": PEER, "old": OLD_PEER}
+
+
+def config(name: str, command: Sequence[str] | None = None) -> ServerConfig:
+    return ServerConfig(name, command=tuple(command or PEERS[name]))
+
+
+@asynccontextmanager
+async def client_of(gateway: Gateway, era: str = "auto", **options: Any) -> AsyncIterator[Client]:
+    async with Client(gateway.sdk, mode=era, **options) as client:
+        yield client
+
+
+PROGRAM = """
+import asyncio
+from toolkeel import tool
+from toolkeel.mcp.server.stdio import serve_stdio
+from toolkeel.mcp.server.tool_server import ToolServer, prompt, resource
+
+state = {"log": "first"}
+
+
+@resource("app://log")
+def log() -> str:
+    "The log."
+    return state["log"]
+
+
+@resource("app://city/{name}")
+def city(name: str) -> str:
+    "A city."
+    return name
+
+
+@prompt
+def greet(name: str) -> str:
+    "Greet somebody."
+    return f"Say hi to {name}."
+
+
+@greet.complete("name")
+def names(typed: str) -> list[str]:
+    return [name for name in ("Ada", "Bo") if name.startswith(typed)]
+
+
+@tool
+async def change(text: str) -> list[int]:
+    "Change the log."
+    state["log"] = text
+    await server.resource_updated("app://log")
+    return [1, 2]
+
+
+server = ToolServer([change], resources=[log, city], prompts=[greet])
+asyncio.run(serve_stdio(server))
+"""

@@ -1,0 +1,56 @@
+"""What goes on to a server, and what comes back, as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.shared.exceptions import MCPError
+
+from toolkeel.mcp.gateway.calls import answered, enveloped, forwarded
+
+META = st.dictionaries(
+    st.sampled_from(["progressToken", "traceparent", "example.com/x"])
+    | st.just("io.modelcontextprotocol/protocolVersion"),
+    st.integers(),
+)
+
+
+@given(META, st.dictionaries(st.sampled_from(["name", "arguments", "uri"]), st.integers()))
+def test_nothing_between_client_and_gateway_goes_on(meta: Any, params: Any) -> None:
+    sent = forwarded({**params, "_meta": meta})
+    kept = {key: meta[key] for key in ("traceparent", "example.com/x") if key in meta}
+    assert sent.get("_meta", {}) == kept
+    assert {key: value for key, value in sent.items() if key != "_meta"} == params
+
+
+def test_a_result_has_the_form_of_its_clients_revision() -> None:
+    result = {
+        "content": [], "structuredContent": [1], "resultType": "complete",
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "x"}, "a": 1},
+    }  # fmt: skip
+    old: Any = SimpleNamespace(protocol_version="2025-11-25")
+    new: Any = SimpleNamespace(protocol_version="2026-07-28")
+    assert enveloped(dict(result), old, {}) == {
+        "content": [], "structuredContent": {"result": [1]}, "_meta": {"a": 1},
+    }  # fmt: skip
+    told = enveloped({"content": []}, new, {"name": "gateway"})
+    assert told["resultType"] == "complete"
+    assert told["_meta"] == {"io.modelcontextprotocol/serverInfo": {"name": "gateway"}}
+
+
+def test_a_server_that_asks_without_end_is_given_up() -> None:
+    class Asking:
+        name = "asking"
+
+        async def send(self, method: str, params: Any, progressed: Any = None) -> Any:
+            return {"resultType": "input_required", "inputRequests": {}, "requestState": "s"}
+
+    server: Any = Asking()
+    exchange: Any = None
+    with pytest.raises(MCPError, match="again and again"):
+        asyncio.run(answered(server, "tools/call", {}, exchange, None))

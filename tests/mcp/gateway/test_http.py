@@ -1,0 +1,155 @@
+"""The gateway over HTTP: a token for each client, and none of it goes further."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.mcp.gateway.behind import config
+from tests.waiting import until
+from toolkeel import Rules, SetupError
+from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.gateway.gateway import Gateway
+from toolkeel.mcp.gateway.http import gateway_app
+from toolkeel.mcp.gateway.policy import Policy, read_policy
+
+TOKENS = "[clients.ada]\ntoken='0123456789abcdef-ada'\n[clients.bo]\ntoken='0123456789abcdef-bo'\n"
+
+
+@asynccontextmanager
+async def serving(gateway: Gateway, policy: Policy) -> AsyncIterator[str]:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    app = gateway_app(gateway, policy)
+    server = uvicorn.Server(
+        uvicorn.Config(app, "127.0.0.1", port, log_level="error", lifespan="on")
+    )
+    task = asyncio.ensure_future(server.serve())
+    await until(lambda: server.started)
+    try:
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        server.should_exit = True
+        await task
+
+
+@asynccontextmanager
+async def client(url: str, token: str) -> AsyncIterator[Client]:
+    headers = {"authorization": f"Bearer {token}", "x-mine": "secret", "cookie": "c=1"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        Client(streamable_http_client(url, http_client=http)) as found,
+    ):
+        yield found
+
+
+def test_each_client_comes_with_its_token_and_has_its_rules(tmp_path: Any) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(TOKENS + "deny = ['new__pid']\n")
+    policy = read_policy(file)
+
+    async def use() -> None:
+        async with serving(Gateway([config("new")], policy), policy) as url:
+            async with client(url, "0123456789abcdef-ada") as ada:
+                assert "new__pid" in [tool.name for tool in (await ada.list_tools()).tools]
+            async with client(url, "0123456789abcdef-bo") as bo:
+                assert "new__pid" not in [tool.name for tool in (await bo.list_tools()).tools]
+                refused = await bo.call_tool("new__pid", {})
+                assert refused.is_error
+            async with httpx2.AsyncClient() as nobody:
+                for headers in ({}, {"authorization": "Bearer wrong"}):
+                    answer = await nobody.post(url, headers=headers, json={})
+                    assert answer.status_code == 401
+
+    asyncio.run(use())
+
+
+class Echo(BaseHTTPRequestHandler):
+    """A server of one tool, which keeps the headers it was sent."""
+
+    seen: list[dict[str, str]]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.seen.append({key.lower(): value for key, value in self.headers.items()})
+        results = {
+            "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                           "serverInfo": {"name": "echo", "version": "1"}},
+            "tools/list": {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]},
+            "tools/call": {"content": [{"type": "text", "text": "done"}]},
+        }  # fmt: skip
+        method = body.get("method")
+        said: dict[str, Any] = {"jsonrpc": "2.0", "id": body.get("id")}
+        if method in results:
+            said["result"] = results[method]
+        else:
+            said["error"] = {"code": -32601, "message": "no"}
+        data = json.dumps(said).encode() if "id" in body else b""
+        self.send_response(200 if data else 202)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:
+        self.send_error(405)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def echo() -> Iterator[tuple[str, list[dict[str, str]]]]:
+    seen: list[dict[str, str]] = []
+    handler = type("Kept", (Echo,), {"seen": seen})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/mcp", seen
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_what_a_client_proves_itself_with_never_goes_on_to_a_server(tmp_path: Any) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(TOKENS)
+    policy = read_policy(file)
+
+    async def use(far: str) -> None:
+        config = ServerConfig("far", url=far, kind="http", headers={"x-own": "1"})
+        async with (
+            serving(Gateway([config], policy), policy) as url,
+            client(url, "0123456789abcdef-ada") as ada,
+        ):
+            await ada.list_tools()
+            assert not (await ada.call_tool("far__act", {})).is_error
+
+    with echo() as (far, seen):
+        asyncio.run(use(far))
+    assert len(seen) >= 3
+    for headers in seen:
+        assert headers["x-own"] == "1"
+        assert not {"authorization", "cookie", "x-mine"} & headers.keys()
+
+
+def test_others_reach_a_gateway_only_with_a_token() -> None:
+    gateway = Gateway([config("new")])
+    with pytest.raises(SetupError, match="token"):
+        gateway_app(gateway, Policy(), host="0.0.0.0")
+    named = Policy(clients={"a": Rules()}, tokens={"a": b"x" * 32})
+    with pytest.raises(SetupError, match="give no other"):
+        gateway_app(gateway, named, token="one for all")

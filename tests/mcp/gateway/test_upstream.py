@@ -1,0 +1,63 @@
+"""One server behind a gateway: whose call a question belongs to is known, or nobody is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from tests.mcp.gateway.behind import config
+from toolkeel.mcp.client.sift import of_peer
+from toolkeel.mcp.gateway.upstream import Upstream, as_it_came
+from toolkeel.mcp.server.rounds import Exchange
+
+ASKED = types.ElicitRequestFormParams(
+    message="?", requested_schema={"type": "object", "properties": {}}
+)
+
+
+class Asked(Exchange):
+    """An exchange of a client that can be asked, and answers."""
+
+    def __init__(self) -> None:
+        able = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+        session = SimpleNamespace(client_capabilities=able)
+        super().__init__(SimpleNamespace(session=session))  # type: ignore[arg-type]
+
+    async def ask(self, key: str, question: Any, kind: Any) -> Any:
+        return kind(action="accept", content={})
+
+
+def test_a_question_goes_to_the_one_client_whose_calls_run_and_is_never_guessed() -> None:
+    async def use() -> list[str]:
+        server = Upstream(config("new"), lambda: None)
+        context: Any = None
+        said = [await server._elicit(context, ASKED)]  # nobody is calling
+        async with server.running("ada", Asked()):
+            said.append(await server._elicit(context, ASKED))
+            async with server.running("ada", Asked()):
+                said.append(await server._elicit(context, ASKED))
+            async with server.running("bo", Asked()):
+                said.append(await server._elicit(context, ASKED))
+        order: list[str] = []
+
+        async def call(name: str) -> None:  # from now on calls queue
+            async with server.running(name, Asked()):
+                order.append(f"{name} begins")
+                await asyncio.sleep(0)
+                order.append(f"{name} ends")
+
+        await asyncio.gather(call("ada"), call("bo"))
+        assert order == ["ada begins", "ada ends", "bo begins", "bo ends"]
+        return [each.action for each in said if isinstance(each, types.ElicitResult)]
+
+    assert asyncio.run(use()) == ["cancel", "accept", "accept", "cancel"]
+
+
+def test_an_error_of_a_server_reaches_the_client_as_it_came() -> None:
+    said = of_peer(types.ErrorData(code=-32000, message="no", data={"x": 1}))
+    error = as_it_came(MCPError.from_error_data(said))
+    assert (error.code, error.message, error.data) == (-32000, "no", {"x": 1})

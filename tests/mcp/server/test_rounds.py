@@ -1,0 +1,149 @@
+"""Calls of several rounds: states that serve once, for one call, and not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp.client.client import Client as Peer
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel
+
+from tests.mcp.serving import deprecations, person, talk, text
+from tests.waiting import until
+from toolkeel import tool
+from toolkeel.mcp.server.rounds import Rounds
+from toolkeel.mcp.server.tool_server import Client, ToolServer
+
+
+@tool
+def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+class City(BaseModel):
+    """A city."""
+
+    name: str
+    people: int
+
+
+@tool
+def find(name: str, people: int = 1) -> City:
+    """Find a city."""
+    return City(name=name, people=people)
+
+
+pytestmark = deprecations
+runs: list[str] = []
+
+
+class Name(BaseModel):
+    """A form."""
+
+    name: str
+
+
+@tool
+async def greet(client: Client) -> str:
+    """Greet whoever is there."""
+    runs.append("greet")
+    found = await client.elicit("Who are you?", Name, key="who")
+    return f"{found.action}: {found.content.name if found.content else '-'}"
+
+
+def raw(peer: Peer, **fields: Any) -> Any:
+    """One round of a call, without the client's own answering."""
+    return peer.session.call_tool("greet", {}, allow_input_required=True, **fields)
+
+
+def test_a_round_that_answers_nothing_is_asked_again_under_a_new_state() -> None:
+    async def test(peer: Peer) -> None:
+        first = await raw(peer)
+        assert isinstance(first, types.InputRequiredResult) and list(first.input_requests) == [
+            "who"
+        ]
+        again = await raw(peer, request_state=first.request_state, input_responses={})
+        assert isinstance(again, types.InputRequiredResult)
+        assert list(again.input_requests) == ["who"]
+        assert again.request_state != first.request_state
+        with pytest.raises(MCPError, match="requestState"):  # it served once
+            await raw(peer, request_state=first.request_state)
+        said = types.ElicitResult(action="accept", content={"name": "a"})
+        last = await raw(
+            peer, request_state=again.request_state, input_responses={"who": said, "other": said}
+        )
+        assert text(last) == "accept: a"
+
+    runs.clear()
+    talk(ToolServer([greet]), test, **person(action="cancel"))
+    assert runs == ["greet"]
+
+
+def test_a_state_is_good_for_its_own_call_alone() -> None:
+    other = tool("other", description="Other.")(greet.function)
+
+    async def test(peer: Peer) -> None:
+        first = await raw(peer)
+        for state in ("x", first.request_state + "x"):
+            with pytest.raises(MCPError, match="requestState"):
+                await raw(peer, request_state=state)
+        with pytest.raises(MCPError, match="requestState"):
+            await peer.session.call_tool(
+                "other", {}, allow_input_required=True, request_state=first.request_state
+            )
+
+    talk(ToolServer([greet, other]), test, **person(action="cancel"))
+
+
+def test_calls_that_wait_are_bounded_in_number_and_time() -> None:
+    server = ToolServer([greet])
+
+    async def test(peer: Peer) -> None:
+        server._rounds = Rounds(limit=1)
+        first = await raw(peer)
+        second = await raw(peer)
+        with pytest.raises(MCPError):
+            await raw(peer, request_state=first.request_state)
+        assert isinstance(
+            await raw(peer, request_state=second.request_state), types.InputRequiredResult
+        )
+        server._rounds = Rounds(lifetime=0.01)
+        third = await raw(peer)
+        await until(lambda: not server._rounds._waiting)
+        with pytest.raises(MCPError):
+            await raw(peer, request_state=third.request_state)
+
+    talk(server, test, **person(action="cancel"))
+
+
+def test_a_client_that_gives_up_in_a_later_round_stops_the_body() -> None:
+    stopped: list[str] = []
+
+    @tool("greet", timeout=None)
+    async def slow(client: Client) -> str:
+        """Ask, then work."""
+        await client.elicit("Who?", Name, key="who")
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            stopped.append("yes")
+            raise
+        return "never"
+
+    async def test(peer: Peer) -> None:
+        first = await raw(peer)
+        said = types.ElicitResult(action="accept", content={"name": "a"})
+        with pytest.raises(MCPError):
+            await raw(
+                peer,
+                request_state=first.request_state,
+                input_responses={"who": said},
+                read_timeout_seconds=0.2,
+            )
+        await until(lambda: stopped)
+
+    talk(ToolServer([slow]), test, **person(action="cancel"))

@@ -1,0 +1,102 @@
+"""What sessions and listeners are told of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from mcp.client.client import Client as Peer
+from pydantic import BaseModel
+
+from tests.mcp.serving import deprecations, talk
+from tests.waiting import until
+from toolkeel import Toolset, tool
+from toolkeel.mcp.server.tool_server import ToolServer, resource
+
+pytestmark = deprecations
+
+
+@tool
+def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+class City(BaseModel):
+    """A city."""
+
+    name: str
+    people: int
+
+
+@tool
+def find(name: str, people: int = 1) -> City:
+    """Find a city."""
+    return City(name=name, people=people)
+
+
+@pytest.mark.parametrize("what", ["tools", "resources"])
+def test_clients_of_both_eras_are_told_of_changes(what: str) -> None:
+    server = ToolServer([echo], resources=[])
+
+    @resource("app://a")
+    def a() -> str:
+        """A."""
+        return "a"
+
+    change: Callable[[], Awaitable[None]] = (
+        (lambda: server.update(Toolset([find])))
+        if what == "tools"
+        else (lambda: server.update(resources=[a]))
+    )
+    heard: list[str] = []
+
+    async def note(message: Any) -> None:
+        heard.append(getattr(message, "method", ""))
+
+    async def legacy(peer: Peer) -> None:
+        await peer.list_tools()
+        await change()
+        await until(lambda: f"notifications/{what}/list_changed" in heard)
+
+    async def modern(peer: Peer) -> str:
+        wanted: dict[str, Any] = {f"{what}_list_changed": True}
+        async with peer.listen(**wanted) as subscription:
+            await change()
+            return type(await anext(aiter(subscription))).__name__
+
+    talk(server, legacy, "legacy", message_handler=note)
+    assert talk(server, modern).lower().startswith(what)
+
+
+def test_clients_that_watch_a_resource_are_told_and_others_are_not() -> None:
+    @resource("app://static")
+    def static() -> str:
+        """A text."""
+        return "a"
+
+    made = ToolServer([], resources=[static])
+    heard: list[str] = []
+
+    async def hear(message: Any) -> None:
+        heard.append(str(getattr(message, "params", None) and message.params.uri))
+
+    async def legacy(peer: Peer) -> None:
+        await peer.subscribe_resource("app://static")
+        await peer.subscribe_resource("app://binary")
+        await peer.unsubscribe_resource("app://binary")
+        await made.resource_updated("app://binary")
+        await made.resource_updated("app://static")
+        await until(lambda: heard)
+
+    async def modern(peer: Peer) -> str:
+        async with peer.listen(resource_subscriptions=["app://static"]) as subscription:
+            await made.resource_updated("app://binary")
+            await made.resource_updated("app://static")
+            event: Any = await anext(aiter(subscription))
+            return str(event.uri)
+
+    talk(made, legacy, "legacy", message_handler=hear)
+    assert heard == ["app://static"]
+    assert talk(made, modern) == "app://static"

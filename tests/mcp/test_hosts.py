@@ -1,0 +1,166 @@
+"""Files as each host writes them, read to what would run there; what is not followed is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel import SetupError
+from toolkeel.mcp.config import ServerConfig, find_server, read_all, read_config, write_server
+from toolkeel.mcp.hosts import entry_of, host_of, read_env_file, read_file, without_comments
+
+
+def written(folder: Path, place: str, text: str) -> Path:
+    file = folder / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode())
+    return file
+
+
+def one(folder: Path, place: str, text: str) -> ServerConfig:
+    [config] = read_config(written(folder, place, text)).values()
+    return config
+
+
+CASES: list[tuple[str, str, str, dict[str, Any]]] = [
+    ("Claude Desktop", "claude_desktop_config.json",
+     '\ufeff{"mcpServers": {"a": {"command": "x", "args": ["${KEY}"]}}}', {"command": ("x", "k")}),
+    ("Claude Code", ".claude.json",
+     '{"mcpServers": {"a": {"type": "http", "url": "https://h/${NONE:-d}", "timeout": 5}}}',
+     {"url": "https://h/d", "kind": "http"}),
+    ("Cursor", ".cursor/mcp.json",
+     '{"mcpServers": {"a": {"command": "x", "args": ["${env:KEY}", "${KEY}", "${workspaceFolderBasename}"]}}}',
+     {"command": ("x", "k", "${KEY}", "work")}),
+    ("VS Code", ".vscode/mcp.json",
+     '{"inputs": [], // first\n "servers": {"a": {"type": "stdio", "command": "x", /* b */\n'
+     '"args": ["${input:the-key}", "${userHome}"], "dev": {}, "env": {"N": 5, "B": true, "Z": null},},}}',
+     {"env": {"N": "5", "B": "true"}}),
+    ("Windsurf", "windsurf/mcp_config.json",
+     '{"mcpServers": {"a": {"serverUrl": "https://h/mcp", "disabledTools": ["rm"]}}}',
+     {"url": "https://h/mcp", "without": ("rm",)}),
+    ("Zed", "zed/settings.json",
+     '{"theme": "x", // mine\n "context_servers": {"a": {"source": "custom", "command":'
+     ' {"path": "x", "args": ["y"], "env": {"A": "b"}}}}}',
+     {"command": ("x", "y"), "env": {"A": "b"}}),
+    ("Codex", ".codex/config.toml",
+     'model = "m"\n[mcp_servers.a]\nurl = "https://h"\nbearer_token_env_var = "KEY"\n'
+     'env_http_headers = {"X-K" = "KEY"}\nenabled_tools = ["r"]\ndefault_tools_approval_mode = "approve"',
+     {"headers": {"Authorization": "Bearer k", "X-K": "k"}, "only": ("r",)}),
+    ("Codex", "config.toml",
+     '[mcp_servers.a]\ncommand = "x"\nenv_vars = ["KEY"]\nstartup_timeout_sec = 5',
+     {"command": ("x",), "env": {"KEY": "k"}}),
+    ("Gemini", ".gemini/settings.json",
+     '{"mcpServers": {"a": {"httpUrl": "https://h/$KEY", "trust": true, "excludeTools": ["w"]}}}',
+     {"url": "https://h/k", "kind": "http", "without": ("w",)}),
+    ("Copilot CLI", "mcp-config.json",
+     '{"mcpServers": {"a": {"type": "local", "command": "x", "tools": ["*"]}}}', {"kind": "stdio"}),
+    ("Junie", ".junie/mcp/mcp.json", '{"mcpServers": {"a": {"command": "x"}}}', {"command": ("x",)}),
+    ("mcp.json", "mcp.json", '{"mcpServers": {"a": {"command": ["x", "y"]}}}', {"command": ("x", "y")}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("host", "place", "text", "fields"), CASES, ids=[c[0] for c in CASES])
+def test_each_hosts_file_is_read_as_that_host_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, place: str, text: str, fields: Any
+) -> None:
+    monkeypatch.setenv("KEY", "k")
+    monkeypatch.setenv("INPUT_THE_KEY", "i")
+    config = one(tmp_path / "work", place, text)
+    assert host_of(Path(config.origin)).name == host
+    assert {name: getattr(config, name) for name in fields} == fields
+
+
+def test_only_servers_that_are_switched_on_are_there(tmp_path: Path) -> None:
+    file = written(tmp_path, "mcp.json", json.dumps({"mcpServers": {
+        "a": {"command": "x", "disabled": True}, "b": {"command": "x", "enabled": False},
+        "c": {"command": "x", "enabled": True},
+    }}))  # fmt: skip
+    assert list(read_config(file)) == ["c"]
+
+
+@pytest.mark.parametrize(
+    "key", ["sandboxEnabled", "sandbox", "headersHelper", "remote", "bearer_token"]
+)
+def test_what_would_confine_or_change_a_server_is_refused_by_name(key: str) -> None:
+    with pytest.raises(SetupError, match=key):
+        entry_of({"command": "x", key: {"a": 1}}, "here")
+    assert entry_of({"command": "x", key: False}, "here").notes == ()
+
+
+@pytest.mark.parametrize("key", ["trust", "autoApprove", "alwaysAllow"])
+def test_what_another_host_approves_is_not_approved_here_and_that_is_said(key: str) -> None:
+    assert entry_of({"command": "x", key: True}, "here").notes == (
+        f"{key!r} approves nothing here",
+    )
+
+
+def test_a_key_that_is_not_understood_is_named() -> None:
+    assert entry_of({"command": "x", "wat": 1}, "here").notes == ("'wat' is not understood",)
+
+
+def test_a_variable_that_is_not_set_costs_its_own_server(tmp_path: Path) -> None:
+    file = written(tmp_path, "mcp.json", json.dumps({"mcpServers": {
+        "a": {"command": "x", "args": ["${SURELY_NOT_SET}"]}, "b": {"command": "y"},
+    }}))  # fmt: skip
+    found, problems = read_all(file)
+    assert list(found) == ["b"] and "SURELY_NOT_SET" in str(problems["a"])
+    with pytest.raises(SetupError, match="SURELY_NOT_SET"):
+        find_server(f"{file}:a")
+    assert find_server(f"{file}:b").command == ("y",)
+
+
+def test_a_value_that_must_be_asked_for_names_where_to_put_it(tmp_path: Path) -> None:
+    text = '{"servers": {"a": {"command": "x", "args": ["${input:surely-none}"]}}}'
+    _, problems = read_all(written(tmp_path, ".vscode/mcp.json", text))
+    assert "INPUT_SURELY_NONE" in str(problems["a"])
+
+
+def test_a_variable_in_another_hosts_spelling_stays_and_is_named(
+    tmp_path: Path, caplog: Any
+) -> None:
+    text = '{"servers": {"a": {"command": "x", "args": ["${HOME}"]}}}'
+    assert one(tmp_path, ".vscode/mcp.json", text).command == ("x", "${HOME}")
+    assert "${env:HOME}" in caplog.text
+
+
+def test_an_env_file_is_read_below_what_the_entry_says(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        ".vscode/my.env",
+        "# c\nexport A=1\nB: 'two # 2' # c\nC=\"x\\ny\"\nD=${A} # d\n\nno\n",
+    )
+    text = '{"servers": {"a": {"command": "x", "envFile": "${workspaceFolder}/.vscode/my.env", "env": {"A": "0"}}}}'
+    config = one(tmp_path, ".vscode/mcp.json", text)
+    assert config.env == {"A": "0", "B": "two # 2", "C": "x\ny", "D": "${A}"}
+    with pytest.raises(SetupError, match="envFile"):
+        read_env_file(tmp_path / "none", "here")
+
+
+def test_a_key_written_twice_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="'a' is written twice"):
+        read_file(written(tmp_path, "mcp.json", '{"mcpServers": {"a": {}, "a": {}}}'))
+
+
+def test_a_file_with_comments_is_never_written_over(tmp_path: Path) -> None:
+    file = written(tmp_path, "mcp.json", '{"mcpServers": {} // mine\n}')
+    with pytest.raises(SetupError, match="by hand"):
+        write_server(file, "a", {"command": "x"})
+    assert "// mine" in file.read_text()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(JSON, st.sampled_from(["", "// x, } ]\n", '/* , ] " */']))
+def test_comments_are_taken_out_and_texts_stay_whatever_they_hold(value: Any, comment: str) -> None:
+    text = f"{comment}{json.dumps(value, indent=1)}{comment}"
+    assert json.loads(without_comments(text)) == value

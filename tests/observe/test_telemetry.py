@@ -1,0 +1,300 @@
+"""Spans and metrics of runs, as a real SDK exports them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from toolkeel import Agent, AssistantMessage, SetupError, Usage, tool
+from toolkeel.observe.telemetry import SWITCH, OpenTelemetry
+from toolkeel.testing.scripted import Scripted, call
+
+SECRET = "4711-secret"
+
+
+class Watched:
+    """A real SDK that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.exporter = InMemorySpanExporter()
+        self.tracers = TracerProvider()
+        self.tracers.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.reader = InMemoryMetricReader()
+        self.meters = MeterProvider([self.reader])
+
+    def telemetry(self, **options: Any) -> OpenTelemetry:
+        return OpenTelemetry(tracer_provider=self.tracers, meter_provider=self.meters, **options)
+
+    @property
+    def spans(self) -> tuple[ReadableSpan, ...]:
+        return self.exporter.get_finished_spans()
+
+    def named(self, name: str) -> list[ReadableSpan]:
+        return [span for span in self.spans if span.name == name]
+
+    def metrics(self) -> dict[str, list[Any]]:
+        data = self.reader.get_metrics_data()
+        found = data.resource_metrics[0].scope_metrics[0].metrics if data else []
+        return {metric.name: list(metric.data.data_points) for metric in found}
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    made = Watched()
+    yield made
+    made.tracers.shutdown()
+    made.meters.shutdown()
+
+
+@tool
+async def look(word: str) -> str:
+    """Look a word up."""
+    await asyncio.sleep(0)
+    if word == "bad":
+        raise ValueError(f"broken by {SECRET}")
+    return f"{word}: {SECRET}"
+
+
+def replied(*calls: Any) -> AssistantMessage:
+    return AssistantMessage(
+        tool_calls=tuple(calls),
+        finish_reason="tool_calls",
+        usage=Usage(1, 100, 20, 80, 5),
+        model="scripted-2026",
+    )
+
+
+def parent(span: ReadableSpan) -> int | None:
+    return span.parent.span_id if span.parent else None
+
+
+def id_of(span: ReadableSpan) -> int:
+    assert span.context is not None
+    return span.context.span_id
+
+
+def test_a_run_its_requests_and_its_parallel_calls_are_one_tree(watched: Watched) -> None:
+    script = Scripted(
+        [replied(call("look", {"word": "a"}, "1"), call("look", {"word": "b"}, "2")), "ok"]
+    )
+    agent = Agent(script, [look], name="clerk")
+    agent.run_sync("go", listeners=[watched.telemetry()])
+    [run] = watched.named("invoke_agent clerk")
+    requests, calls = watched.named("chat scripted"), watched.named("execute_tool look")
+    assert (len(requests), len(calls)) == (2, 2)
+    assert parent(run) is None and run.kind is SpanKind.INTERNAL
+    assert {parent(span) for span in (*requests, *calls)} == {id_of(run)}
+    assert {span.kind for span in requests} == {SpanKind.CLIENT}
+    assert all(span.status.status_code is StatusCode.UNSET for span in watched.spans)
+    assert {span.attributes["gen_ai.operation.name"] for span in watched.spans} == {  # type: ignore[index]
+        "invoke_agent", "chat", "execute_tool",
+    }  # fmt: skip
+
+
+def test_a_request_tells_its_models_its_end_and_each_kind_of_token(watched: Watched) -> None:
+    Agent(Scripted([replied(call("look", {"word": "a"})), "ok"]), [look]).run_sync(
+        "go", listeners=[watched.telemetry(conversation="c1")]
+    )
+    first = dict(watched.named("chat scripted")[0].attributes or {})
+    assert first == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "scripted",
+        "gen_ai.response.model": "scripted-2026",
+        "gen_ai.response.finish_reasons": ("tool_calls",),
+        "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 20,
+        "gen_ai.usage.cache_read.input_tokens": 80,
+        "gen_ai.usage.reasoning.output_tokens": 5,
+        "gen_ai.conversation.id": "c1",
+    }
+
+
+def test_a_runs_totals_do_not_stand_where_tools_would_add_them_again(watched: Watched) -> None:
+    Agent(Scripted([replied(call("look", {"word": "a"})), "ok"]), [look]).run_sync(
+        "go", listeners=[watched.telemetry()]
+    )
+    [run] = watched.named("invoke_agent agent")
+    names = run.attributes or {}
+    assert not [name for name in names if name.startswith("gen_ai.usage")]
+    assert not {"gen_ai.provider.name", "gen_ai.agent.id"} & set(names)
+    assert names["toolkeel.run.usage.input_tokens"] == 100
+
+
+def test_a_failed_call_has_its_kind_and_nothing_of_what_it_said(watched: Watched) -> None:
+    Agent(Scripted([call("look", {"word": "bad"}), call("look", {}), "ok"]), [look]).run_sync(
+        "go", listeners=[watched.telemetry()]
+    )
+    crashed, invalid = watched.named("execute_tool look")
+    for span, kind in ((crashed, "crashed"), (invalid, "invalid_arguments")):
+        assert span.status.status_code is StatusCode.ERROR and not span.status.description
+        assert (span.attributes or {})["error.type"] == kind
+        assert not span.events
+    [run] = watched.named("invoke_agent agent")
+    assert run.status.status_code is StatusCode.UNSET
+
+
+def test_without_being_asked_no_span_holds_what_anybody_wrote(watched: Watched) -> None:
+    agent = Agent(
+        Scripted([call("look", {"word": SECRET}), call("look", {"word": "bad"}), f"say {SECRET}"]),
+        [look],
+        instructions=f"know {SECRET}",
+    )
+    agent.run_sync(f"ask {SECRET}", listeners=[watched.telemetry()])
+    assert len(watched.spans) == 6
+    assert SECRET not in "".join(span.to_json() for span in watched.spans)
+
+
+def test_content_stands_on_spans_when_it_is_asked_for(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SWITCH, "span_only")
+    Agent(Scripted([call("look", {"word": "你"}), "好"]), [look]).run_sync(
+        "go", listeners=[watched.telemetry()]
+    )
+    [span] = watched.named("execute_tool look")
+    assert (span.attributes or {})["gen_ai.tool.call.arguments"] == '{"word": "你"}'
+    assert (span.attributes or {})["gen_ai.tool.call.result"] == f"你: {SECRET}"
+    last = watched.named("chat scripted")[-1].attributes or {}
+    assert '"content": "好"' in str(last["gen_ai.output.messages"])
+
+
+@pytest.mark.parametrize("word", ["true", "event_only", "span_and_event"])
+def test_a_switch_that_is_not_supported_is_refused_by_name(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    monkeypatch.setenv(SWITCH, word)
+    with pytest.raises(SetupError, match=f"{SWITCH}.*{word}"):
+        watched.telemetry()
+
+
+def test_an_inner_agent_is_a_child_of_the_call_that_it_is(watched: Watched) -> None:
+    inner = Agent(Scripted([call("look", {"word": "a"}), "inner done"]), [look], name="inner")
+    outer = Agent(
+        Scripted([call("inner", {"input": "x"}), "done"]), [inner.as_tool()], name="outer"
+    )
+    outer.run_sync("go", listeners=[watched.telemetry()])
+    [run], [within] = watched.named("invoke_agent outer"), watched.named("invoke_agent inner")
+    [made] = watched.named("execute_tool inner")
+    [deep] = watched.named("execute_tool look")
+    assert parent(made) == id_of(run)
+    assert parent(within) == id_of(made)
+    assert parent(deep) == id_of(within)
+
+
+def test_a_call_that_waits_for_a_person_is_no_error(watched: Watched) -> None:
+    guarded = tool("guarded", approval=True)(look.function)
+    result = Agent(Scripted([call("guarded", {"word": "a"}), "ok"]), [guarded]).run_sync(
+        "go", listeners=[watched.telemetry()]
+    )
+    assert result.pending
+    [span] = watched.named("execute_tool guarded")
+    assert span.status.status_code is StatusCode.UNSET
+    assert (span.attributes or {})["toolkeel.call.kind"] == "waiting"
+
+
+def test_a_denied_call_is_no_error(watched: Watched) -> None:
+    guarded = tool("guarded", approval=True)(look.function)
+    Agent(Scripted([call("guarded", {"word": "a"}), "ok"]), [guarded]).run_sync(
+        "go", listeners=[watched.telemetry()], approver=lambda ticket: False
+    )
+    [span] = watched.named("execute_tool guarded")
+    assert span.status.status_code is StatusCode.UNSET
+    assert (span.attributes or {})["toolkeel.call.kind"] == "denied"
+
+
+def test_a_run_that_fails_ends_its_open_spans_as_errors(watched: Watched) -> None:
+    with pytest.raises(OSError, match="gone"):
+        Agent(Scripted([OSError(f"gone {SECRET}")]), [look]).run_sync(
+            "go", listeners=[watched.telemetry()]
+        )
+    [run], [chat] = watched.named("invoke_agent agent"), watched.named("chat scripted")
+    assert run.status.status_code is chat.status.status_code is StatusCode.ERROR
+    assert not run.status.description and not run.events and not chat.events
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_with_the_step_a_bodys_own_spans_are_children_of_its_call(
+    watched: Watched, inline: bool
+) -> None:
+    tracer = watched.tracers.get_tracer("body")
+
+    @tool(inline=inline)
+    def query(word: str) -> str:
+        """Query."""
+        with tracer.start_as_current_span("SELECT"):
+            return word
+
+    otel = watched.telemetry()
+    Agent(Scripted([call("query", {"word": "a"}), "ok"]), [query], steps=[otel.step]).run_sync(
+        "go", listeners=[otel]
+    )
+    [span] = watched.named("SELECT")
+    assert parent(span) == id_of(watched.named("execute_tool query")[0])
+
+
+def test_a_run_is_a_child_of_the_programs_own_span(watched: Watched) -> None:
+    async def main() -> None:
+        with watched.tracers.get_tracer("program").start_as_current_span("request") as span:
+            own.append(span.get_span_context().span_id)
+            await Agent(Scripted(["ok"])).run("go", listeners=[watched.telemetry()])
+            assert trace.get_current_span() is span
+
+    own: list[int] = []
+    asyncio.run(main())
+    assert [parent(watched.named("invoke_agent agent")[0])] == own
+
+
+def test_many_runs_at_once_do_not_mix_and_nothing_is_kept(watched: Watched) -> None:
+    otel = watched.telemetry()
+
+    async def one(number: int) -> None:
+        agent = Agent(
+            Scripted([call("look", {"word": f"w{number}"}, "same"), "ok"]),
+            [look],
+            name=f"a{number}",
+        )
+        await agent.run("go", listeners=[otel])
+
+    async def main() -> None:
+        await asyncio.gather(*(one(number) for number in range(50)))
+
+    asyncio.run(main())
+    assert len(watched.spans) == 50 * 4
+    runs = {id_of(span): span for span in watched.spans if parent(span) is None}
+    assert len(runs) == 50
+    for span in watched.named("execute_tool look"):
+        home = runs[parent(span) or 0]
+        assert (span.attributes or {})["gen_ai.agent.name"] == home.name.split()[1]
+    assert not otel._runs
+
+
+def test_metrics_are_recorded_under_their_names_with_no_ids(watched: Watched) -> None:
+    Agent(
+        Scripted([replied(call("look", {"word": "a"}), call("look", {})), "ok"]), [look]
+    ).run_sync("go", listeners=[watched.telemetry()])
+    found = watched.metrics()
+    assert {
+        "gen_ai.client.operation.duration",
+        "gen_ai.client.token.usage",
+        "gen_ai.execute_tool.duration",
+        "gen_ai.invoke_agent.duration",
+        "gen_ai.invoke_agent.inference_calls",
+        "gen_ai.invoke_agent.tool_calls",
+    } <= set(found)
+    assert sum(point.count for point in found["gen_ai.execute_tool.duration"]) == 2
+    assert found["gen_ai.invoke_agent.tool_calls"][0].sum == 2
+    kinds = {point.attributes["gen_ai.token.type"] for point in found["gen_ai.client.token.usage"]}
+    assert kinds == {"input", "output"}
+    for points in found.values():
+        for point in points:
+            assert not [name for name in point.attributes if name.endswith(".id")]

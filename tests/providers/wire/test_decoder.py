@@ -1,0 +1,152 @@
+"""What the readers of all wires share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkeel.errors import ModelError
+from toolkeel.messages import AssistantMessage, ToolCall
+from toolkeel.model import TextDelta
+
+SAYING: dict[str, Any] = {
+    "anthropic": {
+        "type": "message",
+        "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": "Hi"}],
+    },
+    "bedrock": {"output": {"message": {"content": [{"text": "Hi"}]}}, "stopReason": "end_turn"},
+    "gemini": {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]},
+    "openai_chat": {
+        "object": "chat.completion",
+        "choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}],
+    },
+    "openai_responses": {
+        "object": "response",
+        "status": "completed",
+        "output": [{"type": "message", "content": [{"type": "output_text", "text": "Hi"}]}],
+    },
+}
+"""One whole answer of each wire."""
+
+
+@pytest.mark.parametrize("wire", SAYING)
+def test_a_whole_answer_of_each_wire_is_one_message(wire: str) -> None:
+    door = import_module(f"toolkeel.providers.{wire}")
+    reply = door.decode(SAYING[wire])
+    assert (reply.text, reply.finish_reason, door.decode_calls(reply)) == ("Hi", "stop", [])
+
+
+@pytest.mark.parametrize("wire", SAYING)
+def test_a_message_of_ours_is_only_given_proper_ids(wire: str) -> None:
+    twins = AssistantMessage("", (ToolCall("a", "f"), ToolCall("a", "f")), "tool_calls")
+    calls = import_module(f"toolkeel.providers.{wire}").decode_calls(twins)
+    assert [call.id for call in calls] == ["a", "a_2"]
+
+
+@pytest.mark.parametrize("wire", SAYING)
+def test_blank_events_and_the_mark_of_the_end_hold_nothing(wire: str) -> None:
+    decoder = import_module(f"toolkeel.providers.{wire}").StreamDecoder()
+    for nothing in ("", " \n", b"", "[DONE]", b" [DONE]\n"):
+        assert decoder.feed(nothing) == []
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "gemini", "openai_chat", "openai_responses"])
+def test_a_whole_answer_is_one_event_of_a_stream_too(wire: str) -> None:
+    door = import_module(f"toolkeel.providers.{wire}")
+
+    async def events() -> AsyncIterator[object]:
+        yield SAYING[wire]
+
+    async def read() -> list[Any]:
+        return [delta async for delta in door.adecode_stream(events())]
+
+    deltas = asyncio.run(read())
+    assert deltas[0] == TextDelta("Hi")
+    assert deltas == list(door.decode_stream([SAYING[wire]]))
+
+
+@pytest.mark.parametrize("wire", SAYING)
+@pytest.mark.parametrize("other", SAYING)
+def test_the_answer_of_another_wire_is_an_error_that_names_its_reader(
+    wire: str, other: str
+) -> None:
+    door = import_module(f"toolkeel.providers.{wire}")
+    if wire == other:
+        assert door.decode(SAYING[other]).text == "Hi"
+        return
+    with pytest.raises(ModelError, match=rf"toolkeel\.providers\.{other}"):
+        door.decode(SAYING[other])
+
+
+WORDS = st.sampled_from(
+    ["type", "message", "content", "text", "choices", "delta", "tool_calls", "function", "error"]
+    + [
+        "output",
+        "item",
+        "output_index",
+        "candidates",
+        "parts",
+        "functionCall",
+        "args",
+        "name",
+        "id",
+    ]
+    + ["content_block", "index", "contentBlockDelta", "toolUse", "stopReason", "usage", "role"]
+    + ["detail", "finish_reason", "finishReason", "content_block_start", "response.completed"]
+    + ["response.output_item.done", "assistant", "model", "user", "function_call", "tool_use"]
+    + ["functionResponse", "toolResult", "tool_result", "messages", "input", "contents", "image"]
+    + [
+        "images",
+        "audio",
+        "data",
+        "url",
+        "image_url",
+        "inlineData",
+        "mimeType",
+        "transcript",
+        "result",
+    ]
+)
+ANYTHING: Any = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 3)
+    | st.floats()
+    | WORDS
+    | st.sampled_from(["", "\ud83d", "\x00", "[DONE]", "{", "null", 10**400]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=20,
+)
+"""Any JSON at all, most of it made of words that wires have."""
+
+
+@pytest.mark.parametrize("wire", SAYING)
+@settings(max_examples=200)
+@given(events=st.lists(ANYTHING, max_size=4))
+def test_whatever_a_server_sends_nothing_but_our_error_escapes(
+    wire: str, events: list[Any]
+) -> None:
+    door = import_module(f"toolkeel.providers.{wire}")
+    for read in (lambda: list(door.decode_stream(events)), lambda: [*map(door.decode, events)]):
+        try:
+            read()
+        except ModelError:
+            continue
+
+
+@pytest.mark.parametrize("wire", SAYING)
+@settings(max_examples=200)
+@given(body=ANYTHING)
+def test_whatever_is_stored_is_read_or_refused_as_our_error(wire: str, body: Any) -> None:
+    try:
+        messages = import_module(f"toolkeel.providers.{wire}").decode_messages(body)
+    except ModelError:
+        return
+    assert isinstance(messages, list)

@@ -1,0 +1,151 @@
+"""What was sent can be read again, and goes on over every wire: any transcript, all five wires."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.providers.judge import check_body
+from tests.providers.transcripts import transcripts
+from tests.providers.vendors import check_anthropic, check_bedrock
+from toolkeel.content import Image, Text
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    Reasoning,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from toolkeel.model import ModelRequest
+from toolkeel.providers.wire.stored import StoredCalls, content_of, kept_block, unknown_block
+
+MODELS = {
+    "anthropic": "claude-sonnet-4-5",
+    "bedrock": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "gemini": "gemini-3-pro",
+    "openai_chat": "gpt-5",
+    "openai_responses": "gpt-5",
+}
+KEYS = {"gemini": "contents", "openai_responses": "input"}
+ACCEPTS: dict[str, Callable[[Any], None]] = {
+    "anthropic": check_anthropic,
+    "bedrock": check_bedrock,
+    "openai_chat": check_body,
+}
+
+
+def door(wire: str) -> Any:
+    return import_module(f"toolkeel.providers.{wire}")
+
+
+def body(wire: str, messages: list[Message]) -> Any:
+    return door(wire).encode(ModelRequest(messages), MODELS[wire])
+
+
+def settled(value: Any) -> str:
+    """A body as text, for comparison; bytes have one."""
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, default=repr)
+
+
+@pytest.mark.parametrize("wire", MODELS)
+@given(messages=transcripts)
+def test_what_was_sent_is_read_and_sent_again_as_it_was(wire: str, messages: list[Message]) -> None:
+    sent = body(wire, messages)
+    again = body(wire, door(wire).decode_messages(sent))
+    key = KEYS.get(wire, "messages")
+    assert settled(again[key]) == settled(sent[key])
+    assert settled(again) == settled(sent)
+
+
+@pytest.mark.parametrize("source", MODELS)
+@given(messages=transcripts)
+def test_what_was_sent_over_one_wire_goes_on_over_every_other(
+    source: str, messages: list[Message]
+) -> None:
+    read = door(source).decode_messages(body(source, messages))
+    for wire in MODELS:
+        sent = body(wire, read)
+        ACCEPTS.get(wire, lambda _: None)(sent)
+
+
+CALL = ToolCall("call_1", "weather", '{"city":"北京"}')
+STORY: list[Message] = [
+    SystemMessage("Be brief."),
+    UserMessage((Text("几点?"), Image(b"\x89PNG\r\n\x1a\n1234"))),
+    AssistantMessage("Let me see.", (CALL,), "tool_calls"),
+    ToolMessage("晴", "call_1", "weather"),
+    AssistantMessage("晴。"),
+    UserMessage("谢谢"),
+]
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_a_stored_conversation_says_what_was_said(wire: str) -> None:
+    read = door(wire).decode_messages(body(wire, STORY))
+    assert [type(one) for one in read] == [type(one) for one in STORY]
+    for was, now in zip(STORY, read, strict=True):
+        assert now.text == was.text
+    call, result = read[2].tool_calls[0], read[3]
+    assert (call.name, json.loads(call.arguments)) == ("weather", {"city": "北京"})
+    assert (result.tool_call_id, result.name, result.status) == (call.id, "weather", "success")
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_a_transcript_alone_is_read_as_a_body_is(wire: str) -> None:
+    sent = body(wire, STORY[1:])
+    alone = door(wire).decode_messages(sent[KEYS.get(wire, "messages")])
+    assert [one.text for one in alone] == [one.text for one in STORY[1:]]
+
+
+def test_signed_reasoning_goes_back_to_its_own_wire_and_is_text_elsewhere() -> None:
+    thought = Reasoning("I think", "c2ln", MODELS["anthropic"])
+    told = AssistantMessage("Hm.", (CALL,), reasoning=(thought,), model=MODELS["anthropic"])
+    sent = body("anthropic", [UserMessage("go"), told, ToolMessage("1", "call_1")])
+    read = door("anthropic").decode_messages(sent)
+    assert "c2ln" in settled(body("anthropic", read))
+    assert "c2ln" in settled(body("bedrock", read))  # the same model elsewhere
+    for wire in ("openai_chat", "openai_responses", "gemini"):
+        assert "c2ln" not in settled(body(wire, read))
+
+
+def test_reasoning_of_an_unknown_model_goes_back_to_its_wire_alone() -> None:
+    items = [
+        {"role": "user", "content": "go"},
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2VjcmV0"},
+        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "1"},
+    ]
+    read = door("openai_responses").decode_messages(items)
+    assert "c2VjcmV0" in settled(body("openai_responses", read))
+    for wire in ("anthropic", "bedrock", "gemini", "openai_chat"):
+        assert "c2VjcmV0" not in settled(body(wire, read))
+
+
+def test_what_only_one_wire_knows_goes_back_to_it_and_is_told_elsewhere() -> None:
+    block = {"type": "container_upload", "file_id": "file_1"}
+    read = door("anthropic").decode_messages([{"role": "user", "content": [block]}])
+    assert block in body("anthropic", read)["messages"][0]["content"]
+    assert "container_upload" in settled(body("openai_chat", read))
+    kept = unknown_block("anthropic", block)
+    assert kept_block("anthropic", kept) == block and kept_block("gemini", kept) == {}
+
+
+def test_results_find_their_calls_by_id_then_by_name_then_by_place() -> None:
+    calls = StoredCalls()
+    calls.add(AssistantMessage("", (ToolCall("a", "f"), ToolCall("b", "g"), ToolCall("c", "f"))))
+    assert calls.answer("1", "b").name == "g"
+    assert calls.answer("2", "", name="f").tool_call_id == "a"
+    assert calls.answer("3", "").tool_call_id == "c"
+    assert calls.answer("4", "x", name="h") == ToolMessage("4", "x", "h")
+
+
+def test_one_plain_text_is_text_and_anything_else_is_blocks() -> None:
+    assert content_of([Text("a")]) == "a"
+    assert content_of([Text("a"), Text("b")]) == (Text("a"), Text("b"))

@@ -1,0 +1,161 @@
+"""Any transcript as turns: user and assistant by turns, results together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.providers.transcripts import transcripts
+from tests.providers.vendors import check_turns
+from toolkeel.errors import SetupError
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from toolkeel.providers.anthropic.profile import AnthropicProfile
+from toolkeel.providers.wire.ownership import Asked
+from toolkeel.providers.wire.plain import Json
+from toolkeel.providers.wire.request import Prepared, encode_transcript
+from toolkeel.providers.wire.tools import WireTools
+from toolkeel.providers.wire.turns import Answer, Blocks, TurnEncoder
+
+
+class Plain(Blocks[Asked]):
+    """A wire of which every block says what it is made of."""
+
+    def system(self, message: SystemMessage) -> list[Json]:
+        return [{"system": message.content}]
+
+    def prompt(self, message: UserMessage) -> list[Json]:
+        return [{"text": message.content}] if message.content else []
+
+    def reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
+        return [{"text": message.content}] * bool(message.content) + [{"call": id} for id in ids]
+
+    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+        after: list[Json] = [{"after": wire_id}] if result.failed else []
+        return Answer([{"result": wire_id, "content": result.text}], after)
+
+    def head(self, transcript: TurnEncoder, prepared: Prepared) -> Json:
+        return {"system": transcript.system}
+
+
+PLAIN = Plain(WireTools(), AnthropicProfile())
+
+
+def encode(*messages: Message) -> list[Any]:
+    return encode_transcript(TurnEncoder(PLAIN), messages)
+
+
+def calling(*ids: str, text: str = "") -> AssistantMessage:
+    return AssistantMessage(text, tuple(ToolCall(id, "f") for id in ids))
+
+
+def user(*blocks: Json) -> Json:
+    return {"role": "user", "content": list(blocks)}
+
+
+def assistant(*blocks: Json) -> Json:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def test_a_conversation_is_turns() -> None:
+    said = encode(
+        UserMessage("go"),
+        calling("a", "b"),
+        ToolMessage("2", "b"),
+        ToolMessage("1", "a", status="error"),
+        AssistantMessage("done"),
+    )
+    results = user({"result": "a", "content": "1"}, {"result": "b", "content": "2"}, {"after": "a"})
+    assert said == [
+        user({"text": "go"}),
+        assistant({"call": "a"}, {"call": "b"}),
+        results,
+        assistant({"text": "done"}),
+    ]
+
+
+def test_messages_of_one_role_become_one() -> None:
+    said = encode(UserMessage("a"), UserMessage("b"), AssistantMessage("c"), calling("d"))
+    assert said[:2] == [user({"text": "a"}, {"text": "b"}), assistant({"text": "c"}, {"call": "d"})]
+
+
+def test_the_person_is_first() -> None:
+    assert encode(AssistantMessage("hi"))[0] == user({"text": "(no text)"})
+    assert encode(UserMessage(""))[0] == user({"text": "(no text)"})
+
+
+def test_calls_without_results_at_the_end_are_answered_with_a_sentence() -> None:
+    encoder = TurnEncoder(PLAIN)
+    for message in (UserMessage("go"), calling("a", "b"), ToolMessage("1", "a")):
+        encoder.add(message)
+    tail: Any = encoder.tail()
+    assert [block.get("result") for block in tail[1]["content"]] == ["a", "b", None]
+    assert "has no result" in str(tail)
+    encoder.add(ToolMessage("2", "b"))
+    assert "has no result" not in str(encoder.tail())
+
+
+def test_instructions_stand_apart_wherever_they_come() -> None:
+    encoder = TurnEncoder(PLAIN)
+    messages = [SystemMessage("a"), calling("x"), SystemMessage("b"), ToolMessage("1", "x")]
+    said = encode_transcript(encoder, messages)
+    assert encoder.system == [{"system": "a"}, {"system": "b"}]
+    assert said[-1] == user({"result": "x", "content": "1"})
+
+
+def test_a_result_that_came_late_is_reported() -> None:
+    encoder = TurnEncoder(PLAIN)
+    for message in (calling("a"), UserMessage("u"), ToolMessage("?", "z")):
+        encoder.add(message)
+    assert not encoder.late
+    encoder.add(ToolMessage("1", "a"))
+    assert encoder.late
+
+
+def test_a_reply_and_its_results_stand_for_themselves() -> None:
+    def turn(*results: ToolMessage) -> list[Json]:
+        return TurnEncoder(PLAIN).turn(calling("a", "b"), results)
+
+    assert turn(ToolMessage("2", "b"), ToolMessage("1")) == [
+        assistant({"call": "a"}, {"call": "b"}),
+        user({"result": "a", "content": "1"}, {"result": "b", "content": "2"}),
+    ]
+    with pytest.raises(SetupError, match="2 calls and there are 0 results"):
+        turn()
+
+
+def test_a_wire_may_have_its_own_words() -> None:
+    encoder = TurnEncoder(PLAIN, content="parts", assistant="model")
+    said = encode_transcript(encoder, [UserMessage("a"), AssistantMessage("b")])
+    assert said == [
+        {"role": "user", "parts": [{"text": "a"}]},
+        {"role": "model", "parts": [{"text": "b"}]},
+    ]
+
+
+@given(transcripts)
+def test_any_transcript_obeys_the_rules(messages: list[Message]):
+    encoder = TurnEncoder(PLAIN)
+    said: Any = encode_transcript(encoder, messages)
+    check_turns(said, lambda block: block.get("call", ""), lambda block: block.get("result", ""))
+    assert not encoder.late
+
+
+@given(transcripts)
+def test_what_is_over_never_changes(messages: list[Message]):
+    encoder = TurnEncoder(PLAIN)
+    over: list[Any] = []
+    for message in messages:
+        over += encoder.add(message)
+        before = repr([over, encoder.tail()])
+        assert repr([over, encoder.tail()]) == before
+        assert repr(over + encoder.tail()).startswith(repr(over)[:-1])

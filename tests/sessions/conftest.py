@@ -1,0 +1,26 @@
+"""Where sessions of the tests are kept: a file, and a database of PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sessions.postgres_server import Server, serving
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """One server for all tests of a process."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A new place for sessions, in each of the stores: one contract."""
+    if request.param == "sqlite":
+        return str(tmp_path / "talk.db")
+    server: Server = request.getfixturevalue("postgres")
+    return server.new_database()

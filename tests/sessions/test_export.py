@@ -1,0 +1,73 @@
+"""A session goes out as lines anybody can read, and comes back as it was, cut or whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.sessions.talking import say
+from toolkeel.sessions import Sessions
+from toolkeel.sessions.errors import SessionError
+from toolkeel.testing.scripted import call
+
+
+@pytest.fixture
+def sessions(place: str) -> Iterator[Sessions]:
+    made = Sessions(place)
+    say(made["ada"], "你好 " + "x" * 200_000, call("add", {"a": 1, "b": 2}), "三")
+    say(made["ada"], "more", "yes")
+    yield made
+    made.close()
+
+
+def test_what_was_exported_is_imported_as_it_was(sessions: Sessions) -> None:
+    lines = list(sessions.export("ada"))
+    assert json.loads(lines[0])["format"] == "toolkeel session"
+    assert "你好" in lines[2]
+    made = sessions.import_(lines, "copy")
+    assert made.messages == sessions["ada"].messages
+    assert list(sessions.export("copy"))[1:] != []
+    say(made, "again", "of course")
+    assert len(made.messages) == len(sessions["ada"].messages) + 2
+    sessions.delete("ada")
+    assert made.messages[0].text.startswith("你好")
+
+
+def test_a_fork_is_exported_with_what_it_shares(sessions: Sessions) -> None:
+    fork = sessions.fork("ada", "fork", turn=1)
+    assert sessions.import_(sessions.export("fork"), "copy").messages == fork.messages
+
+
+def test_a_file_that_was_cut_counts_up_to_its_last_whole_line(sessions: Sessions) -> None:
+    whole = list(sessions.export("ada"))
+    for number in range(1, len(whole)):
+        cut = [*whole[:number], whole[number][:-1]]
+        made = sessions.import_(cut, f"cut {number}")
+        assert len(made.entries()) in (number - 1, number)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ([], "header"),
+        (["[]\n"], "header"),
+        (['{"format": "diary"}\n'], "header"),
+        (['{"format": "toolkeel session", "version": 9}\n'], "version 9"),
+        (['{"format": "toolkeel session", "version": 1}\n', "5\n"], "line 2"),
+        (['{"format": "toolkeel session", "version": 1}\n', '{"kind": "waits"}\n'], "line 2"),
+    ],
+)
+def test_what_is_no_session_is_refused_and_nothing_is_made(
+    sessions: Sessions, lines: list[str], told: str
+) -> None:
+    with pytest.raises(SessionError, match=told):
+        sessions.import_(lines, "copy")
+    assert not sessions["copy"].exists
+
+
+def test_a_session_is_never_imported_over_another(sessions: Sessions) -> None:
+    lines = list(sessions.export("ada"))
+    with pytest.raises(SessionError, match="already"):
+        sessions.import_(lines, "ada")

@@ -1,0 +1,148 @@
+"""A journal is durable when a commit returns, and opens again to a prefix whatever happened."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.sessions.talking import opened, say
+from tests.sessions.test_fold import entries
+from toolkeel._records.entries import StateChanged, UnknownEntry
+from toolkeel.sessions import Sessions
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.journal import load_fold, read_entries
+
+
+def test_what_was_committed_is_read_back_as_it_was(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "a.db")
+    journal = opened(sessions)
+    made = entries(300)
+    for entry in made:
+        journal.append(entry)
+    journal.commit_now()
+    assert [each.entry for each in sessions["ada"].entries()] == made
+    assert sessions["ada"].info.head == len(made)
+    sessions.close()
+
+
+def test_a_commit_that_is_cancelled_is_written_all_the_same(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "a.db")
+    journal = opened(sessions)
+
+    async def main() -> None:
+        journal.append(StateChanged("r", "k", 1))
+        task = asyncio.create_task(journal.commit())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        journal.append(StateChanged("r", "k", 2))
+        await journal.commit()
+
+    asyncio.run(main())
+    assert [each.seq for each in sessions["ada"].entries()] == [1, 2]
+    sessions.close()
+
+
+def test_a_writer_that_was_frozen_cannot_write_between_anothers_entries(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "a.db")
+    frozen, other = opened(sessions), opened(sessions)
+    other.append(StateChanged("r", "k", "other"))
+    other.commit_now()
+    frozen.append(StateChanged("r", "k", "frozen"))
+    with pytest.raises(SessionError, match="somebody else has written"):
+        frozen.commit_now()
+    frozen.append(StateChanged("r", "k", "again"))
+    with pytest.raises(SessionError, match="not written, and ends here"):
+        frozen.commit_now()
+    assert sessions["ada"].state == {"k": "other"}
+    sessions.close()
+
+
+def test_entries_of_a_later_version_are_kept_and_skipped(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "a.db")
+    journal = opened(sessions)
+    dreamt = UnknownEntry({"v": 9, "kind": "dreamt", "of": ["sheep"]})
+    journal.append(dreamt)
+    journal.append(StateChanged("r", "k", 1))
+    journal.commit_now()
+    assert sessions["ada"].entries()[0].entry == dreamt
+    assert sessions["ada"].state == {"k": 1}
+    sessions.close()
+
+
+def test_going_on_reads_a_checkpoint_and_the_window_and_not_the_rest(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "a.db")
+    for n in range(30):
+        say(sessions["ada"], f"q{n}", f"a{n}")
+    kept, info = sessions["ada"]._kept, sessions["ada"].info
+    fold = load_fold(kept.database, kept.artifacts, info)
+    assert fold.rests
+    tail = read_entries(kept.database, kept.artifacts, info, info.checkpoint - 1, info.head)
+    assert [each.seq for each in tail] == [info.head]
+    sessions.close()
+
+
+def _journal_of(path: Path) -> list[Any]:
+    sessions = Sessions(path)
+    try:
+        return [each.entry for each in sessions["ada"].entries()] if sessions["ada"].exists else []
+    finally:
+        sessions.close()
+
+
+@pytest.mark.slow
+def test_a_log_cut_at_any_byte_of_its_tail_opens_again_to_a_prefix(tmp_path: Path) -> None:
+    """What a power cut leaves: the log up to some byte. All that was whole before it is there."""
+    sessions = Sessions(tmp_path / "a.db")
+    journal = opened(sessions)
+    made = entries(4)
+    sizes = []
+    for entry in made:
+        journal.append(entry)
+        journal.commit_now()
+        sizes.append((tmp_path / "a.db-wal").stat().st_size)
+    (tmp_path / "copy").mkdir()
+    for name in ("a.db", "a.db-wal"):
+        shutil.copy(tmp_path / name, tmp_path / "copy" / name)
+    sessions.close()
+    whole = (tmp_path / "copy" / "a.db-wal").read_bytes()
+    first = sizes[-4]
+    for cut in [*range(first, len(whole), 61), len(whole)]:
+        place = tmp_path / f"cut{cut}"
+        place.mkdir()
+        shutil.copy(tmp_path / "copy" / "a.db", place / "a.db")
+        (place / "a.db-wal").write_bytes(whole[:cut])
+        found = _journal_of(place / "a.db")
+        committed = sum(size <= cut for size in sizes)
+        assert found == made[:committed]
+        connection = sqlite3.connect(place / "a.db")
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        connection.close()
+        shutil.rmtree(place)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=4), min_size=1, max_size=6))
+def test_a_thread_that_writes_beside_the_loop_loses_nothing(batches: list[list[int]]) -> None:
+    sessions = Sessions(":memory:")
+    journal = opened(sessions)
+
+    async def main() -> None:
+        for batch in batches:
+            writes = (
+                asyncio.to_thread(journal.append, StateChanged("r", f"{n}", n)) for n in batch
+            )
+            await asyncio.gather(*writes)
+            await journal.commit()
+
+    asyncio.run(main())
+    found = sessions["ada"].entries()
+    assert [each.seq for each in found] == list(range(1, sum(map(len, batches)) + 1))
+    sessions.close()

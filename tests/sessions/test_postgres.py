@@ -1,0 +1,254 @@
+"""PostgreSQL as the store: what is its own. The contract of all stores is in the other files' tests,
+which run on both.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.sessions.postgres_server import Server, serving
+from tests.sessions.talking import opened, say
+from tests.shared import ROOT
+from tests.waiting import until_sync
+from toolkeel import Agent, tool
+from toolkeel._records.entries import RunEnded
+from toolkeel.errors import MissingExtraError
+from toolkeel.messages import UserMessage
+from toolkeel.sessions import KeyValueStore, Session, Sessions, postgres
+from toolkeel.sessions.errors import SessionBusy, SessionError
+from toolkeel.testing.scripted import Scripted, call
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving() as made:
+        yield made
+
+
+@pytest.fixture
+def address(server: Server) -> str:
+    return server.new_database()
+
+
+def python(script: str, *words: str) -> subprocess.Popen[str]:
+    paths = f"import sys; sys.path[:0] = {[str(ROOT), str(ROOT / 'src')]!r}\n"
+    started = [sys.executable, "-c", paths + script, *words]
+    return subprocess.Popen(started, stdout=subprocess.PIPE, text=True)
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def texts(session: Session) -> list[str]:
+    return [m.text for m in session.messages if isinstance(m, UserMessage)]
+
+
+WORKER = """
+from toolkeel import Agent, tool, ToolContext
+from toolkeel.sessions import Sessions
+from toolkeel.testing.scripted import Scripted, call
+import asyncio, resource
+
+@tool
+def mark(who: str, context: ToolContext[None]) -> str:
+    "Mark."
+    return context.update("marks", lambda marks: [*marks, who], [])[-1]
+
+async def main():
+    address, worker, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    sessions, room = Sessions(address), asyncio.Semaphore(20)
+    async def one(n):
+        async with room:
+            name = f"{worker}-{n}"
+            agent = Agent(Scripted([call("mark", {"who": name}), f"I am {name}"]), [mark])
+            await agent.run(f"who is {name}", session=sessions[name])
+    tenth = count // 10
+    await asyncio.gather(*map(one, range(tenth)))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    await asyncio.gather(*map(one, range(tenth, count)))
+    print(before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+asyncio.run(main())
+"""
+
+
+def test_a_thousand_sessions_of_four_processes_do_not_cross(address: str) -> None:
+    workers = [python(WORKER, address, str(n), "250") for n in range(4)]
+    for worker in workers:
+        before, after = map(int, worker.communicate()[0].split())
+        assert worker.returncode == 0
+        assert after < before + 60_000  # KiB: memory is flat
+    sessions = Sessions(address)
+    assert len(sessions.list()) == 1000
+    for info in sessions.list():
+        fold = sessions[info.name].fold()
+        assert fold.state == {"marks": [info.name]}
+        assert fold.view.messages[0].text == f"who is {info.name}"
+    sessions.close()
+
+
+HOLDER = """
+from toolkeel import Agent, tool
+from toolkeel.sessions import Sessions
+from toolkeel.testing.scripted import Scripted, call
+import time
+
+@tool(timeout=600)
+def hold() -> str:
+    "Hold."
+    print("held", flush=True)
+    time.sleep(600)
+    return "late"
+
+Agent(Scripted([call("hold", {})]), [hold]).run_sync("go", session=Sessions(sys.argv[1])["ada"])
+"""
+
+
+def test_a_session_has_one_writer_among_processes_until_it_dies(address: str) -> None:
+    holder = python(HOLDER, address)
+    try:
+        assert line_of(holder) == "held"
+        sessions = Sessions(address)
+        busy = sessions.open("ada", wait=False)
+        with pytest.raises(SessionBusy, match=f"process {holder.pid} "):
+            Agent(Scripted(["x"]), []).run_sync("me too", session=busy)
+        assert sessions["ada"].holder is not None
+    finally:
+        holder.kill()
+        holder.communicate()
+    until_sync(lambda: sessions["ada"].holder is None)
+    assert [ticket.call.name for ticket in sessions["ada"].pending] == []
+    sessions.close()
+
+
+ASKS = """
+from toolkeel import Agent, tool
+from toolkeel.sessions import Sessions
+from toolkeel.testing.scripted import Scripted, call
+import os, signal
+
+@tool(approval=True)
+def pay(amount: int) -> str:
+    "Pay."
+    return "never here"
+
+end = Agent(Scripted([call("pay", {"amount": 5})]), [pay]).run_sync(
+    "Pay 5.", session=Sessions(sys.argv[1])["ada"])
+print(end.reason, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_run_that_waits_is_moved_to_another_store_and_runs_its_call_once(
+    address: str, tmp_path: Path, server: Server
+) -> None:
+    file = str(tmp_path / "talk.db")
+    process = python(ASKS, file)
+    assert line_of(process) == "waiting"
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    paid: list[int] = []
+
+    @tool(approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return f"paid {amount}"
+
+    places = [file, address, server.new_database(), str(tmp_path / "elsewhere" / "moved.db")]
+    for source, target in pairwise(places):
+        there, here = Sessions(source), Sessions(target)
+        here.import_(there.export("ada"), "ada")
+        there.close()
+        here.close()
+    moved = Sessions(places[-1])
+    [ticket] = moved["ada"].pending
+    for _ in range(2):
+        agent = Agent(Scripted(["Paid."]), [pay])
+        if paid:
+            with pytest.raises(SessionError, match="nothing waits"):
+                agent.run_sync(None, session=moved["ada"], decisions=[ticket.approve()])
+        else:
+            end = agent.run_sync(None, session=moved["ada"], decisions=[ticket.approve()])
+            assert end.output == "Paid."
+    assert paid == [5]
+    moved.close()
+
+
+def test_a_server_that_restarts_is_connected_to_again_and_nothing_is_lost() -> None:
+    with serving() as server:
+        address = server.new_database()
+        sessions, store = Sessions(address), KeyValueStore(address)
+        say(sessions["ada"], "one", "1")
+        store.put(("a",), "k", {"v": 1})
+        server.stop()
+        server.start()
+        say(sessions["ada"], "two", "2")
+        item = store.get(("a",), "k")
+        assert item is not None and item.value == {"v": 1}
+        assert texts(sessions["ada"]) == ["one", "two"]
+
+        @tool
+        def restart() -> str:
+            """Restart the server while a run goes on."""
+            server.stop()
+            server.start()
+            return "restarted"
+
+        agent = Agent(Scripted([call("restart", {}), "still here"]), [restart])
+        assert agent.run_sync("three", session=sessions["ada"]).output == "still here"
+        assert texts(sessions["ada"]) == ["one", "two", "three"]
+        assert sessions["ada"].holder is None
+        sessions.close()
+
+
+def test_what_goes_wrong_is_told_without_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SessionError, match="cannot be opened") as caught:
+        Sessions("postgresql://ada:hush@127.0.0.1:9/none?connect_timeout=5")
+    assert "hush" not in str(caught.value)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtraError, match=re.escape("toolkeel[postgres]")):
+        Sessions("postgres://127.0.0.1:9/none")
+
+
+def test_tables_of_a_later_version_are_refused(server: Server) -> None:
+    address = server.new_database()
+    Sessions(address).close()
+    connection = postgres._Connection(address)
+    connection.execute("UPDATE version SET number = ?", (postgres.VERSION + 1,))
+    connection.close()
+    with pytest.raises(SessionError, match="upgrade toolkeel"):
+        Sessions(address)
+
+
+def test_two_writers_that_both_believe_to_be_the_one_are_kept_apart(address: str) -> None:
+    """As after a connection was lost: the numbers of the entries let one of them go on."""
+    sessions = Sessions(address)
+    say(sessions["ada"], "one", "1")
+    first, second = opened(sessions), opened(sessions)
+    first.append(RunEnded("r", "answered"))
+    second.append(RunEnded("r", "answered"))
+    first.commit_now()
+    with pytest.raises(SessionError, match="somebody else has written"):
+        second.commit_now()
+    sessions.close()
+
+
+def test_nul_characters_are_kept_where_a_text_of_the_server_cannot_hold_them(address: str) -> None:
+    sessions = Sessions(address)
+    say(sessions["ada"], "a\0b", "c\0d")
+    assert texts(sessions["ada"]) == ["a\0b"]
+    assert sessions["ada"].info.first == "a b"
+    sessions.close()

@@ -1,0 +1,282 @@
+"""After a kill: what has an outcome is not repeated, and of what has none somebody is asked."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from toolkeel import Agent, tool
+from toolkeel.approvals import Ticket
+from toolkeel.sessions import Sessions
+from toolkeel.testing.scripted import Scripted
+
+STEPS = 10
+PROGRAM = """
+import os, signal, sys
+from pathlib import Path
+from toolkeel import Agent, Effects, ToolContext, tool
+from toolkeel.sessions import Sessions
+from toolkeel.testing.scripted import Scripted, call
+
+folder, when, step, safe = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "safe"
+
+def die(now, n):
+    if now == when and n == step:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+@tool(effects=Effects(idempotent=safe))
+def work(n: int, context: ToolContext) -> str:
+    "Do a step."
+    die("before", n)
+    with open(folder / "log", "a") as log:
+        log.write(f"{n} {context.idempotency_key}\\n")
+    die("inside", n)
+    context.update("done", lambda done: [*done, n], [])
+    return f"did {n}"
+
+class Model(Scripted):
+    async def stream(self, request):
+        done = sum("did " in m.text for m in request.messages)
+        die("between", done)
+        self._lines = iter([call("work", {"n": done})] if done < 10 else ["all done"])
+        async for delta in super().stream(request):
+            yield delta
+
+replies = []
+def hear(event):
+    if event.type in ("replied", "Replied"):
+        die("replied", len(replies))
+        replies.append(event)
+
+sessions = Sessions(folder / "talk.db")
+session = sessions["ada"]
+prompt = None if session.exists else "go"
+result = Agent(Model([]), [work]).run_sync(prompt, session=session, listeners=[hear])
+print(result.reason, flush=True)
+"""
+
+
+def work_until_killed(
+    folder: Path, when: str, step: int, safe: str
+) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-c", PROGRAM, str(folder), when, str(step), safe]
+    return subprocess.run(words, capture_output=True, text=True, timeout=100)
+
+
+def done(folder: Path) -> list[str]:
+    path = folder / "log"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["before", "inside", "between", "replied"])
+@pytest.mark.parametrize("step", range(0, STEPS, 3))
+def test_a_killed_run_of_ten_steps_ends_right_and_repeats_only_what_is_declared_safe(
+    tmp_path: Path, when: str, step: int
+) -> None:
+    killed = work_until_killed(tmp_path, when, step, "safe")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    again = work_until_killed(tmp_path, "never", 0, "safe")
+    assert again.stdout.split() == ["answered"], again.stderr
+    lines = done(tmp_path)
+    assert sorted({int(line.split()[0]) for line in lines}) == list(range(STEPS))
+    assert len(set(lines)) == STEPS  # the one that ran twice had one key
+    assert len(lines) == STEPS + (when == "inside")
+    sessions = Sessions(tmp_path / "talk.db")
+    assert sessions["ada"].state == {"done": list(range(STEPS))}
+    sessions.close()
+
+
+@pytest.mark.parametrize(("when", "happened"), [("before", 0), ("inside", 1)])
+def test_of_a_call_that_nobody_knows_about_a_person_is_asked(
+    tmp_path: Path, when: str, happened: int
+) -> None:
+    killed = work_until_killed(tmp_path, when, 1, "unsafe")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert len(done(tmp_path)) == 1 + happened
+    again = work_until_killed(tmp_path, "never", 0, "unsafe")
+    assert again.stdout.split() == ["waiting"], again.stderr
+    assert len(done(tmp_path)) == 1 + happened  # nothing has run
+    sessions = Sessions(tmp_path / "talk.db")
+    [ticket] = sessions["ada"].pending
+    assert "did this happen?" in ticket.reason
+    assert (ticket.tool, ticket.arguments) == ("work", {"n": 1})
+    decision = ticket.deny("yes, did 1") if happened else ticket.approve()
+    sessions["ada"].decide(decision)
+    sessions.close()
+    last = work_until_killed(tmp_path, "never", 0, "unsafe")
+    assert last.stdout.split() == ["answered"], last.stderr
+    keys = [line.split()[1] for line in done(tmp_path)]
+    assert len(keys) == len(set(keys))
+
+
+def _killed(tmp_path: Path, calls: Sequence[str]) -> Sessions:
+    """A session whose program was killed while these calls ran."""
+    program = f"""
+import os, signal
+from toolkeel import Agent, tool
+from toolkeel.sessions import Sessions
+from toolkeel.testing.scripted import Scripted, call
+@tool
+def fast() -> str:
+    "Be fast."
+    return "fast"
+@tool
+async def slow() -> str:
+    "Never end."
+    import asyncio
+    await asyncio.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGKILL)
+    return ""
+calls = [call(name, {{}}) for name in {list(calls)!r}]
+Agent(Scripted([calls]), [fast, slow]).run_sync("go", session=Sessions({str(tmp_path / "a.db")!r})["ada"])
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], timeout=60, capture_output=True, text=True
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    return Sessions(tmp_path / "a.db")
+
+
+@tool
+def fast() -> str:
+    """Be fast."""
+    raise AssertionError("it has run already")
+
+
+@tool
+def slow() -> str:
+    """Be asked about."""
+    return "ran now"
+
+
+def test_an_outcome_whose_siblings_still_ran_is_kept(tmp_path: Path) -> None:
+    sessions = _killed(tmp_path, ["fast", "slow", "fast"])
+    asked: list[Ticket] = []
+
+    def approver(ticket: Ticket) -> bool:
+        asked.append(ticket)
+        return True
+
+    result = Agent(Scripted(["ok"]), [fast, slow]).run_sync(
+        None, session=sessions["ada"], approver=approver
+    )
+    assert [message.text for message in result.messages] == [
+        "go", "", "fast", "ran now", "fast", "ok",
+    ]  # fmt: skip
+    assert len(asked) == 1
+    sessions.close()
+
+
+def test_who_says_leave_it_has_the_model_told_that_it_is_unknown(tmp_path: Path) -> None:
+    sessions = _killed(tmp_path, ["slow"])
+    result = Agent(Scripted(["ok"]), [slow]).run_sync(
+        None, session=sessions["ada"], approver=lambda ticket: ticket.deny("the bank says yes")
+    )
+    told = result.messages[2]
+    assert "unknown whether" in told.text
+    assert "the bank says yes" in told.text
+    assert told.kind == "unknown_outcome"  # type: ignore[union-attr]
+    sessions.close()
+
+
+def test_what_is_said_after_a_kill_comes_behind_the_results(tmp_path: Path) -> None:
+    sessions = _killed(tmp_path, ["slow"])
+    result = Agent(Scripted(["ok"]), [slow]).run_sync(
+        "are you there?", session=sessions["ada"], approver=lambda ticket: True
+    )
+    assert [m.text for m in result.messages] == ["go", "", "ran now", "are you there?", "ok"]
+    assert [m.text for m in sessions["ada"].messages] == [m.text for m in result.messages]
+    sessions.close()
+
+
+STORM = """
+import sys, threading
+from pathlib import Path
+from toolkeel._records.entries import StateChanged
+from toolkeel.sessions import Sessions
+from tests.sessions.talking import opened
+folder = Path(sys.argv[1])
+sessions = Sessions(folder / "a.db")
+def write(name):
+    journal = opened(sessions, name)
+    n = journal.fold.state.get("n", 0)
+    while True:
+        n += 1
+        journal.append(StateChanged("r", "n", n))
+        journal.commit_now()
+        sys.stdout.write(f"{name} {n}\\n")
+        sys.stdout.flush()
+for name in ("ada", "bob", "eve"):
+    threading.Thread(target=write, args=(name,)).start()
+"""
+
+
+@pytest.mark.slow
+def test_nothing_acknowledged_is_lost_in_a_storm_of_writes_and_kills(tmp_path: Path) -> None:
+    known: dict[str, int] = {}
+    for number in range(50):
+        words = [sys.executable, "-c", STORM, str(tmp_path)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as storm:
+            assert storm.stdout is not None
+            for _ in range(3 + number * 7 % 40):
+                name, n = storm.stdout.readline().split()
+                known[name] = int(n)
+            storm.kill()
+            for line in storm.stdout.read().splitlines(keepends=True):
+                if line.endswith("\n"):
+                    known[line.split()[0]] = int(line.split()[1])
+        sessions = Sessions(tmp_path / "a.db")
+        for name, n in known.items():
+            entries = sessions[name].entries()
+            assert [each.seq for each in entries] == list(range(1, len(entries) + 1))
+            assert sessions[name].state["n"] >= n  # type: ignore[operator]
+        sessions.close()
+
+
+APPROVED = """
+import os, signal, sys
+from pathlib import Path
+from toolkeel import Agent, tool
+from toolkeel.sessions import Sessions
+from toolkeel.testing.scripted import Scripted, call
+
+folder, dies = Path(sys.argv[1]), sys.argv[2] == "dies"
+
+@tool(approval=True)
+def pay(amount: int) -> str:
+    "Pay."
+    if dies:
+        os.kill(os.getpid(), signal.SIGKILL)
+    with open(folder / "log", "a") as log:
+        log.write("paid\\n")
+    return "paid"
+
+session = Sessions(folder / "talk.db")["ada"]
+replies = ["done"] if session.exists else [call("pay", {"amount": 5})]
+result = Agent(Scripted(replies), [pay]).run_sync(None if session.exists else "go", session=session)
+print(result.reason, flush=True)
+"""
+
+
+def test_an_approved_call_that_was_killed_runs_once_somebody_says_that_it_did_not(
+    tmp_path: Path,
+) -> None:
+    def went_on(how: str) -> str:
+        command = [sys.executable, "-c", APPROVED, str(tmp_path), how]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+    session = Sessions(tmp_path / "talk.db")["ada"]
+    assert went_on("lives") == "waiting"
+    session.decide(session.pending[0].approve())
+    assert went_on("dies") == ""
+    assert went_on("lives") == "waiting"  # asked whether it happened
+    question = next(each for each in session.pending if "did this happen" in each.reason)
+    session.decide(question.approve())
+    assert went_on("lives") == "answered"
+    assert (tmp_path / "log").read_text("utf-8") == "paid\n"

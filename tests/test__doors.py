@@ -1,0 +1,33 @@
+"""A door loads what is behind a name when the name is asked for, and says which names it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import toolkeel.steps
+from tests.gates.fresh import fresh
+from toolkeel.call.steps.limit import Budget
+
+
+def test_a_door_gives_the_very_object_that_is_behind_it() -> None:
+    assert toolkeel.steps.Budget is Budget
+    assert vars(toolkeel.steps)["Budget"] is Budget  # found without the door from then on
+
+
+def test_a_door_lists_its_names_and_refuses_others_by_name() -> None:
+    assert set(toolkeel.steps.__all__) <= set(dir(toolkeel.steps))
+    with pytest.raises(AttributeError, match=r"'toolkeel\.steps' has no attribute 'Bugdet'"):
+        toolkeel.steps.Bugdet  # type: ignore[attr-defined]
+
+
+def test_doors_load_nothing_until_a_name_is_asked_for(tmp_path: Path) -> None:
+    code = (
+        "import json, sys, toolkeel\n"
+        "before = set(sys.modules)\n"
+        "import toolkeel.models, toolkeel.steps, toolkeel.tools, toolkeel.runs, toolkeel.schemas\n"
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    names = ("models", "runs", "schemas", "steps", "tools")
+    assert fresh(code, tmp_path) == [f"toolkeel.{name}" for name in names]
