@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from tempfile import gettempdir
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 from toolkeel._records.record import NOTHING, record
@@ -232,8 +232,8 @@ class ApplyPatchTool:
         """The core's tool."""
         if self.editor is None:
             inner = apply_patch(self.workspace or Workspace(".", None))
-        else:  # of the folder's tool the definition alone counts, so any folder will do
-            inner = apply_patch(self.workspace or Workspace(gettempdir(), None))
+        else:  # of the folder's tool the definition alone counts: any folder that no module is found below
+            inner = apply_patch(self.workspace or Workspace(Path(__file__).parent, None))
             inner = _with_body(inner, self._execute)
         return replace(inner, name=self.name)
 
