@@ -10,85 +10,65 @@ from pathlib import Path
 
 import pytest
 
+from tests.sessions.killed_run import STEPS, done_in, work_through
 from toolkeel import Agent, tool
 from toolkeel.approvals import Ticket
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted
 
-STEPS = 10
-PROGRAM = """
-import os, signal, sys
-from pathlib import Path
-from toolkeel import Agent, Effects, ToolContext, tool
-from toolkeel.sessions import Sessions
-from toolkeel.testing.scripted import Scripted, call
-
-folder, when, step, safe = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "safe"
-
-def die(now, n):
-    if now == when and n == step:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-@tool(effects=Effects(idempotent=safe))
-def work(n: int, context: ToolContext) -> str:
-    "Do a step."
-    die("before", n)
-    with open(folder / "log", "a") as log:
-        log.write(f"{n} {context.idempotency_key}\\n")
-    die("inside", n)
-    context.update("done", lambda done: [*done, n], [])
-    return f"did {n}"
-
-class Model(Scripted):
-    async def stream(self, request):
-        done = sum("did " in m.text for m in request.messages)
-        die("between", done)
-        self._lines = iter([call("work", {"n": done})] if done < 10 else ["all done"])
-        async for delta in super().stream(request):
-            yield delta
-
-replies = []
-def hear(event):
-    if event.type in ("replied", "Replied"):
-        die("replied", len(replies))
-        replies.append(event)
-
-sessions = Sessions(folder / "talk.db")
-session = sessions["ada"]
-prompt = None if session.exists else "go"
-result = Agent(Model([]), [work]).run_sync(prompt, session=session, listeners=[hear])
-print(result.reason, flush=True)
-"""
-
-
-def work_until_killed(
-    folder: Path, when: str, step: int, safe: str
-) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-c", PROGRAM, str(folder), when, str(step), safe]
-    return subprocess.run(words, capture_output=True, text=True, timeout=100)
-
-
-def done(folder: Path) -> list[str]:
-    path = folder / "log"
-    return path.read_text().splitlines() if path.exists() else []
+PLACES = {
+    "asked": 11,
+    "replied": 11,
+    "before": 10,
+    "inside": 10,
+    "tool_finished": 10,
+    "run_finished": 1,
+}
+"""Where a run of ten steps is killed, and how often it comes by: before, inside and after each step."""
+NOT_ACKNOWLEDGED = ("inside", "tool_finished")
+"""A step has happened, and no commit has said so."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("when", ["before", "inside", "between", "replied"])
-@pytest.mark.parametrize("step", range(0, STEPS, 3))
-def test_a_killed_run_of_ten_steps_ends_right_and_repeats_only_what_is_declared_safe(
-    tmp_path: Path, when: str, step: int
+@pytest.mark.parametrize("kind", ["safe", "unsafe"])
+@pytest.mark.parametrize("when", PLACES)
+def test_a_run_of_ten_steps_killed_at_any_of_them_ends_as_if_it_had_not_been(
+    tmp_path: Path, when: str, kind: str
 ) -> None:
-    killed = work_until_killed(tmp_path, when, step, "safe")
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    again = work_until_killed(tmp_path, "never", 0, "safe")
-    assert again.stdout.split() == ["answered"], again.stderr
-    lines = done(tmp_path)
+    folders = [tmp_path / f"{step}" for step in range(PLACES[when])]
+    jobs: list[tuple[object, ...]] = []
+    for step, folder in enumerate(folders):
+        folder.mkdir()
+        jobs += [(folder, when, step, kind), (folder, "never", 0, kind)]
+    ends = work_through(jobs)
+    assert ends == [(-signal.SIGKILL, ""), (0, "answered")] * len(folders)
+    for step, folder in enumerate(folders):
+        _check_end(folder, when, step, kind)
+
+
+def _check_end(folder: Path, when: str, step: int, kind: str) -> None:
+    lines = done_in(folder)
     assert sorted({int(line.split()[0]) for line in lines}) == list(range(STEPS))
     assert len(set(lines)) == STEPS  # the one that ran twice had one key
-    assert len(lines) == STEPS + (when == "inside")
-    sessions = Sessions(tmp_path / "talk.db")
-    assert sessions["ada"].state == {"done": list(range(STEPS))}
+    again = when in NOT_ACKNOWLEDGED and kind == "safe"
+    assert sorted(lines) == sorted({*lines} if not again else [*{*lines}, lines[step]])
+    told = [f"did {n}" for n in range(STEPS)]
+    state = list(range(STEPS))
+    if when in NOT_ACKNOWLEDGED and kind == "unsafe":  # a person has said that it did happen
+        told[step] = (
+            "It is unknown whether this call of 'work' happened: the program ended. "
+            f"A person says: yes, did {step}"
+        )
+        state.remove(step)
+    sessions = Sessions(folder / "talk.db")
+    session = sessions["ada"]
+    texts = [message.text for message in session.messages]
+    assert texts == ["go", *(text for one in told for text in ("", one)), "all done"]
+    fold = session.fold()
+    assert (fold.state, fold.reason, fold.runs) == ({"done": state}, "answered", 1)
+    lost = when in ("asked", "replied", "run_finished")  # a request without a reply: asked again
+    asked = [each for each in session.entries() if each.entry.kind == "model_asked"]
+    assert (len(asked), fold.unknown, session.pending) == (STEPS + 1 + lost, (), ())
     sessions.close()
 
 
@@ -96,12 +76,10 @@ def test_a_killed_run_of_ten_steps_ends_right_and_repeats_only_what_is_declared_
 def test_of_a_call_that_nobody_knows_about_a_person_is_asked(
     tmp_path: Path, when: str, happened: int
 ) -> None:
-    killed = work_until_killed(tmp_path, when, 1, "unsafe")
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert len(done(tmp_path)) == 1 + happened
-    again = work_until_killed(tmp_path, "never", 0, "unsafe")
-    assert again.stdout.split() == ["waiting"], again.stderr
-    assert len(done(tmp_path)) == 1 + happened  # nothing has run
+    goes_on = (tmp_path, "never", 0, "unsafe", "nobody")
+    killed, again = work_through([(tmp_path, when, 1, "unsafe"), goes_on])
+    assert (killed, again) == ((-signal.SIGKILL, ""), (0, "waiting"))
+    assert len(done_in(tmp_path)) == 1 + happened  # nothing has run
     sessions = Sessions(tmp_path / "talk.db")
     [ticket] = sessions["ada"].pending
     assert "did this happen?" in ticket.reason
@@ -109,10 +87,9 @@ def test_of_a_call_that_nobody_knows_about_a_person_is_asked(
     decision = ticket.deny("yes, did 1") if happened else ticket.approve()
     sessions["ada"].decide(decision)
     sessions.close()
-    last = work_until_killed(tmp_path, "never", 0, "unsafe")
-    assert last.stdout.split() == ["answered"], last.stderr
-    keys = [line.split()[1] for line in done(tmp_path)]
-    assert len(keys) == len(set(keys))
+    assert work_through([goes_on]) == [(0, "answered")]
+    keys = [line.split()[1] for line in done_in(tmp_path)]
+    assert len(keys) == len(set(keys)) == STEPS
 
 
 def _killed(tmp_path: Path, calls: Sequence[str]) -> Sessions:
