@@ -20,7 +20,7 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all check alone bench lock clean
+.PHONY: help demo test test-slow test-all again check alone bench lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -33,6 +33,11 @@ test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests, in unde
 
 test-slow: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the slow tests, those beside other libraries too
 	$(PYTEST) $(SPREAD) -m slow --timeout=900
+
+# At most three: where more fails, it is no accident of a busy machine.
+again: $(VENV)/dev.stamp ## the up to three tests that failed last, one after the other, as CI tries them again
+	@$(BIN)/python -c 'import json, sys; sys.exit(len(json.load(open(".pytest_cache/v/cache/lastfailed"))) > 3)'
+	$(PYTEST) --last-failed --last-failed-no-failures=none -v --timeout=900
 
 test-all: test test-slow ## the tests, slow ones too
 
