@@ -14,7 +14,13 @@ import sys
 from glob import glob
 from shutil import which
 
-PACKAGES = {"initdb": "postgresql", "bwrap": "bubblewrap", "rg": "ripgrep", "chromium": "chromium"}
+PACKAGES = {
+    "initdb": "postgresql",
+    "bwrap": "bubblewrap",
+    "rg": "ripgrep",
+    "chromium": "chromium",
+    "cc": "build-essential",
+}
 """Programs that tests start, and the package that brings each."""
 POSTGRES = "/usr/lib/postgresql/*/bin"
 """Where Debian puts its programs, off the path."""

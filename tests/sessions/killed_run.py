@@ -19,6 +19,7 @@ from typing import Any
 from toolkeel import Agent, Effects, ToolContext, tool
 from toolkeel.approvals import Decision, Ticket
 from toolkeel.events import Event
+from toolkeel.messages import AssistantMessage
 from toolkeel.model import Delta, ModelRequest
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
@@ -46,7 +47,7 @@ def run(folder: Path, when: str, step: int, safe: bool, asks: str = "a person") 
         return f"did {n}"
 
     class Model(Scripted):
-        async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
             done = sum("did " in message.text for message in request.messages)
             die("asked", done)
             self._lines = iter([call("work", {"n": done})] if done < STEPS else ["all done"])
@@ -65,9 +66,8 @@ def run(folder: Path, when: str, step: int, safe: bool, asks: str = "a person") 
 
     session = Sessions(folder / "talk.db")["ada"]
     prompt = None if session.exists else "go"
-    result = Agent(Model([]), [work]).run_sync(
-        prompt, session=session, listeners=[hear], approver=approver if asks == "a person" else None
-    )
+    given: dict[str, Any] = {"approver": approver} if asks == "a person" else {}
+    result = Agent(Model([]), [work]).run_sync(prompt, session=session, listeners=[hear], **given)
     return str(result.reason)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolkeel._records.messages_json import Json, json_text
+from toolkeel.sessions.database import make_folder, sync_folder
 from toolkeel.sessions.errors import SessionError
 
 LARGE: Final = 100_000
@@ -71,7 +72,7 @@ class Artifacts:
         path = self.folder / digest
         if path.exists():
             return
-        self.folder.mkdir(0o700, parents=True, exist_ok=True)
+        make_folder(self.folder)
         descriptor, name = tempfile.mkstemp(dir=self.folder)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -83,7 +84,7 @@ class Artifacts:
             with suppress(OSError):
                 os.unlink(name)
             raise
-        _sync_folder(self.folder)
+        sync_folder(self.folder)
 
     def load(self, digest: str) -> bytes:
         """One value.
@@ -141,13 +142,3 @@ def _escaped(key: str) -> str:
 
 def _unescaped(key: str) -> str:
     return key[1:] if key != _MARK and _ESCAPED.fullmatch(key) else key
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

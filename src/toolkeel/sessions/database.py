@@ -153,10 +153,10 @@ class Database:
             self._works.put(None)
         if threading.current_thread() is not self._thread:
             self._thread.join()
-        self._connection.close()
         with suppress(queue.Empty):
             while True:
                 self._idle.get_nowait().close()
+        self._connection.close()  # the last: it clears the log, which readers cannot
 
     # — the thread —
 
@@ -233,9 +233,28 @@ def _problem(path: str, error: BaseException) -> BaseException:
 
 def _make_private(path: Path) -> None:
     """Make folder and file with rights for their owner alone, before anybody writes into them."""
-    path.parent.mkdir(0o700, parents=True, exist_ok=True)
+    make_folder(path.parent)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for its owner alone; its name outlasts a power cut, as that of a file in it does."""
+    new = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(0o700, parents=True, exist_ok=True)
+    for each in new:
+        sync_folder(each.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Have the names in a folder survive a power cut."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _connect(path: str) -> sqlite3.Connection:
