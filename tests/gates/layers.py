@@ -483,6 +483,8 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "terminal.interrupt",
         "arguments",
         "terminal.progress",
+        "terminal.pictures",
+        "terminal.reply",
         "terminal.keys",
         "terminal.approve",
         "terminal.consent",

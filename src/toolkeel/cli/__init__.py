@@ -6,5 +6,8 @@ state      a suspended run as a file that serves once
 terminal   what a person sees and answers: text, keys, progress, approval, Ctrl-C
 doctor     what ``toolkeel doctor`` looks at, one check a file
 commands   the commands, one file each
+chat       the command that is a conversation
+completion  ``toolkeel completion``: what a shell completes, as a script for it
+start      ``toolkeel`` alone: what to do next
 main       the way in (`toolkeel`), and the way out with a documented exit code
 """

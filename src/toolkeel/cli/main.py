@@ -6,9 +6,9 @@ Only the command that was asked for is imported; the others are known by the lin
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from toolkeel.cli import exits
 from toolkeel.cli.terminal.streams import RED, answer, note, prepare_streams
@@ -17,7 +17,7 @@ from toolkeel.errors import ModelError, SetupError
 COMMANDS = {
     "demo": ("toolkeel.cli.commands.demo", "A two-minute tour: real calls, no key, no network."),
     "run": ("toolkeel.cli.commands.run", "Ask a model that may call tools, and print its answer."),
-    "chat": ("toolkeel.cli.commands.chat", "Talk with a model that may call tools."),
+    "chat": ("toolkeel.cli.chat.command", "Talk with a model that may call tools."),
     "resume": ("toolkeel.cli.commands.resume", "Go on with a run that waits for approval."),
     "approvals": ("toolkeel.cli.commands.approvals", "List the calls that wait for approval."),
     "sessions": (
@@ -27,6 +27,14 @@ COMMANDS = {
     "inspect": (
         "toolkeel.cli.commands.inspect",
         "Open a page to try tools, watch runs, approve and compare.",
+    ),
+    "record": (
+        "toolkeel.cli.commands.tape:record",
+        "Ask as run does, and keep the whole run in a file: a test.",
+    ),
+    "replay": (
+        "toolkeel.cli.commands.tape:replay",
+        "Play a recorded run: no model is asked; changed requests fail.",
     ),
     "stats": ("toolkeel.cli.commands.stats", "Say how well models call tools, over sessions."),
     "tools": ("toolkeel.cli.commands.tools", "List the tools that a target brings."),
@@ -54,12 +62,16 @@ COMMANDS = {
         "toolkeel.cli.commands.migrate",
         "Change the imports of programs for other libraries to ours.",
     ),
+    "completion": (
+        "toolkeel.cli.completion",
+        "Print what makes a shell complete these commands.",
+    ),
     "sandbox": (
         "toolkeel.cli.commands.sandbox",
         "Run a command in the sandbox that agents' commands run in.",
     ),
 }
-"""Where each command is, and what it is for."""
+"""Where each command is (``module``, or ``module:function``), and what it is for."""
 
 _HELP = """Define a tool once; any model can call it.
 
@@ -70,6 +82,8 @@ file of MCP servers (mcp.json, mcp.json:name), or the address of one (https://..
 """
 GROUPS = ("mcp", "sessions")
 """Commands that have commands of their own."""
+EVERY = "completion"
+"""The command that looks at all the others."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -105,6 +119,9 @@ def _run(words: Sequence[str]) -> None:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise
         raise SetupError("the command line needs an extra: pip install 'toolkeel[cli]'") from None
+    if not words:
+        import_module("toolkeel.cli.start").start()
+        return
     app = typer.Typer(
         epilog=exits.EPILOG,
         no_args_is_help=True,
@@ -124,11 +141,11 @@ def _run(words: Sequence[str]) -> None:
     asked = next((word for word in words if not word.startswith("-")), "")
     import_module("toolkeel.mcp.consent").lend_asker(_ask)
     for name, (module, summary) in COMMANDS.items():
-        if name == asked and name in GROUPS:
-            app.add_typer(import_module(module).app, name=name)
-            continue
-        command = _loaded(module) if name == asked else _listed
-        app.command(name, help=None if name == asked else summary, epilog=exits.EPILOG)(command)
+        found = _found(module, name in GROUPS, asked) if asked in (name, EVERY) else _listed
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name)
+        else:
+            app.command(name, help=None if name == asked else summary, epilog=exits.EPILOG)(found)
     app(words, prog_name="toolkeel")
 
 
@@ -138,9 +155,15 @@ def _ask(server: object) -> bool:
     return agreed
 
 
-def _loaded(module: str) -> Callable[..., None]:
-    command: Callable[..., None] = import_module(module).command
-    return command
+def _found(place: str, is_group: bool, asked: str) -> Any:
+    """A command, or a group of them; of one that is only looked at, its extra may be missing."""
+    module, _, name = place.partition(":")
+    try:
+        return getattr(import_module(module), "app" if is_group else name or "command")
+    except SetupError:
+        if asked != EVERY:
+            raise
+        return _listed
 
 
 def _version(asked: bool) -> None:

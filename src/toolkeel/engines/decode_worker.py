@@ -45,13 +45,21 @@ def main() -> None:
 
 
 def picture(data: bytes, order: dict[str, Any]) -> Answer:
-    """A picture within ``side``, ``bytes`` and ``pixels``, upright; of several frames the first."""
-    from PIL import Image
+    """A picture within ``side``, ``bytes`` and ``pixels``, upright; of several frames the first.
+
+    With ``raw`` its pixels, three bytes each, instead of a file.
+    """
+    from PIL import Image, ImageOps
 
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as opened:
             if opened.size[0] * opened.size[1] > order["pixels"]:
                 return {"too_large": opened.size}, b""
+            if order.get("raw"):
+                opened.draft("RGB", (order["side"], order["side"]))
+                seen = _plain(ImageOps.exif_transpose(opened)).convert("RGB")
+                seen.thumbnail((order["side"], order["side"]))
+                return {"after": seen.size}, seen.tobytes()
             return _fitted(opened, order["side"], order["bytes"])
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, MemoryError) as error:
         return {"error": str(error)}, b""

@@ -98,6 +98,17 @@ class Cassette:
             raise SetupError(f"there is no cassette {self.path}; record it with mode='once'")
         self._ignore = re.compile("|".join(f"(?:{p})" for p in self._patterns) or r"(?!)")
 
+    @property
+    def first(self) -> list[Message]:
+        """The messages of the first request: what the run began with.
+
+        Raises:
+            SetupError: nothing is recorded.
+        """
+        if not self._exchanges:
+            raise SetupError(f"{self.path} holds no request")
+        return [load_message(message) for message in self._exchanges[0].request["messages"]]
+
     def find(self, request: ModelRequest) -> AssistantMessage | None:
         """The recorded reply to a request; None if there is none and it may be recorded.
 
@@ -254,6 +265,11 @@ class Cassette:
         row["messages"] = messages[len(messages) - exchange.fresh :]
         row["reply"] = self._clean(dump_message(exchange.reply))
         return row
+
+
+def keys_of(variables: Mapping[str, str]) -> list[str]:
+    """Values of the environment that no cassette may hold: those of ``*_API_KEY``, ``*_TOKEN``."""
+    return [v for k, v in variables.items() if k.endswith(("_API_KEY", "_TOKEN")) and len(v) > 7]
 
 
 def _longest_first(secrets: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from toolkeel.context import RunContext
 from toolkeel.events import Event
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.model import Model
-from toolkeel.testing.cassette import Cassette, Mode
+from toolkeel.testing.cassette import Cassette, Mode, keys_of
 from toolkeel.testing.scripted import Line, Scripted
 from toolkeel.testing.taped import TapedModel, TapedTools
 
@@ -115,10 +115,7 @@ def cassette(request: pytest.FixtureRequest) -> Iterator[Tape]:
     """
     folder = request.path.parent / "cassettes" / request.path.stem
     name = re.sub(r"[^\w.\[\]-]+", "_", request.node.name)
-    secrets = [
-        v for k, v in os.environ.items() if k.endswith(("_API_KEY", "_TOKEN")) and len(v) > 7
-    ]
     mode: Any = request.config.getoption("--cassette-mode")
-    tape = Cassette(folder / f"{name}.json", mode, secrets=secrets)
+    tape = Cassette(folder / f"{name}.json", mode, secrets=keys_of(os.environ))
     yield Tape(tape)
     tape.check_all_played()

@@ -65,6 +65,27 @@ def shrink(data: bytes, most_side: int = SIDE, most_bytes: int = MAX_BYTES) -> S
     return Shrunk(made, sniff(made), (int(width), int(height)), after)
 
 
+def unpacked(data: bytes, most_side: int) -> tuple[int, int, bytes]:
+    """Width, height and pixels of a picture, red, green and blue a byte each.
+
+    Args:
+        data: The encoded file.
+        most_side: Most pixels of a side.
+
+    Raises:
+        ToolError: if it cannot be read.
+        MissingExtraError: if Pillow is not installed.
+    """
+    if not _PILLOW:
+        raise MissingExtraError("unpacking pictures", "pictures")
+    order = {"kind": "picture", "side": most_side, "bytes": 0, "pixels": MAX_PIXELS, "raw": True}
+    told, made = decode(order, data, _PILLOW)
+    width, height = told.get("after", (0, 0))
+    if not made or len(made) != width * height * 3:
+        raise ToolError(f"The picture cannot be read ({told.get('error', 'no picture')!s:.300}).")
+    return width, height, made
+
+
 def _check(size: Sequence[int]) -> None:
     if size[0] * size[1] > MAX_PIXELS:
         raise ToolError(

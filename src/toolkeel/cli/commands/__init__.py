@@ -12,7 +12,7 @@ index      ``toolkeel index``: put a folder into a vector store, for `FileSearch
 mcp        ``toolkeel mcp``: servers of the Model Context Protocol, from the client's side
 resume     ``toolkeel resume``: go on with a run that waits for a person
 run        ``toolkeel run``: a prompt, tools, a model, an answer
-chat       ``toolkeel chat``: talk with a model in the terminal, in a session
+tape       ``toolkeel record`` and ``replay``: a run kept in a file, and played as a test
 stats      ``toolkeel stats``: how well models call tools, over sessions
 inspect    ``toolkeel inspect``: the inspector, a page on this machine
 sandbox    ``toolkeel sandbox``: run a command as an agent's commands are run, or say what there is

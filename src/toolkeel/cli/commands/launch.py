@@ -27,7 +27,8 @@ from toolkeel.cli.exits import FAILED, INTERRUPTED, SUSPENDED
 from toolkeel.cli.state import deciding, save, short
 from toolkeel.cli.terminal.approve import TerminalApprover, can_ask, checked_by
 from toolkeel.cli.terminal.interrupt import BY_HAND, run_interruptible
-from toolkeel.cli.terminal.progress import JsonView, Pausable, View, view
+from toolkeel.cli.terminal.progress import JsonView, Pausable, view
+from toolkeel.cli.terminal.reply import Spoken
 from toolkeel.cli.terminal.streams import (
     DIM,
     YELLOW,
@@ -43,6 +44,8 @@ from toolkeel.messages import AssistantMessage, ToolMessage
 from toolkeel.model import Model
 from toolkeel.observe.wording import badges
 from toolkeel.providers.model_by_name import AUTO, chosen, connect
+from toolkeel.testing.cassette import Cassette
+from toolkeel.testing.taped import TapedModel, TapedTools
 
 MODEL_VARIABLE = "TOOLKEEL_MODEL"
 OFFLINE = "offline"
@@ -146,6 +149,8 @@ class Launch:
         answer_within: Seconds for an answer at the terminal.
         state: Where it is saved if it waits.
         session: The conversation that it goes on with; empty for none.
+        tape: What keeps it, or what it is played from.
+        live: Whether tools run although it is played.
     """
 
     targets: tuple[str, ...]
@@ -160,6 +165,8 @@ class Launch:
     answer_within: float | None = None
     state: Path | None = None
     session: str = ""
+    tape: Cassette | None = None
+    live: bool = False
 
     def agent(self) -> Agent:
         """The agent that runs.
@@ -167,9 +174,12 @@ class Launch:
         Raises:
             SetupError: if the model, a target or the rules cannot be used.
         """
+        tape = self.tape
+        model = "" if tape and not tape.records else _model(self.model)
         return Agent(
-            _model(self.model),
+            TapedModel(tape, model) if tape else model,
             _tools(self.targets, self.model),
+            steps=[TapedTools(tape)] if tape and not self.live else [],
             instructions=self.instructions,
             max_turns=self.max_turns,
             rules=self._rules(),
@@ -242,29 +252,28 @@ def run_to_end(
     began = perf_counter()
     try:
         with stdout_kept_clean():
-            result, token = _run(launch, agent, prompt, decisions)
+            result, token, said = _run(launch, agent, prompt, decisions)
     except BaseException as error:
         if isinstance(run := getattr(error, "run", None), Run):
             _keep(run.state, run.context.id, launch)
         raise
     if not launch.as_json:
         note(_summary(result, perf_counter() - began), DIM)
-        if result.answered and result.output:
+        if result.answered and result.output and said != result.output:
             answer(result.output)
     _end(result, token, launch)
 
 
 def _run(
     launch: Launch, agent: Agent, prompt: Prompt, decisions: Sequence[Decision]
-) -> tuple[RunResult, CancelToken]:
-    """The result, and the token that may have been cancelled."""
+) -> tuple[RunResult, CancelToken, str]:
+    """The result, the token that may have been cancelled, and what was written of the answer."""
     tokens: list[CancelToken] = []
     lines = JsonView()
-    watcher: View = lines
+    spoken = Spoken(view(agent.model.name), answers_are_seen())
     if not launch.as_json:
         note(_introduction(agent), DIM)
-        watcher = view(agent.model.name)
-    shown = Pausable(watcher)
+    shown = Pausable(lines if launch.as_json else spoken)
     # A program that reads the events waits for none of them; only a screen stands still.
     piped = launch.as_json and not answers_are_seen()
     pause: Callable[[], AbstractContextManager[None]] = nullcontext if piped else shown.paused
@@ -280,7 +289,7 @@ def _run(
         return await agent.run(prompt, **options)
 
     try:
-        return run_interruptible(run, launch.timeout), tokens[0]
+        return run_interruptible(run, launch.timeout), tokens[0], spoken.said
     finally:
         shown.close()
 
@@ -292,6 +301,8 @@ def _approver(
     pause: Callable[[], AbstractContextManager[None]],
 ) -> Approver | None:
     """Who is asked; None if nobody is there, so that the run waits."""
+    if launch.tape and not (launch.tape.records or launch.live):  # nothing runs
+        return lambda ticket: ticket.approve()
     if launch.approve is Approve.DENY:
         return lambda ticket: ticket.deny(REFUSED)
     if not can_ask():

@@ -28,6 +28,7 @@ from toolkeel.cli.exits import UsageProblem
 from toolkeel.cli.terminal.approve import TerminalApprover, can_ask, checked_by
 from toolkeel.cli.terminal.interrupt import run_interruptible
 from toolkeel.cli.terminal.progress import Pausable, PlainView
+from toolkeel.cli.terminal.reply import Spoken
 from toolkeel.cli.terminal.streams import (
     BOLD,
     DIM,
@@ -41,8 +42,6 @@ from toolkeel.cli.terminal.streams import (
 from toolkeel.cli.terminal.text import count, visible_line
 from toolkeel.context import CancelToken
 from toolkeel.errors import ToolkeelError
-from toolkeel.events import Event, Streamed, ToolStarted
-from toolkeel.model import TextDelta
 from toolkeel.sessions import Sessions
 
 HINT = "Enter sends, Alt+Enter makes a new line, /help lists the commands, Ctrl+D ends."
@@ -105,31 +104,6 @@ def typed() -> Iterator[str]:
             return
 
 
-class Growing(PlainView):
-    """Calls as lines, and the reply as it comes: nothing on the screen is ever drawn anew."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.said = ""
-
-    def __call__(self, event: Event) -> None:
-        """Write what happened."""
-        if isinstance(event, Streamed) and isinstance(event.delta, TextDelta):
-            if answers_are_seen():
-                answer(event.delta.text, end="")
-                self.said += event.delta.text
-            return
-        if isinstance(event, ToolStarted):
-            self.end_line()
-        super().__call__(event)
-
-    def end_line(self) -> None:
-        """Begin a new line, if the reply has not."""
-        if self.said and not self.said.endswith("\n"):
-            answer("")
-        self.said = ""
-
-
 class Chat:
     """A chat: who answers, and the session it is.
 
@@ -172,7 +146,7 @@ class Chat:
         return True
 
     def _run(self, text: str | None) -> None:
-        shown = Growing()
+        shown = Spoken(PlainView(), answers_are_seen())
         watched = Pausable(shown)
 
         async def run(token: CancelToken) -> Any:
@@ -195,8 +169,7 @@ class Chat:
             return
         finally:
             watched.close()
-            shown.end_line()
-        if result.answered and not answers_are_seen():
+        if result.answered and shown.said != result.output:
             answer(str(result.output))
         if result.reason not in ("answered", "returned"):
             note(f"it ended: {result.reason} {result.limit}".rstrip(), YELLOW)
