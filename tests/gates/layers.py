@@ -190,6 +190,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "text_calls",
         "grammar",
         "openai_chat",
+        "wire.sdk_model",
         "wire.openai_client",
         "openai_chat.model",
         "openai_responses.profile",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import aimock
+from toolkeel.providers.wire import retry
 
 FLOWS = Path(__file__).with_name("flows.json")
 
@@ -17,3 +18,16 @@ def flows() -> Iterator[aimock.Server]:
     """A server that plays the flows of ``flows.json``."""
     with aimock.serving(FLOWS) as server:
         yield server
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key for Bedrock's SDK, which sends nothing without one."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hardly a wait before a request is sent again."""
+    monkeypatch.setattr(retry, "FIRST_WAIT", 0.001)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.providers.loopback import Json, answer, saying
-from tests.providers.wire.test_retry import anthropic, chat, gemini, responses
+from tests.providers.models import anthropic, chat, gemini, responses
 from toolkeel import Agent, tool
 from toolkeel.messages import AssistantMessage
 

@@ -13,17 +13,16 @@ import pytest
 from tests.providers.gemini import test_public as test_gemini
 from tests.providers.judge import check_body
 from tests.providers.loopback import Json, answer, saying
-from tests.providers.openai_responses import test_public as test_openai_responses
-from tests.providers.vendors import check_anthropic, check_bedrock
-from tests.providers.wire.test_retry import (  # noqa: F401
+from tests.providers.models import (
     MODELS,
     anthropic,
-    aws,
     bedrock,
     chat,
     gemini,
     responses,
 )
+from tests.providers.openai_responses import test_public as test_openai_responses
+from tests.providers.vendors import check_anthropic, check_bedrock
 from toolkeel import Agent, ToolError, tool
 from toolkeel.content import Image, Text
 from toolkeel.define.dialect.definition import definition

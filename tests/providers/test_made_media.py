@@ -14,16 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.providers.loopback import Json, answer, events, saying
-from tests.providers.test_every_wire import PNG, SEEN
-from tests.providers.wire.test_retry import (  # noqa: F401
+from tests.providers.models import (
     MODELS,
-    anthropic,
-    aws,
-    bedrock,
     chat,
     gemini,
     responses,
 )
+from tests.providers.test_every_wire import PNG, SEEN
 from toolkeel import Agent
 from toolkeel._records.messages_json import dump_message, load_message
 from toolkeel.agent.reply_assembly import assemble

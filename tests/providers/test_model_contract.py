@@ -10,10 +10,9 @@ import pytest
 
 from tests.providers.bedrock.test_model import streamed
 from tests.providers.loopback import HANG, Loopback, answer, chunk, events, saying
-from tests.providers.wire.test_retry import (  # noqa: F401
+from tests.providers.models import (
     MODELS,
     anthropic,
-    aws,
     bedrock,
     chat,
     gemini,

@@ -10,13 +10,11 @@ import pytest
 
 from tests.providers.bedrock.test_model import streamed
 from tests.providers.loopback import Json, answer, events, saying
-from tests.providers.wire.test_retry import (  # noqa: F401
+from tests.providers.models import (
     anthropic,
-    aws,
     bedrock,
     chat,
     gemini,
-    quick,
     responses,
 )
 from toolkeel import Agent
@@ -26,6 +24,7 @@ from toolkeel.messages import Usage, UserMessage
 from toolkeel.model import ModelRequest
 from toolkeel.providers.wire.plain import dumps
 
+pytestmark = pytest.mark.usefixtures("aws", "quick")
 REQUEST = ModelRequest([UserMessage("hi")])
 
 DELTA = {"type": "response.output_text.delta", "output_index": 0, "delta": "Hi"}
@@ -67,7 +66,6 @@ def sent(make: Callable[..., Any], *said: Json) -> bytes:
     return streamed(*said) if make is bedrock else events(*said, done=False)
 
 
-@pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("make", SPENT)
 def test_an_error_has_what_was_said_and_what_it_cost(make: Callable[..., Any]) -> None:
     with saying(sent(make, *SPENT[make])) as server, pytest.raises(ModelError) as raised:
@@ -77,7 +75,6 @@ def test_an_error_has_what_was_said_and_what_it_cost(make: Callable[..., Any]) -
     assert (error.text, error.usage, error.run.usage) == ("Hi", Usage(1, 3, 1), Usage(1, 3, 1))
 
 
-@pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("make", [chat, anthropic, gemini, bedrock])
 def test_a_reply_that_is_cut_off_keeps_what_it_cost(make: Callable[..., Any]) -> None:
     with saying(sent(make, *SPENT[make][:-1])) as server:

@@ -12,7 +12,7 @@ import pytest
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.messages import AssistantMessage, UserMessage
-from toolkeel.model import ModelRequest, OutputFormat
+from toolkeel.model import ModelRequest, OutputFormat, TextDelta
 from toolkeel.providers.anthropic.encode import ENCODING
 from toolkeel.providers.anthropic.profile import AnthropicProfile
 from toolkeel.providers.anthropic.stream import StreamDecoder
@@ -38,9 +38,9 @@ class Told(WireModel):
         self.answers = list(answers)
         self.bodies: list[bytes] = []
 
-    async def _events(self, body: Any, prepared: object) -> AsyncGenerator[object]:
+    async def _events(self, body: Any, prepared: object) -> AsyncGenerator[list[object]]:
         self.bodies.append(body)
-        yield self.answers.pop(0)
+        yield [self.answers.pop(0)]
 
     def _errors(self) -> AbstractContextManager[None]:
         return named(self.name)
@@ -91,3 +91,27 @@ def test_what_a_server_holds_is_what_the_program_says_or_what_is_known() -> None
     assert [Told().holds(form, tools=tools) for tools in (True, False)] == [True, False]
     assert Told(native_output=True).holds(form, tools=False)
     assert not Told(native_output=False).holds(form, tools=True)
+
+
+def test_what_was_said_before_an_error_is_given_although_both_came_at_once() -> None:
+    class AtOnce(Told):
+        async def _events(self, body: Any, prepared: object) -> AsyncGenerator[list[object]]:
+            yield self.answers
+
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text"}}
+    said = {
+        "type": "content_block_delta",
+        "index": 0,
+        "delta": {"type": "text_delta", "text": "Hi"},
+    }
+    model = AtOnce(start, said, {"type": "error", "error": {"message": "broke"}}, stream=True)
+    heard: list[object] = []
+    hear = heard.append
+
+    async def ask() -> None:
+        async for delta in model.stream(REQUEST):
+            hear(delta)
+
+    with pytest.raises(ModelError, match="m: broke"):
+        asyncio.run(ask())
+    assert heard == [TextDelta("Hi")]

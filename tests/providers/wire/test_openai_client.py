@@ -1,18 +1,14 @@
-"""OpenAI's SDK as both wires use it."""
+"""Clients of OpenAI's SDK."""
 
 from __future__ import annotations
 
-import json
-
-import httpx2
 import openai
 import pytest
 
-from toolkeel.errors import ModelError, SetupError
+from toolkeel.errors import SetupError
 from toolkeel.providers.wire.openai_client import (
     checked_client,
     client_options,
-    model_errors,
     new_client,
 )
 
@@ -41,20 +37,3 @@ def test_only_the_asynchronous_client_will_do() -> None:
     assert checked_client("Mine", None) is None
     with pytest.raises(SetupError, match=r"Mine\(client=\.\.\.\): expected openai\.AsyncOpenAI"):
         checked_client("Mine", openai.OpenAI(api_key="x"))
-
-
-@pytest.mark.parametrize(
-    ("code", "status"), [("503", 503), ("server_error", 500), ("odd", None), (None, None)]
-)
-def test_an_error_inside_a_stream_has_its_code_as_status(code: str, status: int | None) -> None:
-    request = httpx2.Request("POST", "http://127.0.0.1/v1")
-    error = openai.APIError("oops", request, body={"code": code})
-    with pytest.raises(ModelError, match="gpt-5: oops") as raised, model_errors("gpt-5"):
-        raise error
-    assert raised.value.status == status
-
-
-def test_what_is_not_json_is_named() -> None:
-    said = "gpt-5: the server sent something that is not JSON"
-    with pytest.raises(ModelError, match=said), model_errors("gpt-5"):
-        json.loads("{broken")

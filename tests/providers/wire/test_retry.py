@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.providers.loopback import Loopback, answer, chunk, events, saying
+from tests.providers.loopback import answer, chunk, events, saying
+from tests.providers.models import MODELS, anthropic, chat, responses
 from toolkeel import Agent
 from toolkeel.errors import (
     AccessDenied,
@@ -27,38 +28,34 @@ from toolkeel.errors import (
 from toolkeel.events import Event, Retrying, Streamed
 from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.model import Delta, Finish, ModelRequest, Retry, TextDelta
-from toolkeel.providers.anthropic.model import AnthropicMessages
-from toolkeel.providers.bedrock.model import BedrockConverse
-from toolkeel.providers.gemini.model import Gemini
-from toolkeel.providers.openai_chat.model import OpenAIChat
-from toolkeel.providers.openai_responses.model import OpenAIResponses
 from toolkeel.providers.wire import retry
-from toolkeel.providers.wire.retry import Reply, Retries
+from toolkeel.providers.wire.model import Deltas
+from toolkeel.providers.wire.retry import Retries
 
+pytestmark = pytest.mark.usefixtures("quick")
 REQUEST = ModelRequest([UserMessage("hi")])
 DONE: list[Delta] = [TextDelta("ok"), Finish("stop")]
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "FIRST_WAIT", 0.001)
-
-
-def scripted(*attempts: ModelError | Iterable[Delta | ModelError]) -> Callable[[], Reply]:
+def scripted(
+    *attempts: ModelError | Iterable[Delta | ModelError],
+) -> Callable[[], AsyncGenerator[Deltas]]:
     """Attempts that go as they are told, one after another."""
     left = list(attempts)
 
-    async def attempt() -> Reply:
+    async def attempt() -> AsyncGenerator[Deltas]:
         now = left.pop(0)
         for one in [now] if isinstance(now, ModelError) else now:
             if isinstance(one, ModelError):
                 raise one
-            yield one
+            yield [one]
 
     return attempt
 
 
-async def all_of(retries: Retries, attempt: Callable[[], Reply]) -> list[Delta | AssistantMessage]:
+async def all_of(
+    retries: Retries, attempt: Callable[[], AsyncGenerator[Deltas]]
+) -> list[Delta | AssistantMessage]:
     return [delta async for delta in retries.of(attempt)]
 
 
@@ -190,29 +187,6 @@ def test_a_wait_can_be_cancelled() -> None:
 # — with real servers, through the official SDKs —
 
 
-def chat(server: Loopback, **options: Any) -> OpenAIChat:
-    return OpenAIChat("m", base_url=server.url, api_key="x", **options)
-
-
-def responses(server: Loopback, **options: Any) -> OpenAIResponses:
-    return OpenAIResponses("m", base_url=server.url, api_key="x", **options)
-
-
-def anthropic(server: Loopback, **options: Any) -> AnthropicMessages:
-    return AnthropicMessages("m", base_url=server.url, api_key="x", **options)
-
-
-def gemini(server: Loopback, **options: Any) -> Gemini:
-    return Gemini("m", base_url=server.url, api_key="x", **options)
-
-
-def bedrock(server: Loopback, **options: Any) -> BedrockConverse:
-    return BedrockConverse("m", base_url=server.url, region="us-east-1", **options)
-
-
-MODELS = [chat, responses, anthropic, gemini, bedrock]
-
-
 @pytest.mark.parametrize("make", MODELS)
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize(("status", "sent"), [(503, 3), (429, 3), (400, 1)])
@@ -229,12 +203,6 @@ def test_every_wire_repeats_the_same_failures_and_says_so(
     assert len(server.requests) == sent
     again = [(one.attempt, one.status) for one in told if isinstance(one, Retrying)]
     assert again == [(number, status) for number in range(1, sent)]
-
-
-@pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
 
 
 @pytest.mark.parametrize("make", [chat, responses, anthropic])

@@ -75,7 +75,7 @@ async def _all(body: bytes, size: int) -> list[str]:
         for start in range(0, len(body), size):
             yield body[start : start + size]
 
-    return [data async for data in parsed(pieces())]
+    return [data async for events in parsed(pieces()) for data in events]
 
 
 @pytest.mark.parametrize("piece", ["x" * 100, "x" * 100 + "\ndata: ", '{"a": 1'])

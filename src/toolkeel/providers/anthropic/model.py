@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias, Unpack
+from typing import Any, ClassVar, TypeAlias, Unpack
 
-from toolkeel.errors import (
-    MissingExtraError,
-    ModelError,
-    ModelUnavailable,
-    SetupError,
-    model_error,
-)
+from toolkeel.errors import MissingExtraError, SetupError
 from toolkeel.providers.anthropic.encode import ENCODING
 from toolkeel.providers.anthropic.profile import WIRE, AnthropicProfile
 from toolkeel.providers.anthropic.stream import StreamDecoder
-from toolkeel.providers.wire.http import (
-    PerLoop,
-    check_options,
-    hosts_at,
-    retry_advice,
-    retry_after,
-)
-from toolkeel.providers.wire.model import ModelOptions, WireModel
+from toolkeel.providers.wire.http import PerLoop, check_options, hosts_at
+from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.plain import as_list
 from toolkeel.providers.wire.request import Prepared
-from toolkeel.providers.wire.sse import parsed
 from toolkeel.providers.wire.structured_output import claude_holds
 
 try:
@@ -37,6 +22,8 @@ try:
     import httpx2
     from anthropic.lib.bedrock import AsyncAnthropicBedrock, AsyncAnthropicBedrockMantle
     from anthropic.lib.vertex import AsyncAnthropicVertex
+
+    from toolkeel.providers.wire.sdk_model import SdkModel
 except ImportError as error:
     raise MissingExtraError("AnthropicMessages", "anthropic") from error
 
@@ -47,7 +34,6 @@ Client: TypeAlias = (
     | AsyncAnthropicVertex
 )
 
-_PATH = "/v1/messages"
 _HOSTS = ("anthropic.com",)
 
 
@@ -68,7 +54,7 @@ class AnthropicModelOptions(ModelOptions, total=False):
     hosts_tools: bool
 
 
-class AnthropicMessages(WireModel):
+class AnthropicMessages(SdkModel):
     """A model that answers over Anthropic's Messages API, or a server's that imitates it.
 
     The SDK's environment variables stay in force: ``ANTHROPIC_API_KEY``,
@@ -93,6 +79,8 @@ class AnthropicMessages(WireModel):
     encoding = ENCODING
     decoder = StreamDecoder
     held_form = "anthropic-strict"
+    package: ClassVar[Any] = anthropic
+    path = "/v1/messages"
 
     def __init__(
         self,
@@ -112,8 +100,8 @@ class AnthropicMessages(WireModel):
             "timeout": anthropic.NOT_GIVEN if timeout is None else timeout,
         }
         new: Callable[[], Client] = partial(_new_client, model, given)
-        self._sdk: PerLoop[Client] = PerLoop(new, _checked(client))
-        host = self._sdk.first.base_url.host
+        clients: PerLoop[Client] = PerLoop(new, _checked(client))
+        host = clients.first.base_url.host
         self._own = host.endswith("anthropic.com")
         hosts = options.get("hosts_tools", _hosts(base_url, client))
         self.hosts = WIRE if hosts else ""
@@ -126,43 +114,32 @@ class AnthropicMessages(WireModel):
             betas_in_header=True,
             endpoint=host,
         )
-        limit = client.max_retries if client else None
-        super().__init__(model, stream, profile, options, self._sdk, limit)
-
-    def _errors(self) -> AbstractContextManager[None]:
-        return _model_errors(self.name)
+        super().__init__(model, stream, profile, options, clients)
 
     def _is_known_to_hold(self, tools: bool) -> bool:
         return self._own and claude_holds(self.name)
 
-    async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[object]:
-        """The answer's events; a whole answer is one event.
-
-        Events are read here rather than by the SDK, which passes over those without a name; some
-        servers that imitate Anthropic's send no names.
-        """
-        client = self._sdk.get()
+    def _betas(self, prepared: Prepared) -> str:
         asked = map(str, as_list(prepared.settings.provider_options.get("betas")))
-        betas = dict.fromkeys([*asked, *prepared.tools.betas])
-        headers = {"anthropic-beta": ",".join(betas)} if betas else {}
-        native = type(client) is anthropic.AsyncAnthropic  # clouds' read the model out of a dict
-        sent: dict[str, Any] = {"content": body} if native else {"body": json.loads(body)}
-        stream = await client.post(
-            _PATH,
-            cast_to=object,
-            options={"headers": headers, "max_retries": 0},
-            stream=True,
-            stream_cls=anthropic.AsyncStream[object],
-            **sent,
-        )
-        async with stream:
-            kind = stream.response.headers.get("content-type", "").partition(";")[0].strip()
-            if native or kind == "application/json":
-                async for event in parsed(stream.response.aiter_bytes()):
-                    yield event
-            else:
-                async for event in stream:
-                    yield event
+        return ",".join(dict.fromkeys([*asked, *prepared.tools.betas]))
+
+    def _reads_body(self, client: Client) -> bool:  # clouds' read the model out of a dict
+        return type(client) is not anthropic.AsyncAnthropic
+
+    def _read(self, client: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip()
+        if self._reads_body(client) and kind != "application/json":
+            return _framed(
+                anthropic.AsyncStream[object](cast_to=object, response=answer, client=client)
+            )
+        return super()._read(client, answer)
+
+
+async def _framed(stream: anthropic.AsyncStream[object]) -> AsyncGenerator[Sequence[object]]:
+    """Events in a cloud's own frames."""
+    async with stream:
+        async for event in stream:
+            yield [event]
 
 
 def _new_client(model: str, options: Mapping[str, Any]) -> anthropic.AsyncAnthropic:
@@ -195,30 +172,3 @@ def _checked(client: object) -> Client | None:
         "AnthropicMessages(client=...): expected anthropic.AsyncAnthropic, got "
         f"{type(client).__name__}"
     )
-
-
-@contextmanager
-def _model_errors(model: str) -> Iterator[None]:
-    """Turn the SDK's exceptions into `ModelError`, by status and headers, never by text."""
-    try:
-        yield
-    except anthropic.APIStatusError as error:
-        headers = error.response.headers
-        raise model_error(
-            f"{model}: {error.api_message or error.message}",
-            status=error.status_code,
-            retry_after=retry_after(headers),
-            retryable=retry_advice(headers),
-        ) from error
-    except anthropic.APIConnectionError as error:
-        url = f"{error.request.url.scheme}://{error.request.url.netloc.decode()}"
-        why = f" ({error.__cause__})" if str(error.__cause__ or "") else ""
-        raise ModelUnavailable(f"{model} at {url}: {error.message}{why}") from error
-    except httpx2.HTTPError as error:
-        raise ModelUnavailable(f"{model}: the answer broke off ({error})") from error
-    except anthropic.AnthropicError as error:
-        raise ModelError(f"{model}: {error}") from error
-    except ModelError as error:  # sent inside a stream
-        raise error.about(model) from error
-    except json.JSONDecodeError as error:
-        raise ModelError(f"{model}: the server sent something that is not JSON") from error

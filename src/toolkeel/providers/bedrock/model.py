@@ -7,7 +7,7 @@ import contextvars
 import json
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
 from typing import Any, Protocol, Unpack
 
@@ -117,12 +117,12 @@ class BedrockConverse(WireModel):
     def _is_known_to_hold(self, tools: bool) -> bool:
         return claude_holds(self.name)
 
-    async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[object]:
+    async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
         answer = _Stream(self._client, body)
         items: Iterable[object] = answer if self._stream else _whole(self._client, body)
         async with aclosing(_in_thread(items, answer.hang_up)) as events:
             async for event in events:
-                yield event
+                yield [event]
 
 
 class _Stream:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from functools import partial
 from typing import Any, TypeVar, Unpack
@@ -110,7 +110,7 @@ class Gemini(WireModel):
     def _is_known_to_hold(self, tools: bool) -> bool:
         return gemini_holds(self.name, tools=tools)
 
-    async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[object]:
+    async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
         models = self._sdk.get().sdk.aio.models
         config = types.GenerateContentConfig(
             http_options=types.HttpOptions(
@@ -119,14 +119,14 @@ class Gemini(WireModel):
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )
         if not self._stream:
-            yield await models.generate_content(model=self.name, contents=_HERE, config=config)
+            yield [await models.generate_content(model=self.name, contents=_HERE, config=config)]
             return
         stream = await models.generate_content_stream(
             model=self.name, contents=_HERE, config=config
         )
         async with aclosing(_pumped(stream)) as chunks:
             async for chunk in chunks:
-                yield chunk
+                yield [chunk]
 
 
 async def _pumped(chunks: AsyncIterator[T]) -> AsyncGenerator[T]:

@@ -16,7 +16,7 @@ from toolkeel.providers.openai_chat.stream import StreamDecoder
 from toolkeel.providers.text_calls.decoder import TextCalls, find_calls
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import check_options
-from toolkeel.providers.wire.model import ModelOptions
+from toolkeel.providers.wire.model import Deltas, ModelOptions
 from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.structured_output import gpt_holds
 
@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("OpenAIChat", "openai") from error
 
-from toolkeel.providers.wire.openai_client import OpenAIModel, open_clients
+from toolkeel.providers.wire.openai_client import OpenAIModel, is_own_host, open_clients
 
 
 class ChatOptions(ModelOptions, total=False):
@@ -80,9 +80,10 @@ class OpenAIChat(OpenAIModel):
         check_options("OpenAIChat", options, ChatOptions.__annotations__)
         place = (base_url, api_key, options.get("timeout"))
         clients = open_clients("OpenAIChat", model, client, place)
-        self.profile = options.get("profile") or (OPENAI if clients.own else COMPATIBLE)
+        host = clients.first.base_url.host
+        self.profile = options.get("profile") or (OPENAI if is_own_host(host) else COMPATIBLE)
         self._text_calls = _checked_choice(options.get("text_calls", "never"))
-        target = ChatTarget(self.profile, model, stream, clients.endpoint)
+        target = ChatTarget(self.profile, model, stream, host)
         super().__init__(model, stream, target, options, clients)
 
     def _is_known_to_hold(self, tools: bool) -> bool:
@@ -92,7 +93,7 @@ class OpenAIChat(OpenAIModel):
 
     def _deltas(
         self, request: ModelRequest, prepared: Prepared, body: object, decoder: Decoder
-    ) -> AsyncGenerator[Delta | AssistantMessage]:
+    ) -> AsyncGenerator[Deltas]:
         plain = super()._deltas(request, prepared, body, decoder)
         return _with_calls(plain, request.tools) if self._text_calls else plain
 
@@ -104,16 +105,17 @@ def _checked_choice(choice: str) -> bool:
 
 
 async def _with_calls(
-    plain: AsyncGenerator[Delta | AssistantMessage], tools: Sequence[ToolDefinition]
-) -> AsyncGenerator[Delta | AssistantMessage]:
+    plain: AsyncGenerator[Deltas], tools: Sequence[ToolDefinition]
+) -> AsyncGenerator[Deltas]:
     """`plain`, with calls where they stand in its text."""
     texts = TextCalls(tools)
-    async with aclosing(plain) as deltas:
-        async for delta in deltas:
-            if isinstance(delta, AssistantMessage):
-                yield find_calls(delta, tools)
-                return
-            for found in texts.feed(delta):
-                yield found
-    for rest in texts.finish():
-        yield rest
+    async with aclosing(plain) as parts:
+        async for deltas in parts:
+            found: list[Delta | AssistantMessage] = []
+            for delta in deltas:
+                if isinstance(delta, AssistantMessage):
+                    yield [*found, find_calls(delta, tools)]
+                    return
+                found += texts.feed(delta)
+            yield found
+    yield texts.finish()

@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("OpenAIResponses", "openai") from error
 
-from toolkeel.providers.wire.openai_client import OpenAIModel, open_clients
+from toolkeel.providers.wire.openai_client import OpenAIModel, is_own_host, open_clients
 
 
 class ResponsesOptions(ModelOptions, total=False):
@@ -70,10 +70,11 @@ class OpenAIResponses(OpenAIModel):
         check_options("OpenAIResponses", options, ResponsesOptions.__annotations__)
         place = (base_url, api_key, options.get("timeout"))
         clients = open_clients("OpenAIResponses", model, client, place)
-        self._own = clients.own
-        hosts = options.get("hosts_tools", clients.own)
+        host = clients.first.base_url.host
+        self._own = is_own_host(host)
+        hosts = options.get("hosts_tools", self._own)
         self.hosts = WIRE if hosts else ""
-        profile = ResponsesProfile(model, stream, hosts, clients.endpoint)
+        profile = ResponsesProfile(model, stream, hosts, host)
         super().__init__(model, stream, profile, options, clients)
 
     def _is_known_to_hold(self, tools: bool) -> bool:

@@ -17,5 +17,6 @@ decoder            answers of every wire, whole and streamed: as deltas, and as 
 http               what models on HTTP clients share: a client for each event loop, and how long to wait
 retry              the one place where a failed request is sent again; the SDKs' own repetitions are switched off
 model              what the models of all wires share: a request goes out, its events come in
-openai_client      OpenAI's official SDK, as both of its wires use it: clients, and its errors as ours
+sdk_model          models behind OpenAI's and Anthropic's SDKs, which are made alike: requests, answers, errors
+openai_client      clients of OpenAI's SDK, for both of its wires
 """

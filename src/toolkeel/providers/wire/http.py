@@ -64,7 +64,7 @@ class PerLoop(Generic[C]):
 
     def __init__(self, make: Callable[[], C], given: C | None = None) -> None:
         self._make = make
-        self._given = given
+        self.given = given
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, C] = WeakKeyDictionary()
         finalize(self, _hang_up, self._clients).atexit = False
         self.first: C = given or make()
@@ -73,8 +73,8 @@ class PerLoop(Generic[C]):
 
     def get(self) -> C:
         """The running loop's client."""
-        if self._given is not None:
-            return self._given
+        if self.given is not None:
+            return self.given
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.define.dialect import Target
@@ -24,6 +24,9 @@ from toolkeel.providers.wire.ownership import Asked, asked_note
 from toolkeel.providers.wire.request import Encoding, Prepared
 from toolkeel.providers.wire.retry import Reply, Retries
 from toolkeel.providers.wire.structured_output import is_held
+
+Deltas: TypeAlias = Sequence[Delta | AssistantMessage]
+"""What came at once, in order."""
 
 MAX_PAUSES = 8
 """How often a reply may pause before it is given as it is."""
@@ -98,20 +101,20 @@ class WireModel:
         if self._clients is not None:
             await self._clients.close()
 
-    async def _attempt(self, request: ModelRequest) -> Reply:
+    async def _attempt(self, request: ModelRequest) -> AsyncGenerator[Deltas]:
         prepared = self._bodies.prepared(request)
         body = self._bodies.body(request)  # what fails by now is the program's fault
         decoder = self.decoder(prepared.tools, self.name)
         said: list[Delta | AssistantMessage] = []
         with self._broken_off(decoder, said):
-            async with aclosing(self._deltas(request, prepared, body, decoder)) as deltas:
-                async for delta in deltas:
+            async with aclosing(self._deltas(request, prepared, body, decoder)) as parts:
+                async for deltas in parts:
                     if self._stream:
-                        yield delta
+                        yield deltas
                     else:
-                        said.append(delta)
+                        said += deltas
         if not self._stream:
-            yield assemble(said)
+            yield [assemble(said)]
 
     @contextmanager
     def _broken_off(
@@ -127,25 +130,31 @@ class WireModel:
 
     async def _deltas(
         self, request: ModelRequest, prepared: Prepared, body: Any, decoder: Decoder
-    ) -> AsyncGenerator[Delta | AssistantMessage]:
+    ) -> AsyncGenerator[Deltas]:
         """What the reply says; one that pauses is asked to go on."""
         read = decoder.feed if self._stream else decoder.whole
         said = False
         for _ in range(MAX_PAUSES + 1):
-            async with aclosing(self._events(body, prepared)) as events:
-                async for event in events:
-                    for delta in read(event):
-                        said = True
-                        yield delta
+            async with aclosing(self._events(body, prepared)) as parts:
+                async for events in parts:
+                    deltas: list[Delta] = []
+                    try:
+                        for event in events:
+                            deltas += read(event)
+                    except ModelError:
+                        yield deltas
+                        raise
+                    said = said or bool(deltas)
+                    yield deltas
             if not (more := decoder.unfinished()):
                 break
             body = self._bodies.body(request, more)
         if decoder.empty:
             raise ModelUnavailable("the answer was empty")
-        for last in decoder.finish():
-            yield self._noted(last)
+        last = [self._noted(one) for one in decoder.finish()]
         if said and not decoder.ended() and (usage := decoder.billed()) != Usage():
-            yield Finish("incomplete", usage)
+            last.append(Finish("incomplete", usage))
+        yield last
 
     def _noted(self, last: Delta | AssistantMessage) -> Delta | AssistantMessage:
         """The end of a reply with who was asked for it, if it says another name."""
@@ -158,8 +167,8 @@ class WireModel:
 
     # — what a wire's model says itself —
 
-    def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[object]:
-        """Send a request: the answer's events; a whole answer is one."""
+    def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
+        """Send a request: the answer's events, as they come; a whole answer is one."""
         raise NotImplementedError
 
     def _errors(self) -> AbstractContextManager[None]:

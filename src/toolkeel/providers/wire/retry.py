@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from time import monotonic
@@ -54,11 +54,13 @@ class Retries:
         self._limit = MAX_RETRIES if limit is None else limit
         self._not_before = 0.0
 
-    async def of(self, attempt: Callable[[], Reply]) -> Reply:
+    async def of(
+        self, attempt: Callable[[], AsyncGenerator[Sequence[Delta | AssistantMessage]]]
+    ) -> Reply:
         """The deltas of the first attempt that does not fail before it says something.
 
         Args:
-            attempt: Sends the request and gives the reply.
+            attempt: Sends the request and gives the reply, in parts as they come.
 
         Raises:
             ModelError: the last attempt's.
@@ -69,10 +71,11 @@ class Retries:
                 await asyncio.sleep(early)
             said = False
             try:
-                async with aclosing(attempt()) as deltas:
-                    async for delta in deltas:
-                        said = True
-                        yield _added(delta, spent) if spent.requests else delta
+                async with aclosing(attempt()) as parts:
+                    async for deltas in parts:
+                        for delta in deltas:
+                            said = True
+                            yield _added(delta, spent) if spent.requests else delta
                 if said:
                     return
                 raise ModelUnavailable(f"{self._model}: the answer ended before anything was said")

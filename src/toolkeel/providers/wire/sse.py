@@ -96,8 +96,8 @@ def _check(size: int) -> None:
         raise ModelError(f"the server sent an event of more than {MAX_EVENT:,} bytes")
 
 
-async def parsed(pieces: AsyncIterable[bytes]) -> AsyncGenerator[str]:
-    """The data of every event in a body that arrives in pieces.
+async def parsed(pieces: AsyncIterable[bytes]) -> AsyncGenerator[list[str]]:
+    """The data of every event in a body that arrives in pieces, as each piece completes them.
 
     A body that is one JSON object is one event: some servers do not stream although they are
     asked to, and not all of them say so in the content type. No line of an event begins so.
@@ -115,7 +115,6 @@ async def parsed(pieces: AsyncIterable[bytes]) -> AsyncGenerator[str]:
         elif whole:
             start += piece
             _check(len(start))
-        for data in () if whole else parser.feed(piece):
-            yield data
-    for data in [start.lstrip(_BLANK).decode("utf-8", "replace")] if whole else parser.close():
-        yield data
+        if not whole and (events := parser.feed(piece)):
+            yield events
+    yield [start.lstrip(_BLANK).decode("utf-8", "replace")] if whole else parser.close()

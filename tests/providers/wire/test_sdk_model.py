@@ -1,0 +1,189 @@
+"""Models behind OpenAI's and Anthropic's SDKs: later requests are the first one's, but for the body."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import anthropic as anthropic_sdk
+import httpx2
+import openai
+import pytest
+
+from tests.gates.counts import calls
+from tests.providers.loopback import Json, Loopback, answer, chunk, saying
+from tests.providers.models import anthropic, chat, responses
+from toolkeel.agent.reply_assembly import assemble
+from toolkeel.errors import AccessDenied, ModelError, ModelUnavailable, RequestRejected
+from toolkeel.messages import AssistantMessage, UserMessage
+from toolkeel.model import ModelRequest, Settings
+from toolkeel.providers.openai_chat.model import OpenAIChat
+from toolkeel.providers.wire.sdk_model import _keeps_its_key, sdk_errors
+
+REQUEST = ModelRequest([UserMessage("hi")])
+TEXT = {"type": "text", "text": "Hi"}
+ITEM = {"type": "message", "role": "assistant", "content": [{**TEXT, "type": "output_text"}]}
+SAYS: dict[Callable[..., Any], Json] = {
+    chat: {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]},
+    responses: {"object": "response", "status": "completed", "output": [ITEM]},
+    anthropic: {"type": "message", "content": [TEXT], "stop_reason": "end_turn"},
+}
+ROOM = 1.25
+"""What a turn may cost beside the HTTP client alone."""
+
+
+async def ask(model: Any, request: ModelRequest = REQUEST) -> AssistantMessage:
+    return assemble([delta async for delta in model.stream(request)])
+
+
+def asked(model: Any, *requests: ModelRequest) -> None:
+    async def all_of_them() -> None:
+        for request in requests:
+            assert (await ask(model, request)).text == "Hi"
+        await model.close()
+
+    asyncio.run(all_of_them())
+
+
+def heads(server: Loopback) -> list[dict[str, str]]:
+    """What stands in front of each body, but its length."""
+    told = [
+        dict(line.split(": ", 1) for line in one["head"].strip().split("\r\n")[1:])
+        for one in server.requests
+    ]
+    return [
+        {"": one[""]} | {k.lower(): v for k, v in head.items() if k.lower() != "content-length"}
+        for one, head in zip(server.requests, told, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("make", SAYS)
+def test_later_requests_are_those_that_the_sdk_would_send(
+    make: Callable[..., Any], stream: bool
+) -> None:
+    with saying(answer(json.dumps(SAYS[make]))) as server:
+        model = make(server, stream=stream, timeout=7.0)
+        asked(model, REQUEST, ModelRequest([UserMessage("hi" * 1000)]), REQUEST)
+        [draft] = model._drafts.values()
+        first, *later = heads(server)
+        assert later == [first, first]
+    assert draft.extensions["timeout"]["read"] == 7.0
+    bodies = [json.dumps({k: v for k, v in one.items() if k != "head"}) for one in server.requests]
+    assert bodies[0] == bodies[2] and "hihi" in bodies[1]
+
+
+def test_each_choice_of_betas_is_sent_as_it_is() -> None:
+    plain = ModelRequest([UserMessage("hi")])
+    beta = ModelRequest([UserMessage("hi")], (), Settings(provider_options={"betas": ["x-1"]}))
+    with saying(answer(json.dumps(SAYS[anthropic]))) as server:
+        asked(anthropic(server, stream=False), plain, beta, plain, beta)
+        assert [one.get("anthropic-beta", "") for one in heads(server)] == ["", "x-1", "", "x-1"]
+
+
+def test_a_client_of_the_programs_own_may_change_its_key() -> None:
+    with saying(answer(json.dumps(SAYS[chat]))) as server:
+        client = openai.AsyncOpenAI(api_key="one", base_url=server.url)
+        model = OpenAIChat("m", client=client, stream=False)
+
+        async def work() -> None:
+            await ask(model)
+            client.api_key = "two"
+            await ask(model)
+            await client.close()
+
+        asyncio.run(work())
+        assert [one["authorization"] for one in heads(server)] == ["Bearer one", "Bearer two"]
+
+
+def test_only_a_key_that_stays_is_kept() -> None:
+    async def fresh() -> str:
+        return "key"
+
+    assert _keeps_its_key(openai.AsyncOpenAI(api_key="x"))
+    assert not _keeps_its_key(openai.AsyncOpenAI(api_key=fresh))
+    assert _keeps_its_key(anthropic_sdk.AsyncAnthropic(api_key="x"))
+    token: Any = lambda **_: None  # noqa: E731
+    assert not _keeps_its_key(anthropic_sdk.AsyncAnthropic(credentials=token))
+
+
+@pytest.mark.parametrize("make", SAYS)
+@pytest.mark.parametrize(
+    ("said", "kind", "words"),
+    [
+        (answer('{"detail": "no such model"}', status=404), RequestRejected, "no such model"),
+        (answer('{"error": {"message": "who?"}}', status=401), AccessDenied, "m: .*who[?]"),
+        (answer("bad gateway", status=502, kind="text/plain"), ModelUnavailable, "bad gateway"),
+        (answer("moved", status=304), ModelError, "m: "),
+        (answer("{", length=50), ModelUnavailable, "m at http://127.0.0.1:.*: the answer broke"),
+        (b"", ModelUnavailable, "m at http://127.0.0.1:.*: the answer broke"),
+        (b"nonsense\r\n\r\n", ModelUnavailable, "m at http://127.0.0.1:.*: the answer broke"),
+    ],
+)
+def test_the_first_request_and_later_ones_fail_alike(
+    make: Callable[..., Any], said: bytes, kind: type[ModelError], words: str
+) -> None:
+    for before in ([], [answer(json.dumps(SAYS[make]))]):
+        with saying(*before, said) as server:
+            model = make(server, stream=False, max_retries=0)
+            if before:
+                asked(model, REQUEST)
+            with pytest.raises(kind, match=words):
+                asyncio.run(ask(model))
+
+
+def test_a_server_that_is_gone_is_named() -> None:
+    with saying(answer(json.dumps(SAYS[chat]))) as server:
+        model = chat(server, max_retries=0)
+        asked(model, REQUEST)
+    with pytest.raises(ModelUnavailable, match=r"m at http://127\.0\.0\.1"):
+        asyncio.run(ask(model))
+
+
+def test_a_redirected_request_is_not_taken_for_the_first() -> None:
+    with saying(answer(json.dumps(SAYS[chat]))) as there:
+        place = f"location: {there.url}/chat/completions"
+        with saying(answer("", status=307, headers=[place])) as server:
+            model = chat(server, stream=False)
+            asked(model, REQUEST, REQUEST)
+            assert not model._drafts
+            assert len(server.requests) == len(there.requests) == 2
+
+
+def test_what_is_not_json_is_named() -> None:
+    said = "gpt-5: the server sent something that is not JSON"
+    with pytest.raises(ModelError, match=said), sdk_errors(openai, "gpt-5"):
+        json.loads("{broken")
+
+
+@pytest.mark.parametrize("make", SAYS)
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_turn_enters_hardly_more_functions_than_its_http_client(
+    make: Callable[..., Any], stream: bool
+) -> None:
+    said = json.dumps(SAYS[make])
+    if stream and make is chat:
+        said = "".join(
+            f"data: {json.dumps(one)}\n\n" for one in (chunk(content="Hi"), chunk("stop"))
+        )
+    kind = "text/event-stream" if stream else "application/json"
+    with saying(answer(said, kind=kind)) as server:
+        model = make(server, stream=stream)
+        http = httpx2.AsyncClient()
+        url = server.url + model.path
+
+        async def bare() -> None:
+            sent = http.build_request("POST", url, content=b'{"model": "m"}', headers=HEAD)
+            reply = await http.send(sent, stream=stream)
+            data = "".join([line async for line in reply.aiter_lines()]) if stream else reply.text
+            assert "Hi" in data
+
+        async def turn() -> None:
+            await ask(model)
+
+        assert calls(turn) <= calls(bare) * ROOM
+
+
+HEAD = {"content-type": "application/json", "authorization": "Bearer x"}
