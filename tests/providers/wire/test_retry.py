@@ -29,8 +29,7 @@ from toolkeel.events import Event, Retrying, Streamed
 from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.model import Delta, Finish, ModelRequest, Retry, TextDelta
 from toolkeel.providers.wire import retry
-from toolkeel.providers.wire.model import Deltas
-from toolkeel.providers.wire.retry import Retries
+from toolkeel.providers.wire.retry import Deltas, Retries
 
 pytestmark = pytest.mark.usefixtures("quick")
 REQUEST = ModelRequest([UserMessage("hi")])
@@ -56,7 +55,7 @@ def scripted(
 async def all_of(
     retries: Retries, attempt: Callable[[], AsyncGenerator[Deltas]]
 ) -> list[Delta | AssistantMessage]:
-    return [delta async for delta in retries.of(attempt)]
+    return [delta async for deltas in retries.of(attempt) for delta in deltas]
 
 
 def outcome(limit: int | None, *attempts: ModelError | Iterable[Delta | ModelError]) -> list[Any]:

@@ -16,8 +16,9 @@ from toolkeel.providers.openai_chat.stream import StreamDecoder
 from toolkeel.providers.text_calls.decoder import TextCalls, find_calls
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import check_options
-from toolkeel.providers.wire.model import Deltas, ModelOptions
+from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.retry import Deltas
 from toolkeel.providers.wire.structured_output import gpt_holds
 
 try:

@@ -6,11 +6,11 @@ connections closed is the same for all of them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.define.dialect import Target
@@ -22,11 +22,8 @@ from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import CommonOptions, PerLoop, media_of, unreadable
 from toolkeel.providers.wire.ownership import Asked, asked_note
 from toolkeel.providers.wire.request import Encoding, Prepared
-from toolkeel.providers.wire.retry import Reply, Retries
+from toolkeel.providers.wire.retry import Deltas, Retries
 from toolkeel.providers.wire.structured_output import is_held
-
-Deltas: TypeAlias = Sequence[Delta | AssistantMessage]
-"""What came at once, in order."""
 
 MAX_PAUSES = 8
 """How often a reply may pause before it is given as it is."""
@@ -83,13 +80,16 @@ class WireModel:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def stream(self, request: ModelRequest) -> Reply:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | AssistantMessage]:
         """Ask for a reply; see `toolkeel.model.Model`.
 
         Raises:
             ModelError: with the HTTP status and the seconds to wait, if the server said so.
         """
-        return self._retries.of(partial(self._attempt, request))
+        async with aclosing(self._retries.of(partial(self._attempt, request))) as parts:
+            async for deltas in parts:
+                for delta in deltas:
+                    yield delta
 
     def holds(self, output: OutputFormat, *, tools: bool) -> bool:
         """Whether replies can be held to a form; see `toolkeel.model.HoldsOutput`."""
@@ -137,15 +137,9 @@ class WireModel:
         for _ in range(MAX_PAUSES + 1):
             async with aclosing(self._events(body, prepared)) as parts:
                 async for events in parts:
-                    deltas: list[Delta] = []
-                    try:
-                        for event in events:
-                            deltas += read(event)
-                    except ModelError:
+                    for deltas in _said(events, read):
+                        said = said or bool(deltas)
                         yield deltas
-                        raise
-                    said = said or bool(deltas)
-                    yield deltas
             if not (more := decoder.unfinished()):
                 break
             body = self._bodies.body(request, more)
@@ -178,3 +172,15 @@ class WireModel:
     def _is_known_to_hold(self, tools: bool) -> bool:
         """Whether the vendor's model of that name holds replies to a schema."""
         raise NotImplementedError
+
+
+def _said(events: Sequence[object], read: Callable[[object], list[Delta]]) -> Iterator[list[Delta]]:
+    """What events that came at once say, although one of them may be an error."""
+    deltas: list[Delta] = []
+    try:
+        for event in events:
+            deltas += read(event)
+    except ModelError:
+        yield deltas
+        raise
+    yield deltas

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from time import monotonic
+from typing import TypeAlias
 
 from toolkeel.errors import ModelError, ModelUnavailable, RateLimited, SetupError
 from toolkeel.messages import AssistantMessage, Usage
@@ -28,7 +29,8 @@ LONGEST_WAIT = 8.0
 PATIENCE = 60.0
 """Most seconds a server may ask to wait; who asks for more gets the request back as an error."""
 
-Reply = AsyncGenerator[Delta | AssistantMessage]
+Deltas: TypeAlias = Sequence[Delta | AssistantMessage]
+"""What of a reply came at once, in order."""
 
 
 class Retries:
@@ -54,9 +56,7 @@ class Retries:
         self._limit = MAX_RETRIES if limit is None else limit
         self._not_before = 0.0
 
-    async def of(
-        self, attempt: Callable[[], AsyncGenerator[Sequence[Delta | AssistantMessage]]]
-    ) -> Reply:
+    async def of(self, attempt: Callable[[], AsyncGenerator[Deltas]]) -> AsyncGenerator[Deltas]:
         """The deltas of the first attempt that does not fail before it says something.
 
         Args:
@@ -73,9 +73,8 @@ class Retries:
             try:
                 async with aclosing(attempt()) as parts:
                     async for deltas in parts:
-                        for delta in deltas:
-                            said = True
-                            yield _added(delta, spent) if spent.requests else delta
+                        said = said or bool(deltas)
+                        yield [_added(one, spent) for one in deltas] if spent.requests else deltas
                 if said:
                     return
                 raise ModelUnavailable(f"{self._model}: the answer ended before anything was said")
@@ -86,7 +85,7 @@ class Retries:
                 if wait is None:
                     raise
                 retry = Retry(failed, wait, str(error), error.status)
-            yield retry
+            yield [retry]
             await asyncio.sleep(wait)
 
     def _wait(self, error: ModelError, failed: int) -> float | None:
