@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMappi
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter, time
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from toolkeel._records import reporter
 from toolkeel._records.cancel import CancelToken as CancelToken
@@ -258,15 +258,15 @@ class ToolContext(Generic[C]):
         deadline: `time.perf_counter` value at which the call is stopped; None if never.
         ended: Whether the call has its result already, because it was stopped.
         clock: What stops it at the deadline, once it waits for something.
-        paused: How many parts of it are off the clock.
+        paused, away: How many parts are off the clock; wait for others' work, or have given it up.
         edits: How its arguments were changed since the model sent them, in order.
-        undecided: Whether somebody is being asked whether it may run at all.
+        body: How far its body is: not begun (empty), or it runs, or it has ended well.
         started: `time.perf_counter` value at which its call began; 0 if that is not known.
     """
 
     __slots__ = (
-        "_loop", "_reporter", "call", "clock", "deadline", "edits", "ended", "paused", "run",
-        "started", "tool_name", "undecided",
+        "_loop", "_reporter", "away", "body", "call", "clock", "deadline", "edits", "ended",
+        "paused", "run", "started", "tool_name",
     )  # fmt: skip
 
     def __init__(self, call: ToolCall, tool_name: str, run: RunContext[C]) -> None:
@@ -274,10 +274,10 @@ class ToolContext(Generic[C]):
         self.tool_name = tool_name
         self.run = run
         self.deadline = run.deadline
-        self.ended = self.undecided = False
+        self.body: Literal["", "runs", "done"] = ""
+        self.ended, self.paused, self.away = False, 0, 0
         self.started = 0.0
         self.clock: Clock | None = None
-        self.paused = 0
         self.edits: tuple[Edit, ...] = ()
         # Asked for only if somebody listens: it costs a system call in Python 3.11.
         self._loop = reporter.running_loop() if run.listeners else None
@@ -384,6 +384,13 @@ class ToolContext(Generic[C]):
             self.paused -= 1
             if self.paused == 0 and self.clock is not None:
                 self.clock.hold(False)
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """Wait for another system: who stops waiting, or fails, does not stop its work."""
+        self.away += 1
+        yield
+        self.away -= 1
 
     def end(self) -> None:
         """Tell what was held back; drop progress that comes later."""

@@ -147,7 +147,7 @@ async def _look(
 ) -> Ended:
     """Go on with a call whose arguments are looked at in a thread, under its deadline."""
     context: ToolContext[Any] = ToolContext(call, tool.name, run)
-    context.started, context.undecided = began, True
+    context.started = began
     try:
         prepared: Any = await run_in_thread(tool, lambda: prepare(call, tool), context, None)
     except BaseException as error:
@@ -172,11 +172,11 @@ async def _finish(
         message = render(prepared, value, perf_counter() - started, keeper)
     except BaseException as error:
         # No other name for the error here: by its traceback it would hold itself.
-        is_undecided = context.undecided and isinstance(error, CancelledError)
+        is_unbegun = not context.body and isinstance(error, CancelledError)
         message = _failed(
             prepared.call,
             prepared.tool,
-            not_started(prepared.tool.name, run.cancel.reason) if is_undecided else error,
+            not_started(prepared.tool.name, run.cancel.reason) if is_unbegun else error,
             run,
             perf_counter() - started,
             keeper,

@@ -95,6 +95,7 @@ class Futures:
             return unknown(tool, "died", {})
         except asyncio.CancelledError:
             if promise is not None and promise.cancel():
+                context.body = ""
                 raise
             raise left_behind(context, tool.timeout) from None
         for message in answer["reported"]:

@@ -102,6 +102,7 @@ class Process:
 
     async def __call__(self, prepared: Prepared, context: ToolContext[Any]) -> object:
         """Run the body; when this is cancelled, the process is killed before it ends."""
+        context.body = ""  # nothing runs before there is room
         try:
             async with asyncio.timeout(self._queue_timeout):
                 await self._room.enter()
@@ -110,6 +111,7 @@ class Process:
                 f"{prepared.tool.name!r} waited {self._queue_timeout:g} seconds for room, and has "
                 "not started. Try again later."
             ) from None
+        context.body = "runs"
         try:
             return await self._run(prepared, context)
         finally:

@@ -37,7 +37,9 @@ def short_grace() -> Iterator[None]:
 
 
 def context(token: CancelToken | None = None) -> ToolContext[Any]:
-    return ToolContext(ToolCall("c1", "work"), "work", RunContext(cancel=token))
+    made: ToolContext[Any] = ToolContext(ToolCall("c1", "work"), "work", RunContext(cancel=token))
+    made.body = "runs"
+    return made
 
 
 async def drive(body: Body, timeout: float | None = None, token: CancelToken | None = None) -> Any:

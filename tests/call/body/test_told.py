@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -15,7 +15,9 @@ def context(reason: str | None = None) -> ToolContext[Any]:
     run: RunContext[None] = RunContext()
     if reason is not None:
         run.cancel.cancel(reason)
-    return ToolContext(ToolCall("c", "dig", {}), "dig", run)
+    made: ToolContext[Any] = ToolContext(ToolCall("c", "dig", {}), "dig", run)
+    made.body = "runs"
+    return made
 
 
 @pytest.mark.parametrize("work", ["running", "stopped"])
@@ -26,6 +28,32 @@ def test_whether_the_work_may_go_on_is_in_the_text_and_in_the_details(work: Work
     assert ("may still be running" in late.text) is (work == "running")
     gone = told(context("enough"), "cancelled", None, work)
     assert gone.text.startswith("'dig' was cancelled: enough.")
+
+
+@pytest.mark.parametrize("work", ["running", "stopped"])
+@pytest.mark.parametrize("why", ["timeout", "cancelled"])
+@pytest.mark.parametrize(
+    ("body", "away", "says"),
+    [("", 0, "started"), ("runs", 1, "may still be running"), ("done", 0, "was done by then")],
+)
+def test_what_the_call_knows_of_its_body_is_told_whoever_stopped_it(
+    work: Work, why: Literal["timeout", "cancelled"], body: Any, away: int, says: str
+) -> None:
+    made = context("enough" if why == "cancelled" else None)
+    made.body, made.away = body, away
+    found = told(made, why, 1, work)
+    assert says in found.text and "was stopped" not in found.text
+    assert found.details["may_still_be_running"] is (away == 1)
+
+
+def test_work_elsewhere_is_away_until_it_has_answered() -> None:
+    made = context()
+    with made.elsewhere(), made.elsewhere():
+        assert made.away == 2
+    assert made.away == 0
+    with pytest.raises(KeyError), made.elsewhere():
+        raise KeyError
+    assert made.away == 1, "whoever failed to wait does not know what came of it"
 
 
 def test_a_body_nobody_can_end_is_told_by_what_struck_it() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import gzip
 import json
 import socket
@@ -16,7 +18,7 @@ import httpx2
 import pytest
 
 from tests.compat.petshop import DOCUMENT, Petshop
-from toolkeel import Agent, SetupError, ToolCall, ToolMessage, Toolset
+from toolkeel import Agent, RunContext, SetupError, ToolCall, ToolMessage, Toolset
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.compat.openapi.tools import from_openapi
 from toolkeel.content import Image
@@ -193,6 +195,58 @@ def test_a_service_that_is_not_there_is_told_without_its_address() -> None:
     tools = pets(f"http://user:pass@127.0.0.1:{port}")
     message = answer(tools, "dropPet", id="1")
     assert message.text == "DELETE /pets/{id}: no answer from the server (ConnectError)."
+
+
+@contextlib.contextmanager
+def silent(*, hangs: bool) -> Iterator[tuple[str, threading.Event]]:
+    """A service that takes a request and never answers it."""
+    taken, over = threading.Event(), threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_DELETE(self) -> None:
+            taken.set()
+            if hangs:
+                over.wait(60)
+
+        def do_GET(self) -> None:
+            self.do_DELETE()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", taken
+    finally:
+        over.set()
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_request_that_writes_and_has_no_answer_may_have_taken_effect() -> None:
+    with silent(hangs=False) as (url, _):
+        written = answer(pets(url), "dropPet", id="1")
+        read = answer(pets(url), "get_pets_id", id="1")
+    assert written.kind == "unknown_outcome" and "not known" in written.text
+    assert read.kind == "tool_error" and "not known" not in read.text
+
+
+@pytest.mark.parametrize(("name", "runs"), [("dropPet", True), ("get_pets_id", False)])
+def test_a_request_that_was_given_up_may_still_take_effect_if_it_writes(
+    name: str, runs: bool
+) -> None:
+    async def play() -> ToolMessage:
+        run: RunContext[Any] = RunContext()
+        working = asyncio.ensure_future(pets(url).run([ToolCall("1", name, {"id": "1"})], run))
+        await asyncio.to_thread(taken.wait, 60)
+        run.cancel.cancel("enough")
+        return (await working)[0]
+
+    with silent(hangs=True) as (url, taken):
+        message = asyncio.run(play())
+    assert message.kind == "cancelled" and message.details["may_still_be_running"] is runs
+    assert ("may still take effect" in message.text) is runs
 
 
 def test_a_client_of_ones_own_makes_the_requests(url: str) -> None:

@@ -158,6 +158,33 @@ def test_a_session_the_server_has_forgotten_is_begun_anew_and_the_call_sent_agai
     assert sessions == ["s0", "s1"]
 
 
+def test_a_server_that_only_says_its_session_is_over_is_not_called_twice() -> None:
+    seen: list[str] = []
+
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        seen.append(handler.headers["mcp-session-id"])
+        error = {"code": -32600, "message": "Session terminated"}
+        send(handler, {"jsonrpc": "2.0", "id": body["id"], "error": error})
+
+    [message] = calls(reply)
+    assert message.kind == "tool_error" and "answered the call with an error" in message.text
+    assert seen == ["s0"]
+
+
+@pytest.mark.parametrize(
+    ("status", "type"), [(202, "application/json"), (200, "text/html"), (302, "text/html")]
+)
+def test_an_answer_that_says_nothing_of_the_call_leaves_its_outcome_unknown(
+    status: int, type: str
+) -> None:
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        headers = {"content-type": type, "location": "http://127.0.0.1:1/else"}
+        send(handler, b"", status, **headers)
+
+    [message] = calls(reply)
+    assert message.kind == "unknown_outcome" and "not known" in message.text
+
+
 @pytest.mark.parametrize(
     ("status", "kind", "told"),
     [

@@ -7,7 +7,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from toolkeel.mcp.client.outcome import failed, was_forgotten
-from toolkeel.mcp.client.sift import LOST, NOT_SENT, REFUSED, of_peer, our_error
+from toolkeel.mcp.client.sift import FORGOTTEN, LOST, NOT_SENT, REFUSED, of_peer, our_error
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,8 @@ from toolkeel.mcp.client.sift import LOST, NOT_SENT, REFUSED, of_peer, our_error
         (types.REQUEST_TIMEOUT, "timeout", "may still take effect"),
         (NOT_SENT, "tool_error", "not sent"),
         (REFUSED, "tool_error", "refused the call: broke"),
-        (types.INVALID_PARAMS, "tool_error", "refused the call: broke"),
+        (types.INVALID_PARAMS, "tool_error", "answered the call with an error: broke"),
+        (types.METHOD_NOT_FOUND, "tool_error", "answered the call with an error: broke"),
         (types.INTERNAL_ERROR, "tool_error", "answered the call with an error: broke"),
         (5, "tool_error", "answered the call with an error: broke"),
     ],
@@ -41,5 +42,28 @@ def test_a_code_in_the_mouth_of_a_peer_means_that_it_answered(code: int) -> None
 
 
 def test_only_an_ended_session_is_begun_anew() -> None:
-    assert was_forgotten(MCPError(types.INVALID_REQUEST, "Session terminated"))
-    assert not was_forgotten(MCPError(types.INVALID_REQUEST, "no"))
+    gone = our_error(FORGOTTEN, "the server has ended the session")
+    assert was_forgotten(MCPError.from_error_data(of_peer(gone)))
+    said = types.ErrorData(code=FORGOTTEN, message="the server has ended the session")
+    assert not was_forgotten(MCPError.from_error_data(of_peer(said)))
+    assert not was_forgotten(MCPError(types.INVALID_REQUEST, "Session terminated"))
+
+
+@pytest.mark.parametrize("code", [NOT_SENT, REFUSED, FORGOTTEN])
+def test_what_was_not_sent_of_a_later_round_says_nothing_of_the_first(code: int) -> None:
+    error = MCPError.from_error_data(our_error(code, "gone"))
+    assert failed(error, "act", "files", first=False).message.kind == "unknown_outcome"
+    assert failed(error, "act", "files").message.kind == "tool_error"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "server answered a request with 202 Accepted",
+        "Unexpected content type: text/html",
+        "Redirect to http://x not followed; use that URL",
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_no_refusal(message: str) -> None:
+    said = of_peer(types.ErrorData(code=types.INVALID_REQUEST, message=message))
+    assert failed(MCPError.from_error_data(said), "act", "files").message.kind == "unknown_outcome"

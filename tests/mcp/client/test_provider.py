@@ -8,10 +8,12 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.mcp.peers import OLD_PEER, PEER
+from tests.waiting import until
 from toolkeel import (
     Agent,
     Image,
@@ -100,9 +102,25 @@ def test_arguments_are_validated_before_the_server_is_asked(peer: MCPServer) -> 
 def test_a_deadline_ends_a_call_and_the_connection_serves_the_next() -> None:
     quick = MCPServer(PEER, name="quick", trust=True, timeout=0.3)
     tools = Toolset(quick.tools())
-    assert call(tools, "wait").kind == "timeout"
+    late = call(tools, "wait")
+    assert late.kind == "timeout" and late.details["may_still_be_running"]
+    assert "may still take effect" in late.text and "stopped" not in late.text
     assert call(tools, "echo", text="still here").content == "still here"
     asyncio.run(quick.close())
+
+
+def test_a_cancelled_call_may_go_on_in_its_server(peer: MCPServer) -> None:
+    async def play() -> ToolMessage:
+        run: RunContext[Any] = RunContext(listeners=[])
+        tools = Toolset(await peer.get_tools())
+        working = asyncio.ensure_future(tools.run([ToolCall("1", "wait", {})], run))
+        await until(lambda: any(context.away for _, context in peer._running.values()))
+        run.cancel.cancel("enough")
+        return (await working)[0]
+
+    message = asyncio.run(play())
+    assert message.kind == "cancelled" and message.details["may_still_be_running"]
+    assert "may still take effect" in message.text
 
 
 def test_a_killed_server_ends_its_call_as_unknown_and_the_next_call_finds_a_new_one(

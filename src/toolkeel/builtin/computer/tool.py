@@ -169,7 +169,8 @@ class ComputerTool:
         async with self._lock:
             for action in actions:
                 try:
-                    await self._hands.act(action)
+                    with context.elsewhere():
+                        await self._hands.act(action)
                 except ToolError as error:
                     problem = error.text
                     break

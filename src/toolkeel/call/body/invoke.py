@@ -50,6 +50,7 @@ async def invoke(
     tool = prepared.tool
     if context.run.cancel.cancelled:
         raise not_started(tool.name, context.run.cancel.reason)
+    context.body = "runs"
     if tool.executor is not None:
         return await _elsewhere(prepared, context, tool.executor(prepared, context))
     values: Mapping[str, Any] = prepared.arguments
@@ -71,7 +72,9 @@ async def invoke(
         raise
     except Exception as error:
         raise Crashed(describe(error)) from error
-    return promised(tool, value)
+    value = promised(tool, value)
+    context.body = "done"
+    return value
 
 
 def is_bare(tool: AnyTool) -> bool:
@@ -90,7 +93,7 @@ def begin_bare(prepared: Prepared, context: ToolContext[Any]) -> object:
     tool, run = prepared.tool, context.run
     if run.cancel.cancelled:
         raise not_started(tool.name, run.cancel.reason)
-    values = prepared.arguments
+    values, context.body = prepared.arguments, "runs"
     if tool.injected:
         if tool.timeout is not None:
             context.set_deadline(tool.timeout)
@@ -104,6 +107,7 @@ def begin_bare(prepared: Prepared, context: ToolContext[Any]) -> object:
         try:
             waiting = body.send(None)
         except StopIteration as ended:
+            context.body = "done"
             return ended.value
     except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
         raise cancelled_itself(tool.name) from None
@@ -155,7 +159,9 @@ async def _elsewhere(
         raise
     except Exception as error:
         raise Crashed(describe(error)) from error
-    return promised(tool, value)
+    value = promised(tool, value)
+    context.body = "done"
+    return value
 
 
 async def _run_other(
@@ -231,7 +237,7 @@ def _submit(
         given_up = True  # before `begun` is read: a thread that comes now sees it
         threads.abandon(job)
         if not (job.future.done() or job.finished):  # else its outcome is on the way
-            job.future.set_exception(stop.error("running" if begun else "not started"))
+            job.future.set_exception(stop.error("running" if begun else "queued"))
 
     job = threads.submit(start)
     stop = Stop(context, tool.timeout, job.future.get_loop(), halt)

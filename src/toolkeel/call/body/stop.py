@@ -193,6 +193,7 @@ def go_on(
             watch.judge(None)
         elif timeout is not None and began < (context.deadline or began) < perf_counter():
             raise overdue(context.tool_name, timeout) from None
+        context.body = "done"
         return ended.value
     except (asyncio.CancelledError, Exception) as error:
         watch.judge(error)

@@ -9,12 +9,13 @@ from toolkeel.context import ToolContext
 from toolkeel.errors import Cancelled, TimedOut
 
 Reason = Literal["", "timeout", "cancelled"]
-Work = Literal["running", "stopped", "not started", "undecided", "ended"]
+Work = Literal["running", "stopped", "not started", "queued", "done", "ended"]
 _WORK: Mapping[Work, str] = {
     "running": "Its work may still be running and may still take effect.",
     "stopped": "Its work was stopped; what it had already done stays done.",
-    "not started": "It was still waiting for a free thread and has not started.",
-    "undecided": "It has not started: it was still being looked at whether it may run.",
+    "not started": "It has not started.",
+    "queued": "It was still waiting for a free thread and has not started.",
+    "done": "Its work was done by then, and stays done; only its result is lost.",
     "ended": "It never paused, so it could not be stopped, and has ended late; what it did stays done.",
 }
 
@@ -28,19 +29,26 @@ def told(
         context: The call.
         reason: Why it was stopped.
         timeout: Seconds it might take.
-        work: What became of the body.
+        work: What became of the body, as far as whoever stopped it can see.
     """
-    if context.undecided:
-        work = "undecided"
+    if work in ("running", "stopped"):
+        work = _known(context, work)
     details = {"may_still_be_running": work == "running"}
     name, why = context.tool_name, context.run.cancel.reason
     if reason == "timeout":
         text = f"{name!r} did not finish within {timeout:g} seconds."
         return TimedOut(f"{text} {_WORK[work]}", details)
-    if work == "not started" or context.undecided:
+    if work in ("not started", "queued"):
         return not_started(name, why)
     text = f"{name!r} was cancelled{': ' + why if why else ''}."
     return Cancelled(f"{text} {_WORK[work]}", details)
+
+
+def _known(context: ToolContext[Any], seen: Work) -> Work:
+    """What became of a body that nobody waits for any more: the call itself knows the most."""
+    if context.body != "runs":
+        return "done" if context.body else "not started"
+    return "running" if context.away else seen
 
 
 def left_behind(context: ToolContext[Any], timeout: float | None) -> TimedOut | Cancelled:

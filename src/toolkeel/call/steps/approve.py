@@ -56,9 +56,7 @@ class Approval:
         """`inner`, for calls that may run."""
 
         async def asking(prepared: Prepared, context: ToolContext[Any]) -> object:
-            context.undecided = True
             prepared, question = await self._settled(prepared, context)
-            context.undecided = False
             if question is None:
                 return await inner(prepared, context)
             self._approved[context] = question

@@ -10,6 +10,7 @@ import difflib
 import json
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import Effects
 from toolkeel.errors import MissingExtraError, SetupError, ToolError
-from toolkeel.messages import ToolOutput
+from toolkeel.messages import ToolMessage, ToolOutput
 
 try:
     import httpx2
@@ -31,6 +32,9 @@ except ImportError as error:  # pragma: no cover - the gate that runs without ex
 
 MAX_BYTES = 2_000_000
 """Most bytes of an answer that are read."""
+READS = ("GET", "HEAD", "OPTIONS")
+UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+"""By these no request has begun."""
 EXCERPT = 500
 """Most characters of an error's body that the model is told."""
 
@@ -128,15 +132,17 @@ def _tool(operation: Operation, service: _Service) -> AnyTool:
     schema["properties"] = {k: v for k, v in schema["properties"].items() if k not in hidden}
     schema["required"] = [name for name in schema["required"] if name not in hidden]
 
-    async def invoke(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolOutput:
+    async def invoke(
+        context: ToolContext[Any], arguments: dict[str, Any]
+    ) -> ToolOutput | ToolMessage:
         parts = request_parts(operation, arguments, hidden, service.params)
         if service.client is not None:
-            return await _answer(service.client, operation, parts, service)
+            return await _answer(service.client, operation, parts, service, context)
         async with httpx2.AsyncClient(timeout=None) as client:  # the tool's own deadline holds
-            return await _answer(client, operation, parts, service)
+            return await _answer(client, operation, parts, service, context)
 
     method = operation.method
-    reads = method in ("GET", "HEAD", "OPTIONS")
+    reads = method in READS
     effects = Effects(
         read_only=reads,
         destructive=not reads,
@@ -150,8 +156,12 @@ def _tool(operation: Operation, service: _Service) -> AnyTool:
 
 
 async def _answer(
-    client: httpx2.AsyncClient, operation: Operation, parts: Parts, service: _Service
-) -> ToolOutput:
+    client: httpx2.AsyncClient,
+    operation: Operation,
+    parts: Parts,
+    service: _Service,
+    context: ToolContext[Any],
+) -> ToolOutput | ToolMessage:
     """Send the request and read the answer.
 
     Raises:
@@ -166,16 +176,25 @@ async def _answer(
         **parts.body,
     )
     auth = service.auth or httpx2.USE_CLIENT_DEFAULT
+    reads = operation.method in READS
     try:
-        response = await client.send(request, stream=True, auth=auth, follow_redirects=False)
-        try:
-            data, whole = await _received(response)
-        finally:
-            await response.aclose()
-    except httpx2.TimeoutException:
-        raise ToolError(f"{what}: the server took too long.") from None
+        with nullcontext() if reads else context.elsewhere():
+            response = await client.send(request, stream=True, auth=auth, follow_redirects=False)
+            try:
+                data, whole = await _received(response)
+            finally:
+                await response.aclose()
     except httpx2.RequestError as error:
-        raise ToolError(f"{what}: no answer from the server ({type(error).__name__}).") from None
+        slow = isinstance(error, httpx2.TimeoutException)
+        why = (
+            "the server took too long"
+            if slow
+            else f"no answer from the server ({type(error).__name__})"
+        )
+        if reads or isinstance(error, UNSENT):
+            raise ToolError(f"{what}: {why}.") from None
+        text = f"{what}: {why}. Whether it took effect is not known: look before you call it again."
+        return ToolMessage(text, status="error", kind="unknown_outcome")
     details = {"status": response.status_code, "operation": operation.name, "bytes": len(data)}
     if not response.is_success:
         raise ToolError(_failure(what, response, data), details)

@@ -19,7 +19,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from toolkeel.mcp.client.frames import FRAME_LIMIT
-from toolkeel.mcp.client.sift import LOST, NOT_SENT, REFUSED, our_error
+from toolkeel.mcp.client.sift import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.messages import with_whole_characters
 
@@ -57,7 +57,11 @@ class Bounded(httpx2.AsyncBaseTransport):
         if request.method != "POST" or not _is_message(request):
             return await self._read(await self._inner.handle_async_request(request))
         try:
-            return await self._read(await self._inner.handle_async_request(request))
+            response = await self._inner.handle_async_request(request)
+            if response.status_code == 404 and "mcp-session-id" in request.headers:
+                await response.aclose()
+                return _failure(request, FORGOTTEN, "the server has ended the session")
+            return await self._read(response)
         except _UNSENT as error:
             return _failure(request, NOT_SENT, f"{request.url.host} cannot be reached: {error}")
         except httpx2.TransportError as error:

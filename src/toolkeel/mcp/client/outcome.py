@@ -1,6 +1,7 @@
 """What is known of a call that ended without a result: refused, failed, not sent, or unknown.
 
-"Refused" and "not sent" are said only of what surely was not done. Whatever may have reached the
+"Refused" and "not sent" are said only of what surely was not done, and never on the word of the
+server: by its own errors it has answered, whatever it did before. Whatever may have reached the
 server without an answer that can be read is `unknown_outcome`.
 """
 
@@ -9,32 +10,26 @@ from __future__ import annotations
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from toolkeel.mcp.client.sift import LOST, NOT_SENT, REFUSED, FromPeer, data_of
+from toolkeel.mcp.client.sift import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer, data_of
 from toolkeel.mcp.client.tool import Failed
 
-_REFUSALS = (
-    types.INVALID_REQUEST,
-    types.METHOD_NOT_FOUND,
-    types.INVALID_PARAMS,
-    types.PARSE_ERROR,
-    REFUSED,
-)
 
-
-def failed(error: MCPError, tool: str, server: str) -> Failed:
+def failed(error: MCPError, tool: str, server: str, first: bool = True) -> Failed:
     """What becomes of a call that the protocol ended with an error.
 
     Args:
         error: As the SDK raised it.
         tool: What was called.
         server: Whose it is.
+        first: Whether the server has had no part of the call before: it has not asked for more.
     """
     code, text, said = error.code, error.message, data_of(error.error)
     details = {"code": code, **({"data": said} if said is not None else {})}
     if isinstance(error.data, FromPeer):  # its own code, however much it looks like the transport's
         return Failed("tool_error", _answer(server, text), **details)
-    if code in (types.CONNECTION_CLOSED, LOST):
-        why = f" ({text})" if code == LOST else ""
+    unsent = code in (NOT_SENT, REFUSED, FORGOTTEN)
+    if code in (types.CONNECTION_CLOSED, LOST) or (unsent and not first):
+        why = f" ({text})" if code != types.CONNECTION_CLOSED else ""
         return Failed(
             "unknown_outcome",
             f"The connection to the server {server} gave no answer to the running call of "
@@ -47,7 +42,7 @@ def failed(error: MCPError, tool: str, server: str) -> Failed:
         return Failed("timeout", text, may_still_be_running=True, **details)
     if code == NOT_SENT:
         return Failed("tool_error", f"{text}. The call was not sent.", **details)
-    if code in _REFUSALS:
+    if unsent:
         text = f"The server {server} refused the call: {text}"
         return Failed("tool_error", text, **details)
     return Failed("tool_error", _answer(server, text), **details)
@@ -55,7 +50,7 @@ def failed(error: MCPError, tool: str, server: str) -> Failed:
 
 def was_forgotten(error: MCPError) -> bool:
     """Whether the server has ended our session, and did nothing."""
-    return error.code == types.INVALID_REQUEST and error.message == "Session terminated"
+    return error.code == FORGOTTEN and not isinstance(error.data, FromPeer)
 
 
 def _answer(server: str, text: str) -> str:

@@ -266,16 +266,22 @@ class MCPServer(Contents):
 
         for again in (False, True):
             try:
-                client = await self._home().client()
-                # The call has a deadline of its own, which stands still while a person is asked.
-                return await client.call_tool(tool, arguments, _DAY, progress_callback=progressed)
-            except MCPError as error:
-                if not again and was_forgotten(error):
-                    await self._home().close()  # it has forgotten us, and did nothing
-                    continue
-                raise failed(error, tool, self.name) from error
+                client, sift = await self._home().client(), self._home().sift
             except (Unreachable, SetupError) as error:
                 raise Failed("tool_error", f"{error}. The call was not sent.") from error
+            rounds = sift.rounds
+            try:
+                with context.elsewhere():
+                    # The call has its own deadline, which stands still while a person is asked.
+                    return await client.call_tool(
+                        tool, arguments, _DAY, progress_callback=progressed
+                    )
+            except MCPError as error:
+                first = sift.rounds == rounds
+                if first and not again and was_forgotten(error):
+                    await self._home().close()  # it has forgotten us, and did nothing
+                    continue
+                raise failed(error, tool, self.name, first) from error
             except InputRequiredRoundsExceededError as error:
                 text = (
                     f"The server {self.name} asked again and again for more; the call was given up."

@@ -26,10 +26,15 @@ LOST = 1002
 read."""
 REFUSED = 1003
 """Code of our own: the server refused the request before it looked at it."""
+FORGOTTEN = 1004
+"""Code of our own: the server has ended our session, and did not look at the request."""
 
 _OURS = secrets.token_hex(16)
-_TRANSPORT = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, NOT_SENT, LOST, REFUSED)
-_SDK_LOST = ("SSE stream", "Failed to parse")
+_TRANSPORT = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, NOT_SENT, LOST, REFUSED, FORGOTTEN)
+_SDK_LOST = (
+    *("SSE stream", "Failed to parse", "Unexpected content type", "Redirect to "),
+    "server answered a request with 202",
+)  # what the SDK calls an invalid request, or one that cannot be parsed: the answer is
 _BLOCK: TypeAdapter[Any] = TypeAdapter(types.ContentBlock)
 _NO_ARGUMENTS: Mapping[str, object] = {"type": "object"}
 _BLOCK_TEXT = 100_000
@@ -53,7 +58,8 @@ def our_error(code: int, message: str) -> types.ErrorData:
 
 def of_peer(error: types.ErrorData) -> types.ErrorData:
     """An error as it came by a transport, marked if it only looks like the transport's own."""
-    if error.code == types.PARSE_ERROR and error.message.startswith(_SDK_LOST):
+    unread = (types.PARSE_ERROR, types.INVALID_REQUEST)
+    if error.code in unread and error.message.startswith(_SDK_LOST):
         return our_error(LOST, f"the answer cannot be read: {error.message[:500]}")
     if error.code not in _TRANSPORT or _is_ours(error.data) or error.message.startswith(_SDK_LOST):
         return error
@@ -79,10 +85,12 @@ class Sift:
 
     Attributes:
         problems: What was wrong with definitions, by the tool's name.
+        rounds: How often it has answered a request by asking for more.
     """
 
     def __init__(self, version: Callable[[], str | None]) -> None:
         self._version = version
+        self.rounds = 0
         self.problems: dict[str, str] = {}
 
     def result(self, result: dict[str, Any]) -> None:
@@ -92,6 +100,7 @@ class Sift:
             return
         if version >= _ANY_STRUCTURE:  # there "missing" means ``complete``; the SDK insists
             result.setdefault("resultType", "complete")
+            self.rounds += result["resultType"] == "input_required"
         if isinstance(result.get("tools"), list):
             result["tools"] = [
                 kept for tool in result["tools"] if (kept := self._tool(tool, version)) is not None

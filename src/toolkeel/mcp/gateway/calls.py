@@ -23,11 +23,11 @@ from toolkeel.errors import CallError, SetupError
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.outcome import failed
 from toolkeel.mcp.client.raw_requests import Progressed
-from toolkeel.mcp.client.sift import LOST, NOT_SENT, FromPeer
+from toolkeel.mcp.client.sift import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer
 from toolkeel.mcp.gateway.audit import Audit, digest_of_arguments
 from toolkeel.mcp.gateway.policy import Policy
 from toolkeel.mcp.gateway.table import Route
-from toolkeel.mcp.gateway.upstream import Upstream, as_it_came
+from toolkeel.mcp.gateway.upstream import Upstream, as_it_came, is_first
 from toolkeel.mcp.pins import Pins, difference
 from toolkeel.mcp.server.asking import CannotAsk, Client
 from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
@@ -162,12 +162,15 @@ class Gatekeeper:
             if isinstance(error.data, FromPeer) or not _is_ours(error):
                 kind = "protocol_error"
                 raise as_it_came(error) from error
-            message = failed(error, call.tool, call.route.server.name).message
+            first = is_first(call.params)
+            message = failed(error, call.tool, call.route.server.name, first).message
             kind = str(message.kind)
             return error_result(message.text)
         except (Unreachable, SetupError) as error:
-            kind = "not_sent"
-            return error_result(f"{error}. The call was not sent.")
+            kind, sent = "not_sent", "The call was not sent."
+            if not is_first(call.params):
+                kind, sent = "unknown_outcome", "What it did before it asked stays done."
+            return error_result(f"{error}. {sent}")
         finally:
             self._after(call, kind, time.monotonic() - began)
 
@@ -215,7 +218,8 @@ def _ended(result: Mapping[str, Any]) -> str:
 
 
 def _is_ours(error: MCPError) -> bool:
-    return error.code in (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, LOST, NOT_SENT)
+    ours = (LOST, NOT_SENT, REFUSED, FORGOTTEN)
+    return error.code in (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, *ours)
 
 
 def forwarded(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Link, LinkOptions, Unreachable
 from toolkeel.mcp.client.login import kept
+from toolkeel.mcp.client.outcome import was_forgotten
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.client.sift import data_of
@@ -154,6 +155,17 @@ class Upstream:
             MCPError: it answered with an error, or there is no answer.
             Unreachable, SetupError: there is no connection; nothing was sent.
         """
+        try:
+            return await self._sent(method, params, progressed)
+        except MCPError as error:
+            if not (was_forgotten(error) and is_first(params)):
+                raise
+        await self.link.close()  # the server has forgotten us, and did nothing
+        return await self._sent(method, params, progressed)
+
+    async def _sent(
+        self, method: str, params: Mapping[str, Any], progressed: Progressed | None
+    ) -> dict[str, Any]:
         session = (await self.link.client()).session
         data: dict[str, Any] = {"method": method, "params": dict(params)}
         options: Any = {"timeout": TIMEOUT}
@@ -233,6 +245,11 @@ async def instructions_of(servers: Iterable[Upstream]) -> dict[str, str]:
     """What servers say of their use, one after the other, as a part of a greeting."""
     said = [await each.instructions() for each in servers]
     return {"instructions": "\n\n".join(filter(None, said))} if any(said) else {}
+
+
+def is_first(params: Mapping[str, Any]) -> bool:
+    """Whether a request begins something: it answers no question that the server asked before."""
+    return "requestState" not in params and "inputResponses" not in params
 
 
 def as_it_came(error: MCPError) -> MCPError:
