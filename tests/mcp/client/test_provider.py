@@ -111,7 +111,7 @@ def test_a_deadline_ends_a_call_and_the_connection_serves_the_next() -> None:
 
 def test_a_cancelled_call_may_go_on_in_its_server(peer: MCPServer) -> None:
     async def play() -> ToolMessage:
-        run: RunContext[Any] = RunContext(listeners=[])
+        run: RunContext[Any] = RunContext()
         tools = Toolset(await peer.get_tools())
         working = asyncio.ensure_future(tools.run([ToolCall("1", "wait", {})], run))
         await until(lambda: any(context.away for _, context in peer._running.values()))
