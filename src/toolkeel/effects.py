@@ -20,6 +20,12 @@ class Resource(str):
         return str(self)
 
 
+class Shared(Resource):
+    """A resource whose readers may overlap on the word of somebody who is believed nothing else."""
+
+    __slots__ = ()
+
+
 @record
 class Effects:
     """What the author declares about a tool's effects.

@@ -25,6 +25,10 @@ _LOOK = 0.25  # seconds between looks at the memory
 _PATIENCE = 10.0  # seconds for a supervisor to end what it supervises
 
 
+class NotStarted(OSError):
+    """A command could not be started: no process of it has begun."""
+
+
 def memory_file(data: bytes) -> int:
     """A descriptor to read data from, that is in no folder."""
     if hasattr(os, "memfd_create"):

@@ -115,7 +115,7 @@ class SessionJournal:
     def _write(self) -> Future[None] | None:
         """Hand over what was appended; the write to wait for, which comes after all before it."""
         if self._broken is not None:
-            raise SessionError(f"the session was not written, and ends here: {self._broken}")
+            raise SessionError(f"a write of the session failed, so it ends here: {self._broken}")
         with self._lock:
             if not (self._rows or self._taken):
                 return self._last
@@ -143,7 +143,7 @@ class SessionJournal:
         connection: sqlite3.Connection,
     ) -> None:
         if self._broken is not None:
-            raise SessionError(f"what came before was not written: {self._broken}")
+            raise SessionError(f"a write before this one failed: {self._broken}")
         for digest, data in large.items():
             self._artifacts.save(digest, data)
         tables.append(connection, self._id, rows)

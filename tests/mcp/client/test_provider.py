@@ -273,3 +273,46 @@ def test_an_agent_uses_two_servers_whose_tools_share_names() -> None:
     assert texts[2] != texts[3]
     for server in (one, two):
         asyncio.run(server.close())
+
+
+SHELF = '''
+import asyncio
+from toolkeel import Effects, tool
+
+kept, both = ["old"], asyncio.Barrier(2)
+
+@tool
+async def put(text: str) -> str:
+    """Put a text there, slowly."""
+    await asyncio.sleep(0.3)
+    kept[0] = text
+    return "put"
+
+@tool(effects=Effects(read_only=True))
+async def look() -> str:
+    """Look what is there."""
+    return kept[0]
+
+@tool(effects=Effects(read_only=True))
+async def meet() -> str:
+    """Look while another one looks."""
+    await both.wait()
+    return "met"
+'''
+
+
+@pytest.mark.parametrize("trust", [True, "pinned", False])
+def test_of_a_server_that_says_what_only_reads_calls_keep_their_order_and_readers_overlap(
+    trust: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "shelf.py").write_text(SHELF)
+    words = [sys.executable, "-m", "toolkeel", "serve", str(tmp_path / "shelf.py")]
+
+    async def play() -> list[str]:
+        async with MCPServer(words, trust=trust) as server:
+            run: RunContext[Any] = RunContext(approver=lambda ticket: True)
+            calls = [ToolCall("1", "put", {"text": "new"}), ToolCall("2", "look")]
+            calls += [ToolCall("3", "meet"), ToolCall("4", "meet")]
+            return [m.text for m in await Toolset(await server.get_tools()).run(calls, run)]
+
+    assert asyncio.run(play()) == ["put", "new", "met", "met"]

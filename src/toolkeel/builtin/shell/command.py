@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import codecs
 import copy
-import errno
 import os
 from collections import deque
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from toolkeel.builtin.shell.terminal_output import TerminalOutput
 from toolkeel.call.body.told import told
 from toolkeel.context import ToolContext
 from toolkeel.effects import Effects, Resource
-from toolkeel.engines.process_tree import Finished
+from toolkeel.engines.process_tree import Finished, NotStarted
 from toolkeel.engines.sandbox.confine import Sandbox
 from toolkeel.errors import Cancelled, ToolError
 from toolkeel.messages import ToolOutput
@@ -30,10 +29,6 @@ MAX_TIMEOUT = 600.0
 """Most seconds that may be asked for."""
 PLAIN = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat"}
 """Variables that tell programs there is no terminal."""
-_NOT_STARTED = (
-    *(errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.E2BIG),
-    *(errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE),
-)  # by these no process has begun; another error says nothing of what has run
 MAX_OUTPUT = 64 << 20
 """Bytes of output after which a command is ended."""
 
@@ -218,9 +213,7 @@ async def run_command(
         finished = await without_terminal(sandbox).run(
             words, timeout=allowed, cwd=cwd, sink=tail.add, max_output=MAX_OUTPUT
         )
-    except OSError as error:
-        if error.errno not in _NOT_STARTED:
-            raise
+    except NotStarted as error:
         raise ToolError(f"The command could not be started: {error.strerror}.") from None
     except asyncio.CancelledError:
         if context is None or not context.cancel.cancelled:

@@ -194,7 +194,12 @@ class OutputGuard(_Guard):
             text = failed(prepared.call, prepared.tool, told, 0.0).text
             outcome = Outcome(None, text, told)
         name = prepared.tool.name
-        ran = f"The tool {name!r} was run, but its result is withheld"
+        ran = (
+            f"The tool {name!r} was run, but"
+            if context.body
+            else f"The call of {name!r} did not run;"
+        )
+        ran = f"{ran} its result is withheld"
         verdict = await _verdict(
             self,
             (prepared, outcome, context),

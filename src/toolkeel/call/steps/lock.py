@@ -25,6 +25,7 @@ from toolkeel.call.steps.compose import Recheck, rechecks
 from toolkeel.call.steps.resources import (
     Branch,
     branches_of,
+    changes,
     check_resources,
     is_within,
     overlap,
@@ -94,7 +95,7 @@ async def in_turn(prepared: Prepared, context: ToolContext[Any], proceed: Procee
     """The step that takes a call's place in its turn, before anything can make it wait."""
     notes, key = context.run.notes, _turn(context.run)
     queue = cast("_Turn", notes.setdefault(key, _Turn()))
-    claim = queue.claim(branches_of(resource_keys(prepared)), prepared.tool.effects.writes)
+    claim = queue.claim(branches_of(resource_keys(prepared)), changes(prepared))
     _placed.set(claim)
     try:
         return await proceed(prepared)
@@ -141,7 +142,7 @@ def locking(guards: Sequence[Recheck]) -> Step:
             if place.unhappened:
                 raise _not_yet(prepared.tool.name, place.unhappened)
             _placed.set(None)  # what the body calls has a turn of its own
-        outer, write = _holding.get(), prepared.tool.effects.writes
+        outer, write = _holding.get(), changes(prepared)
         places = _not_held(branches_of(resource_keys(prepared)), write, prepared.tool.name)
         held = locks()
         claim = held.claim(places, write, outer)

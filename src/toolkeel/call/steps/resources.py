@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.define.tool import AnyTool, Prepared
-from toolkeel.effects import Resource
+from toolkeel.effects import Resource, Shared
 from toolkeel.errors import DefinitionError
 
 _NAME = re.compile(r"\{(\w+)\}")
@@ -52,6 +52,12 @@ def resource_keys(prepared: Prepared) -> tuple[str, ...]:
     for name, key in tool.arguments.keys.items():
         values.setdefault(name, values.get(key))
     return tuple(sorted({_fill(resource, values) for resource in tool.effects.resources}))
+
+
+def changes(prepared: Prepared) -> bool:
+    """Whether the call changes what it touches, as far as the order of calls goes."""
+    effects = prepared.tool.effects
+    return effects.writes and not all(isinstance(one, Shared) for one in effects.resources)
 
 
 def _fill(resource: str, values: Mapping[str, object]) -> str:

@@ -20,13 +20,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from toolkeel._records.record import record
 from toolkeel.engines import cgroup
-from toolkeel.engines.process_tree import Command, Finished, Sink, finish, memory_file, start
+from toolkeel.engines.process_tree import (
+    Command,
+    Finished,
+    NotStarted,
+    Sink,
+    finish,
+    memory_file,
+    start,
+)
 from toolkeel.engines.sandbox import bubblewrap, landlock
 from toolkeel.engines.sandbox.mounts import Places, environment, places, resolved
 from toolkeel.engines.sandbox.other_user import STAGE, becoming, cannot_become
@@ -180,9 +189,14 @@ class Sandbox:
 
         Raises:
             asyncio.CancelledError: if the caller is cancelled; the command has ended by then.
+            NotStarted: if it cannot be started.
         """
-        with self.command(argv, cwd=cwd) as command:
-            running = await start(command, merged=sink is not None)
+        with ExitStack() as stack:
+            try:
+                command = stack.enter_context(self.command(argv, cwd=cwd))
+                running = await start(command, merged=sink is not None)
+            except OSError as error:
+                raise NotStarted(error.errno, error.strerror) from error
             return await finish(
                 running,
                 stdin=stdin,

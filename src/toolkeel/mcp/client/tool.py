@@ -19,7 +19,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.returns import Output
 from toolkeel.define.schema.foreign import runnable
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
-from toolkeel.effects import Effects
+from toolkeel.effects import Effects, Resource, Shared
 from toolkeel.errors import CallError, DefinitionError, InvalidOutput, Kind
 from toolkeel.mcp.content import FOR_USER, from_definition, from_result, output_of, to_block
 from toolkeel.mcp.hidden_text import Hidden, clean_definition
@@ -201,6 +201,11 @@ def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
         options["effects"] = Effects(
             stranger=True
         )  # what an untrusted server says never lowers the bar
+    if (reads := shown.annotations and shown.annotations.read_only_hint) is not None:
+        place = (Shared if reads else Resource)(
+            f"mcp:{peer.name}"
+        )  # what it says of order is taken
+        options["effects"] = dataclasses.replace(options["effects"], resources=(place,))
     options["timeout"] = peer.timeout
     options["approval"] = Needs(gate)
     options["steps"] = (gate,)
