@@ -59,7 +59,7 @@ def test_a_writer_that_was_frozen_cannot_write_between_anothers_entries(tmp_path
     with pytest.raises(SessionError, match="somebody else has written"):
         frozen.commit_now()
     frozen.append(StateChanged("r", "k", "again"))
-    with pytest.raises(SessionError, match="not written, and ends here"):
+    with pytest.raises(SessionError, match="failed, so it ends here"):
         frozen.commit_now()
     assert sessions["ada"].state == {"k": "other"}
     sessions.close()
