@@ -32,12 +32,12 @@ test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests, in unde
 	$(PYTEST) $(SPREAD) -m "not slow" --timeout=120
 
 test-slow: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the slow tests, those beside other libraries too
-	$(PYTEST) $(SPREAD) -m slow --timeout=900
+	$(PYTEST) $(SPREAD) -m slow --timeout=2400
 
 # At most three: where more fails, it is no accident of a busy machine.
 again: $(VENV)/dev.stamp ## the up to three tests that failed last, one after the other, as CI tries them again
 	@$(BIN)/python -c 'import json, sys; sys.exit(len(json.load(open(".pytest_cache/v/cache/lastfailed"))) > 3)'
-	$(PYTEST) --last-failed --last-failed-no-failures=none -v --timeout=900
+	$(PYTEST) --last-failed --last-failed-no-failures=none -v --timeout=2400
 
 test-all: test test-slow ## the tests, slow ones too
 
