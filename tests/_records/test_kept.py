@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,10 +26,19 @@ def test_the_oldest_results_go_when_there_are_too_many() -> None:
     assert kept.find(large) is not None and kept.find(names[-1]) is None
 
 
-def test_a_name_is_looked_up_elsewhere_too(tmp_path: Path) -> None:
-    kept = KeptResults()
-    kept.elsewhere.append(lambda name: tmp_path if name == "output:mine" else None)
-    assert kept.find("output:mine") == tmp_path and kept.find("output:yours") is None
+def test_a_name_is_looked_up_elsewhere_too_and_kept_from_then_on() -> None:
+    kept, asked = KeptResults(), list[str]()
+
+    def look(name: str) -> bytes | None:
+        asked.append(name)
+        return b"mine" if name == "output:../mine" else None
+
+    kept.elsewhere.append(look)
+    for _ in range(2):
+        found = kept.find("output:../mine")
+        assert found is not None and found.read_bytes() == b"mine"
+    assert asked == ["output:../mine"] and found.resolve() == found  # no part of a path
+    assert kept.find("output:yours") is None
 
 
 def test_nothing_is_left_when_the_results_go() -> None:

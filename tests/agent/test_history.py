@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkeel import Agent
+from toolkeel.agent.handoff import Handoff, without_calls
 from toolkeel.agent.history import Cut, View, borders
-from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from toolkeel.content import Image
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from toolkeel.testing import Scripted, call
 
 
 def talk(turns: list[int]) -> list[Message]:
@@ -62,3 +75,92 @@ def test_a_view_knows_where_each_message_stands_after_any_cuts(
     whole = [*messages, UserMessage("new")]
     for place, message in zip(view.places, view.messages, strict=True):
         assert message.text == "summary" or whole[place] is message or message.text == "new"
+
+
+# — within a run —
+
+SMALL = [UserMessage("a"), AssistantMessage("", (ToolCall("1", "f"), ToolCall("2", "f")))]
+
+
+def view_of(*messages: Message, asked: int = 0) -> View:
+    view = View(messages)
+    view.reader, view.asked = "read", asked
+    return view
+
+
+def test_a_long_result_is_shown_by_its_beginning_and_a_name_to_read_it_by() -> None:
+    text = "\n".join(f"line {n}" for n in range(2000))
+    result = ToolMessage(text, "1", "f", details={"exit": 0})
+    view = view_of(*SMALL, result, ToolMessage("b", "2"), AssistantMessage("c"))
+    cut = view.reference(2)
+    assert cut is not None and (cut.start, cut.stop) == (2, 3)
+    [shown] = cut.messages
+    assert isinstance(shown, ToolMessage) and (shown.tool_call_id, shown.details) == (
+        "1",
+        {"exit": 0},
+    )
+    assert shown.text.startswith("line 0\nline 1\n") and len(shown.text) < 600
+    assert f'all of it: read(path="{cut.name}")' in shown.text
+    again = view_of(*SMALL, result, ToolMessage("b", "2"), AssistantMessage("c")).reference(2)
+    assert again == cut  # a run that is played again sends the same
+
+
+def test_what_the_model_has_not_seen_yet_is_shown_whole() -> None:
+    results = ToolMessage("x" * 9000, "1"), ToolMessage("y" * 9000, "2")
+    assert view_of(*SMALL, *results).reference(2) is None
+    assert view_of(*SMALL, *results, UserMessage("and?")).reference(2) is None
+    assert view_of(*SMALL, *results, AssistantMessage("c")).reference(2) is not None
+    assert view_of(*SMALL).reference(0) is None
+
+
+def test_a_picture_that_was_seen_is_left_to_its_note() -> None:
+    picture = ToolMessage((Image(b"...", "image/png"),), "1")
+    cut = view_of(*SMALL, picture, AssistantMessage("c")).reference(2)
+    assert cut is not None and cut.messages[0].content == "[image/png, 3 bytes]"
+
+
+def test_what_people_said_in_the_run_and_the_callers_instructions_stay() -> None:
+    messages = [
+        SystemMessage("Be brief."), UserMessage("old"), AssistantMessage("x"),
+        UserMessage("task"), AssistantMessage("y"), UserMessage("hurry"), AssistantMessage("z"),
+    ]  # fmt: skip
+    view = view_of(*messages, asked=3)
+    assert view.borders() == [1, 3]
+    turn, steps = view.left_out(0, 3, "p"), view.left_out(4, 6, "p")
+    assert turn.messages[0].text == "Be brief." and len(turn.messages) == 2
+    assert [m.text for m in steps.messages][1:] == ["hurry"]
+    assert f'2 messages; all of it: read(path="{steps.name}")]' in steps.messages[0].text
+    for cut in (turn, steps):
+        view.cut(cut)
+    assert [m.text.partition(":")[0] for m in view.messages] == [
+        "Be brief.", "[Left out here to save room", "task", "[Left out here to save room", "hurry", "z",
+    ]  # fmt: skip
+    assert view.borders() == [2]  # neither notes nor what was said in the run begin a turn
+
+
+def test_each_message_is_counted_once() -> None:
+    counted: list[Message] = []
+
+    def count(messages: Sequence[Message]) -> int:
+        counted.extend(messages)
+        return len(messages)
+
+    view = View([UserMessage(str(n)) for n in range(5)])
+    assert view.sizes(count) == view.sizes(count) == [1] * 5 and len(counted) == 5
+    view.add(UserMessage("5"))
+    assert sum(view.sizes(count)) == 6 and len(counted) == 6
+    view.cut(Cut(1, 4, (UserMessage("1 to 3"),)))
+    assert view.sizes(count) == [1] * 4 and len(counted) == 9
+
+
+def test_after_a_second_handoff_the_model_is_told_the_new_agents_instructions() -> None:
+    """What was cut before must not bring the instructions of then."""
+    model = Scripted([call("transfer_to_b"), call("transfer_to_c"), "done"])
+    c = Agent(model, name="c", instructions="I am C.")
+    b = Agent(model, name="b", instructions="I am B.", handoffs=[c])
+    handoff = Handoff(b, input_filter=without_calls)
+    a = Agent(model, name="a", instructions="I am A.", handoffs=[handoff])
+    a.run_sync("hi")
+    assert [request.messages[0].text for request in model.requests] == [
+        "I am A.", "I am B.", "I am C.",
+    ]  # fmt: skip

@@ -141,6 +141,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "transcript",
         "transcript_media",
         "history",
+        "read_back",
         "correction_counts",
         "output",
         "run_state",

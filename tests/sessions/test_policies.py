@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.agent.test_history import talk
+from tests.agent.valid import problems
 from tests.sessions.talking import say
-from toolkeel import Agent, AssistantMessage, SetupError, ToolMessage, UserMessage
-from toolkeel.agent.history import HistoryPolicy, View
+from toolkeel import Agent, AssistantMessage, SetupError, ToolMessage, UserMessage, tool
+from toolkeel.agent.history import HistoryPolicy, Shown, View
+from toolkeel.agent.read_back import Whole
+from toolkeel.context import RunContext
 from toolkeel.errors import ModelError
-from toolkeel.messages import Message, Usage
+from toolkeel.limits import RunLimits
+from toolkeel.messages import Message, SystemMessage, ToolCall, Usage
 from toolkeel.model import ModelRequest
 from toolkeel.sessions import KeepTokens, KeepTurns, Sessions, Summarise
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.policies import estimated_tokens
-from toolkeel.testing.scripted import Scripted
+from toolkeel.testing.scripted import Scripted, call
 
 
 def applied(policy: HistoryPolicy, messages: Sequence[Message]) -> View:
@@ -158,3 +164,146 @@ def test_nobody_compacts_a_session_that_waits_or_is_not_there(sessions: Sessions
         asyncio.run(sessions["nobody"].compact(KeepTurns(1)))
     assert compact(sessions, KeepTurns(2))
     assert not compact(sessions, KeepTurns(2))
+
+
+# — within a run —
+
+HIGH, LOW = 20_000, 10_000
+SIZES = st.sampled_from([10, 800, 4_000, 8_000])
+ROUNDS = st.lists(
+    st.tuples(st.lists(SIZES, min_size=1, max_size=3), st.sampled_from(["", "", "", "hurry"])),
+    min_size=1,
+    max_size=60,
+)
+
+
+class Request:
+    """What a model would be sent, by a run that goes on."""
+
+    def __init__(self, policy: HistoryPolicy, before: list[Message], asked: str) -> None:
+        self.run: RunContext[None] = RunContext()
+        self.run.transcript = [SystemMessage("told"), *before, UserMessage(asked)]
+        self.run.told = 1
+        self.shown, self.policy, self.asked = Shown(), policy, len(before)
+
+    def send(self) -> list[Message]:
+        view = self.shown.view(self.run)
+        view.reader, view.asked = "read_result", self.asked
+        asyncio.run(self.shown.shorten(self.policy, self.run, view))
+        return list(self.shown.now(self.run))
+
+
+def step(turn: int, sizes: Sequence[int]) -> list[Message]:
+    """A reply and its results."""
+    calls = tuple(ToolCall(f"{turn}-{n}", "f") for n in range(len(sizes)))
+    results = [ToolMessage("x" * size, c.id) for c, size in zip(calls, sizes, strict=True)]
+    return [AssistantMessage("", calls), *results]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 3), max_size=4), ROUNDS, st.booleans())
+def test_any_run_stays_within_its_budget_and_its_beginning_changes_seldom(
+    before: list[int], rounds: list[tuple[list[int], str]], resumed: bool
+) -> None:
+    request = Request(KeepTokens(HIGH, LOW), talk(before), "the task")
+    changes, sent, latest = 0, request.send(), list[Message]()
+    for turn, (sizes, steer) in enumerate(rounds):
+        latest = step(turn, sizes)
+        request.run.transcript += latest
+        if steer:
+            request.run.transcript.append(UserMessage(f"{steer} {turn}"))
+        if resumed and turn % 7 == 6:  # saved, and gone on from
+            request.shown = Shown(request.shown.cuts)
+        last, sent = sent, request.send()
+        changes += sent[: len(last)] != last
+        assert problems(sent) == []
+        assert estimated_tokens(sent) <= HIGH + estimated_tokens(sent[:1])
+        texts = [message.text for message in sent]
+        assert texts[0] == "told" and "the task" in texts
+        assert all(message in sent for message in latest)  # what is new is whole
+        said = [text for text in texts if text.startswith("hurry")]
+        assert said == [f"{s} {n}" for n, (_, s) in enumerate(rounds[: turn + 1]) if s]
+    total = estimated_tokens(request.run.transcript)
+    assert changes <= math.ceil(total / (HIGH - LOW))
+    # All that is not shown can be read.
+    whole = Whole(lambda: request.shown.cuts, lambda: request.run.messages)
+    for message in sent:
+        for name in re.findall(r'read_result\(path="(.+?)"\)', message.text):
+            assert whole.find(name)
+
+
+def test_results_are_shortened_before_a_turn_is_left_out() -> None:
+    messages = [*talk([0, 0]), *step(0, [8000] * 3), *step(1, [8000] * 3)]
+    request = Request(KeepTokens(9_000, 8_000), messages, "go on")
+    sent = request.send()
+    assert [m.text for m in sent if isinstance(m, UserMessage)] == ["q0", "q1", "go on"]
+    shown = [len(m.text) for m in sent if isinstance(m, ToolMessage)]
+    assert max(shown[:3]) < 600 and shown[3:] == [8000] * 3
+
+
+def test_the_last_turn_stays_whole_as_long_as_it_fits_with_its_results_shortened() -> None:
+    request = Request(KeepTokens(9_000, 8_000), talk([2, 2]), "go on")
+    for turn in range(6):
+        request.run.transcript += step(turn, [4000, 4000])
+    sent = request.send()
+    calls = [c.id for m in sent if isinstance(m, AssistantMessage) for c in m.tool_calls]
+    assert calls[-12:] == [f"{turn}-{n}" for turn in range(6) for n in range(2)]
+    assert "q0" in [m.text for m in sent]
+
+
+def test_a_run_of_a_model_without_tools_gets_neither_notes_nor_a_tool() -> None:
+    """Many small models take none."""
+    model = Scripted(["x" * 4000, "y"])
+    agent = Agent(model, history=KeepTokens(900, 800))
+    first = agent.run_sync("a")
+    agent.run_sync([*first.messages, UserMessage("b")])
+    assert [m.text for m in model.requests[1].messages] == ["b"] and not model.requests[1].tools
+
+
+@tool(max_output=None)
+def dump(n: int) -> str:
+    """Give 4,800 lines."""
+    return "\n".join(str(n * line % 997) for line in range(1, 4801))
+
+
+def test_a_summary_of_a_run_that_goes_on_is_counted_in_what_it_spends() -> None:
+    calls = [call("dump", {"n": n}) for n in range(40)]
+    writer = Scripted(
+        [AssistantMessage(f"Numbers, {n}.", usage=Usage(1, 10, 5)) for n in range(20)]
+    )
+    model, policy = Scripted([*calls, "done"]), Summarise(writer, 12_000, 6_000)
+    result = Agent(model, [dump], history=policy, max_turns=50).run_sync("go")
+    assert result.output == "done"
+    asked = len(writer.requests)
+    assert asked > 1 and result.usage == Usage(asked, 10 * asked, 5 * asked)
+    assert max(estimated_tokens(r.messages) for r in writer.requests) < 12_500
+    [summary] = [m.text for m in model.requests[-1].messages if "Numbers" in m.text]
+    assert summary.startswith("Summary") and "read_result(path=" in summary
+    writer = Scripted([AssistantMessage("Numbers.", usage=Usage(1, 400, 5)) for _ in range(20)])
+    policy = Summarise(writer, 12_000, 6_000)
+    bounded = Agent(Scripted(calls), [dump], history=policy, limits=RunLimits(tokens=1000))
+    ended = bounded.run_sync("go")
+    assert ended.reason == "limit" and "tokens" in ended.limit
+
+
+def test_where_a_summary_fails_the_run_stays_within_its_budget() -> None:
+    calls = [call("dump", {"n": n}) for n in range(40)]
+    model, policy = Scripted([*calls, "done"]), Summarise(Broken([]), 12_000, 6_000)
+    Agent(model, [dump], history=policy, max_turns=50).run_sync("go")
+    assert max(estimated_tokens(r.messages) for r in model.requests) < 12_000
+
+
+def test_the_policy_of_a_session_holds_within_its_runs_and_the_agents_own_comes_first(
+    tmp_path: Path,
+) -> None:
+    calls = [call("dump", {"n": n}) for n in range(10)]
+    with_own, without = Scripted([*calls, "done"]), Scripted([*calls, "done"])
+    sessions = Sessions(tmp_path / "a.db", history=KeepTokens(20_000, 10_000))
+    own = KeepTokens(12_000, 6_000)
+    Agent(with_own, [dump], history=own).run_sync("go", session=sessions["ada"])
+    Agent(without, [dump]).run_sync("go", session=sessions["bob"])
+    most = [max(estimated_tokens(r.messages) for r in m.requests) for m in (with_own, without)]
+    assert 10_000 < most[0] < 12_000 < most[1] < 20_000
+    assert len(sessions["ada"].messages) == len(sessions["bob"].messages) == 22
+    assert max(len(m.text) for m in sessions["ada"].messages) > 15_000  # the journal stays whole
+    sessions.close()

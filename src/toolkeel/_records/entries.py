@@ -284,6 +284,7 @@ class Compacted(OfRun):
         messages: What stands in their place; nothing if they were cut.
         policy: Who decided.
         usage: What it cost.
+        name: By which the model can read what was replaced; empty if it cannot.
     """
 
     kind: ClassVar = "compacted"
@@ -292,6 +293,7 @@ class Compacted(OfRun):
     messages: tuple[Message, ...] = ()
     policy: str = ""
     usage: Usage = Usage()
+    name: str = ""
 
 
 @record

@@ -33,12 +33,13 @@ class KeptResults:
         most: Bytes that are kept at once; beyond them the oldest results go.
 
     Attributes:
-        elsewhere: More places where a name is looked up, such as the artifacts of a session.
+        elsewhere: Look up names that are not kept here, such as those of results in a run's
+            transcript: what each gives is kept from then on.
     """
 
     def __init__(self, most: int = MOST) -> None:
         self.most = most
-        self.elsewhere: list[Callable[[str], Path | None]] = []
+        self.elsewhere: list[Callable[[str], bytes | None]] = []
         self._folders: dict[str, str] = {}
         self._files: OrderedDict[str, Path] = OrderedDict()
         self._lock = threading.Lock()
@@ -81,7 +82,15 @@ class KeptResults:
         path = self._files.get(name)
         if path is not None and path.exists():
             return path
-        return next((found for look in self.elsewhere if (found := look(name))), None)
+        for look in list(self.elsewhere):
+            if (data := look(name)) is not None:
+                made = self.keep(data)
+                with self._lock:
+                    path = self._files.pop(made, None)
+                    if path is not None:
+                        self._files[name] = path
+                return path
+        return None
 
     def drop(self, name: str) -> None:
         """Keep a result no longer."""

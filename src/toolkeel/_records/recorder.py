@@ -221,6 +221,21 @@ class Recorder:
             cut = Compacted(self._run, places[0], places[-1] + 1, (), "guardrail")
             self.journal.append(cut)
 
+    def compacted(self, cut: Compacted, start: int, stop: int) -> None:
+        """The model is shown something else in place of a part from now on.
+
+        Args:
+            cut: It, with places in the run.
+            start: The first of the messages shown that it replaces.
+            stop: One behind the last.
+        """
+        self.catch_up()
+        if places := self.places:
+            last = places[stop] if stop < len(places) else places[-1] + 1
+            stop = places[start] + 1 if cut.stop - cut.start == 1 else last
+            cut = dataclasses.replace(cut, start=places[start], stop=stop)
+        self.journal.append(dataclasses.replace(cut, run=self._run))
+
     def handed_over(
         self, agent: str, told: str, messages: tuple[Message, ...], how: tuple[bool, int]
     ) -> None:

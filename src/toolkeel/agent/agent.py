@@ -17,6 +17,7 @@ from toolkeel._records.other_words import AGENT, RUN, naming, unknown_option
 from toolkeel.agent.conversation import conversation
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, Handoffs, as_handoffs
+from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.inner_agent import MAX_DEPTH, Nesting, agent_tool, as_prompt
 from toolkeel.agent.output import RETRIES, plan_output
 from toolkeel.agent.plan import Plan, RunOptions
@@ -69,6 +70,8 @@ class Agent(Generic[T]):
         input_guardrails: Look at what a person says, while the model is asked already.
         output_guardrails: Look at what it answers.
         model_steps: Steps around each model request, outermost first.
+        history: Says, before each request, what of a long transcript the model is still shown, such
+            as `toolkeel.sessions.KeepTokens`; that of the session by default.
 
     Raises:
         DefinitionError: `output_type` has no JSON form.
@@ -97,29 +100,29 @@ class Agent(Generic[T]):
         input_guardrails: Iterable[Guardrail | Check] = (),
         output_guardrails: Iterable[Guardrail | Check] = (),
         model_steps: Sequence[ModelStep] = (),
+        history: HistoryPolicy | None = None,
     ) -> None:
-        model = connected(model)
         check_instructions(instructions)
         self.name, self.instructions = name, instructions
+        self._retries, self._output_type = output_retries, output_type
         toolset, sources = fixed(tools)
         toolset = toolset.around(*steps, rules=rules) if steps or rules else toolset
-        self._retries, self._output_type = output_retries, output_type
         plan = Plan(
-            model,
+            connected(model),
             toolset,
             Settings() if settings is None else settings,
             max_turns,
             search_tools,
-            None,
-            name,
-            instructions,
-            sources,
-            limits,
-            on_refusal,
-            Path(used_tickets) if used_tickets else None,
+            agent=name,
+            instructions=instructions,
+            sources=sources,
+            limits=limits,
+            on_refusal=on_refusal,
+            used_tickets=Path(used_tickets) if used_tickets else None,
             input_guardrails=as_guardrails(input_guardrails),
             output_guardrails=as_guardrails(output_guardrails),
             model_steps=tuple(model_steps),
+            history=history,
         )
         self._handoffs = handoffs if callable(handoffs) else as_handoffs(handoffs)
         if not callable(self._handoffs):

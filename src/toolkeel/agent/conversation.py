@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.agent.history import HistoryPolicy
+from toolkeel.agent.read_back import Whole
 from toolkeel.agent.run_state import RunState
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
@@ -28,12 +30,16 @@ class Going:
         said: What the person says now.
         decisions: Those that count for what waits.
         pending: What nobody has decided: the run waits for it, and does nothing.
+        history: Says what of it the model is still shown, if the agent has no policy of its own.
+        whole: All of the conversation, for who reads what is not shown.
     """
 
     state: RunState
     said: Sequence[Message]
     decisions: Sequence[Decision]
     pending: tuple[Ticket, ...] = ()
+    history: HistoryPolicy | None = None
+    whole: Whole | None = None
 
 
 def inner_saved(left: RunState) -> str:

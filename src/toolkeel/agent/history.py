@@ -7,10 +7,16 @@ and then a lot: a provider's cache of the beginning holds only as long as the be
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any, Protocol
 
+from toolkeel._records.entries import Compacted
+from toolkeel._records.kept import PREFIX
 from toolkeel._records.record import record
+from toolkeel.call.render import shorten
+from toolkeel.context import RunContext
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -19,6 +25,13 @@ from toolkeel.messages import (
     Usage,
     UserMessage,
 )
+
+Count = Callable[[Sequence[Message]], int]
+"""Counts the tokens of messages."""
+BEGINNING = 400
+"""Characters of a long result that are shown in its place."""
+LEFT_OUT = "[Left out here to save room: "
+SUMMARY = "Summary of the conversation so far:\n"
 
 
 @record
@@ -31,6 +44,7 @@ class Cut:
         messages: What stands in their place; nothing if they are left out.
         policy: Who says so.
         usage: What it cost to say so.
+        name: By which the model can read what was replaced; empty if it cannot.
     """
 
     start: int
@@ -38,6 +52,7 @@ class Cut:
     messages: tuple[Message, ...] = ()
     policy: str = ""
     usage: Usage = Usage()
+    name: str = ""
 
 
 class View:
@@ -51,6 +66,8 @@ class View:
         messages: What the model is shown; grows with the transcript.
         places: Where each stands; what replaces others stands where the first of those did.
         total: Messages of the whole transcript.
+        asked: Where stands what the person asked in the run that goes on; None between runs.
+        reader: The tool by which the model can read what is replaced; empty if there is none.
 
     >>> view = View([UserMessage("a"), AssistantMessage("b"), UserMessage("c")])
     >>> view.cut(Cut(0, 2, (UserMessage("a and b"),)))
@@ -58,12 +75,16 @@ class View:
     (['a and b', 'c'], [0, 2], 3)
     """
 
-    __slots__ = ("messages", "places", "total")
+    __slots__ = ("_count", "_sizes", "asked", "messages", "places", "reader", "total")
 
     def __init__(self, messages: Sequence[Message] = (), first: int = 0) -> None:
         self.messages = list(messages)
         self.total = first + len(self.messages)
         self.places = list(range(first, self.total))
+        self.asked: int | None = None
+        self.reader = ""
+        self._count: Count | None = None
+        self._sizes: list[int] = []
 
     def add(self, message: Message) -> None:
         """The transcript has grown by one message."""
@@ -71,11 +92,80 @@ class View:
         self.places.append(self.total)
         self.total += 1
 
+    def span(self, cut: Cut) -> tuple[int, int]:
+        """Which of the messages shown a cut is about."""
+        return bisect_left(self.places, cut.start), bisect_left(self.places, cut.stop)
+
     def cut(self, cut: Cut) -> None:
         """Show something else in place of a part."""
-        start, stop = bisect_left(self.places, cut.start), bisect_left(self.places, cut.stop)
+        start, stop = self.span(cut)
         self.messages[start:stop] = cut.messages
         self.places[start:stop] = [cut.start] * len(cut.messages)
+        del self._sizes[start:]
+
+    # — for policies —
+
+    def sizes(self, count: Count) -> list[int]:
+        """How large each message is; each is counted once."""
+        if self._count is not count:
+            self._count, self._sizes = count, []
+        self._sizes += [count([message]) for message in self.messages[len(self._sizes) :]]
+        return self._sizes
+
+    def parts(self, index: int) -> bool:
+        """Whether a cut can begin in front of a message: what replaces others has one place."""
+        return index == 0 or self.places[index - 1] < self.places[index]
+
+    def borders(self) -> list[int]:
+        """Where turns begin, see `borders`; all that a run was asked, and does since, is one turn."""
+        last = self.total if self.asked is None else self.asked
+        return [
+            index
+            for index in borders(self.messages)
+            if self.places[index] <= last
+            and self.parts(index)
+            and not is_note(self.messages[index])
+        ]
+
+    def reference(self, index: int) -> Cut | None:
+        """A result's beginning and end in its place, with a name by which the model reads it whole.
+
+        None if it is no result, or one that the model has not seen yet, or has no place of its own.
+        """
+        message, place = self.messages[index], self.places[index]
+        alone = self.parts(index) and (index + 1 == len(self.places) or self.parts(index + 1))
+        is_new = not any(isinstance(later, AssistantMessage) for later in self.messages[index:])
+        if not isinstance(message, ToolMessage) or is_new or not alone:
+            return None
+        text, name = message.text, _name(message.text)
+        if len(text) > BEGINNING:
+            text = shorten(text, BEGINNING, (self.reader, lambda _: name))
+        shown = (replace(message, content=text),)
+        return Cut(place, place + 1, shown, "reference", name=name)
+
+    def left_out(self, start: int, stop: int, policy: str, summary: str = "") -> Cut:
+        """A part left out, but for system messages, and what people said in the run that goes on.
+
+        Where the model can read it again, a note says how.
+
+        Args:
+            start: The first message of it, by its place in `messages`.
+            stop: One behind the last.
+            policy: Who says so.
+            summary: What stands for it.
+        """
+        part, place = self.messages[start:stop], self.places[start]
+        end = self.places[stop] if stop < len(self.places) else self.total
+        said, name = SUMMARY + summary if summary else "", ""
+        if self.reader:
+            name = _name(*(message.text for message in part))
+            note = f'{LEFT_OUT}{end - place:,} messages; all of it: {self.reader}(path="{name}")]'
+            said = f"{said}\n\n{note}" if said else note
+        told = [message for message in part if isinstance(message, SystemMessage)]
+        since = self.asked is not None and place > self.asked
+        people = [m for m in part if since and isinstance(m, UserMessage) and not is_note(m)]
+        notes = [UserMessage(said)] if said else []
+        return Cut(place, end, (*told, *notes, *people), policy, name=name)
 
 
 class Shown:
@@ -88,41 +178,78 @@ class Shown:
         cuts: The same, and what was cut since.
     """
 
-    __slots__ = ("_messages", "_view", "cuts")
+    __slots__ = ("_head", "_messages", "_view", "cuts")
 
     def __init__(self, cuts: Sequence[Cut] = ()) -> None:
         self.cuts = list(cuts)
         self._view: View | None = None
-        self._messages: list[Message] = []
+        self._head: list[Message] = []
+        self._messages: list[Message] | None = None
 
-    def now(self, transcript: list[Message], told: int) -> list[Message]:
-        """What is sent now; the same list, grown, as long as nothing more is cut.
-
-        Args:
-            transcript: The run's.
-            told: How many messages at its beginning are instructions.
-        """
-        if not self.cuts:
-            return transcript
-        if self._view is None:
-            self._view = View(transcript[told:])
+    def view(self, run: RunContext[Any]) -> View:
+        """The messages that are shown now, without instructions."""
+        view = self._view
+        if view is None:
+            view = self._view = View(run.messages)
+            known = run.recorder.places if run.recorder is not None else ()
+            for index in range(1, min(len(known), view.total)):
+                if known[index] == known[index - 1]:  # they replace others together
+                    view.places[index] = view.places[index - 1]
             for cut in self.cuts:
-                self._view.cut(cut)
-            self._messages = [*transcript[:told], *self._view.messages]
-        for place in range(told + self._view.total, len(transcript)):
-            self._view.add(transcript[place])
-            self._messages.append(transcript[place])
+                view.cut(cut)
+        for place in range(run.told + view.total, len(run.transcript)):
+            view.add(run.transcript[place])
+        return view
+
+    def now(self, run: RunContext[Any]) -> list[Message]:
+        """What is sent now; the same list, grown, as long as nothing more is cut."""
+        if not self.cuts:
+            return run.transcript
+        shown, head = self.view(run).messages, run.transcript[: run.told]
+        if self._messages is None or self._head != head:
+            self._messages, self._head = list(head), head
+        self._messages += shown[len(self._messages) - len(head) :]
         return self._messages
 
     def cut(self, cut: Cut) -> None:
         """Show something else in place of a part from now on."""
         self.cuts = [c for c in self.cuts if not (cut.start <= c.start and c.stop <= cut.stop)]
         self.cuts.append(cut)
-        self._view = None
+        self._messages = None
+        if self._view is not None:
+            self._view.cut(cut)
+
+    async def shorten(self, policy: HistoryPolicy, run: RunContext[Any], view: View) -> Usage:
+        """Have a policy look at what would be sent; what it cuts is written before that is sent.
+
+        Args:
+            policy: It.
+            run: The run.
+            view: What `view` gives, with what the policy may know of the run.
+
+        Returns:
+            What it cost.
+        """
+        used = Usage()
+        for cut in await policy.cuts(view):
+            used, (start, stop) = used + cut.usage, view.span(cut)
+            if start < stop:
+                if run.recorder is not None:
+                    run.recorder.compacted(_entry(cut), start, stop)
+                self.cut(cut)
+        return used
+
+
+def _entry(cut: Cut) -> Compacted:
+    return Compacted("", cut.start, cut.stop, cut.messages, cut.policy, cut.usage, cut.name)
 
 
 class HistoryPolicy(Protocol):
-    """Says what the model is no longer shown. Asked between runs: never between a call and its result."""
+    """Says what the model is no longer shown.
+
+    An agent asks it before each model request, a session before each run: never between a call and
+    its result.
+    """
 
     async def cuts(self, view: View) -> Sequence[Cut]:
         """What to cut now; nothing, most of the time.
@@ -131,6 +258,17 @@ class HistoryPolicy(Protocol):
             view: What the model would be shown; not to be changed.
         """
         ...
+
+
+def is_note(message: Message) -> bool:
+    """Whether a policy has put it there."""
+    return isinstance(message, UserMessage) and message.text.startswith((LEFT_OUT, SUMMARY))
+
+
+def _name(*texts: str) -> str:
+    """A name by what it stands for, so that a run that is played again has the same."""
+    data = "\0".join(texts).encode("utf-8", "replace")
+    return PREFIX + sha256(data).hexdigest()[:16]
 
 
 def as_line(message: Message) -> str:

@@ -14,6 +14,7 @@ from toolkeel._records.tickets import Approver, Decision
 from toolkeel.agent.conversation import Named
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.handoff import Handoff
+from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.output import OutputPlan
 from toolkeel.agent.prompt import Instructions
 from toolkeel.agent.turn.steps import ModelStep
@@ -85,6 +86,7 @@ class Plan:
         output_guardrails: Look at what it answers.
         model_steps: Stand around each model request, outermost first.
         asked: What the caller wants of the whole run, whoever has it: ``model``, ``output_type``.
+        history: Says what of a long transcript the model is still shown.
     """
 
     model: Model
@@ -104,6 +106,7 @@ class Plan:
     output_guardrails: tuple[Guardrail, ...] = ()
     model_steps: tuple[ModelStep, ...] = ()
     asked: Mapping[str, object] = NOTHING
+    history: HistoryPolicy | None = None
 
     def handing(self, handoffs: Sequence[Handoff]) -> Plan:
         """The same, with the tools by which the run is given to other agents."""

@@ -168,7 +168,7 @@ class Run(Generic[T]):
             self._from, self._left = going.state, going.pending
             run.transcript = [*going.state.messages, *going.said]
             resuming.take_back(run, going.state)
-            self._charge.resume(going.state, goes_on=going.state.instructions is not None)
+            self._charge.join(going)
             if going.pending:
                 self._result = result = self._result_of(NO_ANSWER, "waiting")
                 if run.listeners:

@@ -165,7 +165,8 @@ def _dump_state(state: RunState) -> Json:
 
 def _dump_cut(cut: Cut) -> Json:
     shown = [dump_message(message) for message in cut.messages]
-    return {"start": cut.start, "stop": cut.stop, "messages": shown, "policy": cut.policy}
+    fields = {"start": cut.start, "stop": cut.stop, "messages": shown, "policy": cut.policy}
+    return {**fields, "name": cut.name} if cut.name else fields
 
 
 def _dump_inner(inner: InnerRun) -> Json:
@@ -220,7 +221,7 @@ def _load_state(data: object, *, signed: bool) -> RunState:
 
 
 def _load_cut(data: object) -> Cut:
-    fields = read_fields(data, _CUT, {})
+    fields = read_fields(data, _CUT, {"name": (str,)})
     return Cut(**{**fields, "messages": tuple(map(load_message, fields["messages"]))})
 
 

@@ -32,7 +32,7 @@ class Offer:
         tools: All that can be called.
         run: The run; what its transcript says was found stays found.
         search: Offer `search_tools` and what it has found, rather than everything.
-        beside: Tools that are always offered and that the set's steps and rules are not about.
+        beside: Tools that need not be searched for, and that the set's steps and rules are not about.
         always: Names of tools of the set that are always offered.
 
     Attributes:
@@ -50,8 +50,8 @@ class Offer:
     ) -> None:
         self._run = run
         self._beside = tuple(beside)
-        self._dynamic = any(item.enabled is not True for item in tools)
         self._all = (*tools, *beside)
+        self._dynamic = any(item.enabled is not True for item in self._all)
         self.fixed = None if search or self._dynamic else self._all
         self._found: dict[str, AnyTool] = {}
         self._search: AnyTool | None = None

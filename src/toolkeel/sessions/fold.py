@@ -229,7 +229,7 @@ class Fold:
             self.cut(Cut(0, self.view.total, entry.messages, "handoff"))
 
     def _compacted(self, seq: int, entry: Compacted) -> None:
-        self.cut(Cut(entry.start, entry.stop, entry.messages, entry.policy))
+        self.cut(Cut(entry.start, entry.stop, entry.messages, entry.policy, name=entry.name))
 
     def cut(self, cut: Cut) -> None:
         """Show the model something else in place of a part."""
@@ -264,7 +264,8 @@ class Fold:
             "window": self.seqs[kept] if kept is not None else 0,
             "first": self.view.places[kept] if kept is not None else self.view.total,
             "cuts": [
-                dump_entry(Compacted("", c.start, c.stop, c.messages, c.policy)) for c in self.cuts
+                dump_entry(Compacted("", c.start, c.stop, c.messages, c.policy, name=c.name))
+                for c in self.cuts
             ],
             "state": plain(self.state),
             "usage": changed(self.usage),

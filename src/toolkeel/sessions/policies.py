@@ -6,9 +6,11 @@ long as the beginning of a request stays as it was. The transcript in the journa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
 
-from toolkeel.agent.history import Cut, View, as_line, borders
+from toolkeel.agent.history import Count, Cut, View, as_line, is_note
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.agent.transcript_media import media_size
 from toolkeel.errors import SetupError
@@ -54,27 +56,32 @@ class KeepTurns:
 
     async def cuts(self, view: View) -> Sequence[Cut]:
         """See `HistoryPolicy.cuts`."""
-        places = borders(view.messages)
-        if len(places) <= self.at:
+        turns = view.borders()
+        if len(turns) <= self.at:
             return ()
-        return (Cut(0, view.places[places[-self.keep]], (), "keep_turns"),)
+        return (view.left_out(0, turns[-self.keep], "keep_turns"),)
+
+
+LONG = 500
+"""Tokens from which on a result is shown by its beginning, where the model can read the rest."""
+NOTE = 60
+"""About what a note takes that stands for what was left out."""
 
 
 class KeepTokens:
-    """Show the model what fits into a budget, the latest turns first; the last turn always stays.
+    """Show the model what fits into a budget of tokens.
+
+    Where the model can read them again, the oldest long results are first shown by their beginning
+    and a name. If that is not enough, the oldest turns are left out. The last turn always stays; only
+    where it alone is too long, and the model can read it again, its oldest steps are left out as well.
 
     Args:
-        high: It cuts when the messages take more than so many tokens.
+        high: It acts when the messages take more than so many tokens.
         low: So many are left, at most; half of `high` by default.
         count: Counts tokens of messages; an estimate by default.
     """
 
-    def __init__(
-        self,
-        high: int,
-        low: int | None = None,
-        count: Callable[[Sequence[Message]], int] = estimated_tokens,
-    ) -> None:
+    def __init__(self, high: int, low: int | None = None, count: Count = estimated_tokens) -> None:
         self.high = high
         self.low = high // 2 if low is None else low
         self._count = count
@@ -83,17 +90,70 @@ class KeepTokens:
 
     async def cuts(self, view: View) -> Sequence[Cut]:
         """See `HistoryPolicy.cuts`."""
-        place = self.border(view)
-        return () if place is None else (Cut(0, view.places[place], (), "keep_tokens"),)
+        short, parts = self.plan(view)
+        return *short, *(view.left_out(start, stop, "keep_tokens") for start, stop in parts)
 
-    def border(self, view: View) -> int | None:
-        """Where it would cut; None if it would not."""
-        messages, places = view.messages, borders(view.messages)
-        if self._count(messages) <= self.high or not places:
+    def plan(self, view: View) -> tuple[list[Cut], list[tuple[int, int]]]:
+        """Which results are shown by their beginning, and which parts are left out besides."""
+        sizes = list(view.sizes(self._count))
+        if sum(sizes) <= self.high:
+            return [], []
+        short = self._references(view, sizes)
+        parts = [part for find in (self._turns, self._steps) if (part := find(view, sizes))]
+        gone = {view.places[index] for part in parts for index in range(*part)}
+        return [cut for cut in short if cut.start not in gone], parts
+
+    def _references(self, view: View, sizes: list[int]) -> list[Cut]:
+        """The oldest long results, by their beginning; `sizes` becomes what is left."""
+        found, left = list[Cut](), sum(sizes)
+        for index, size in enumerate(sizes):
+            if left <= self.low or not view.reader:
+                break
+            cut = view.reference(index) if size > LONG else None
+            if cut is not None and (shorter := self._count(cut.messages)) < size:
+                found.append(cut)
+                left, sizes[index] = left + shorter - size, shorter
+        return found
+
+    def _turns(self, view: View, sizes: list[int]) -> tuple[int, int] | None:
+        """The oldest turns, as far as they must go; never the last. `sizes` becomes what is left."""
+        messages, left = view.messages, sum(sizes)
+        stays = (
+            n for n, m in enumerate(messages) if not (isinstance(m, SystemMessage) or is_note(m))
+        )
+        first = next(stays, 0)
+        turns = [border for border in view.borders() if border > first]
+        if left <= self.low or not turns:
             return None
-        fits = (place for place in places if self._count(messages[place:]) <= self.low)
-        place = next(fits, places[-1])
-        return place or None
+        before = list(accumulate(sizes, initial=-NOTE if view.reader else 0))
+        stop = next((turn for turn in turns if left - before[turn] <= self.low), turns[-1])
+        sizes[:stop] = [0] * stop
+        sizes[0] = NOTE if view.reader else 0
+        return 0, stop
+
+    def _steps(self, view: View, sizes: list[int]) -> tuple[int, int] | None:
+        """The oldest steps of the last turn, as far as they must go; never the last step."""
+        messages, left, stop = view.messages, sum(sizes) + NOTE, 0
+        start = next(reversed(view.borders()), 0)
+        while start < len(messages) and _is_said(messages[start]):
+            start += 1
+        if left - NOTE <= self.low or not view.reader or not view.parts(start):
+            return None
+        passed = False
+        for index in range(start, len(messages)):
+            is_step = isinstance(messages[index], AssistantMessage)
+            if is_step and passed and view.parts(index):
+                stop = index
+                if left <= self.low:
+                    break
+            passed = passed or is_step
+            left -= 0 if _is_said(messages[index]) else sizes[index]
+        return (start, stop) if stop else None
+
+
+def _is_said(message: Message) -> bool:
+    """Whether somebody said it to the model, which stays in the turn that goes on."""
+    return isinstance(message, SystemMessage | UserMessage) and not is_note(message)
 
 
 INSTRUCTIONS = """Summarise the conversation so far for yourself, since you will not see it again.
@@ -105,15 +165,20 @@ settled and no longer matters. Write only the summary."""
 class Summarise:
     """Show the model a summary by a model in place of what does not fit into a budget.
 
-    The summary is checked: an empty one, or one that is longer than what it stands for, is not used,
-    and the history stays as it is; so it does if the model fails. A summary made before is part of
-    what the next one is made of. What is summarised goes to this model: choose one that may see it.
+    It acts as `KeepTokens` does, with a summary of what that leaves out. The summary is checked: an
+    empty one, or one that is longer than what it stands for, is not used, nor is there one if the
+    model fails. Then the history stays as it is; or what was to be summarised is left out, where the
+    model can read it again. A summary made before is part of what the next one is made of. What is
+    summarised goes to this model: choose one that may see it.
 
     Args:
         model: Who writes it.
         high: It acts when the messages take more than so many tokens.
         low: About how many are left of the latest turns; half of `high` by default.
         instructions: What the model is told.
+
+    Attributes:
+        models: Who is asked.
     """
 
     def __init__(
@@ -123,30 +188,37 @@ class Summarise:
         low: int | None = None,
         instructions: str = INSTRUCTIONS,
     ) -> None:
-        self._model = connected(model) if isinstance(model, str) else model
+        self.models = (connected(model) if isinstance(model, str) else model,)
         self._budget = KeepTokens(high, low)
         self._instructions = instructions
 
     async def cuts(self, view: View) -> Sequence[Cut]:
         """See `HistoryPolicy.cuts`."""
-        place = self._budget.border(view)
-        if place is None:
-            return ()
-        old = view.messages[:place]
-        reply = await self._ask(old)
+        short, parts = self._budget.plan(view)
+        made = [await self._summary(view, *part) for part in parts]
+        return *short, *(cut for cut in made if cut is not None)
+
+    async def _summary(self, view: View, start: int, stop: int) -> Cut | None:
+        """What stands for a part; None if the part stays as it is."""
+        old = view.messages[start:stop]
+        short = map(view.reference, range(start, stop) if view.reader else ())
+        told = [cut.messages[0] if cut else old[n] for n, cut in enumerate(short)] or old
+        reply = await self._ask(told)
         text = reply.text.strip()
-        said = UserMessage(f"Summary of the conversation so far:\n{text}")
-        whole = reply.finish_reason == "stop" and not reply.tool_calls
-        if not (text and whole) or estimated_tokens([said]) >= estimated_tokens(old):
-            return ()
-        return (Cut(0, view.places[place], (said,), "summarise", reply.usage),)
+        cut = view.left_out(start, stop, "summarise", text)
+        whole = text and reply.finish_reason == "stop" and not reply.tool_calls
+        if not whole or estimated_tokens(cut.messages) >= estimated_tokens(old):
+            if not view.reader:
+                return None
+            cut = view.left_out(start, stop, "summarise")
+        return replace(cut, usage=reply.usage)
 
     async def _ask(self, old: Sequence[Message]) -> AssistantMessage:
         """What the model answers; nothing, if it fails."""
         told = (SystemMessage(self._instructions), UserMessage("\n\n".join(map(as_line, old))))
         assembly = Assembly()
         try:
-            async for delta in self._model.stream(ModelRequest(told, (), Settings())):
+            async for delta in self.models[0].stream(ModelRequest(told, (), Settings())):
                 if isinstance(delta, AssistantMessage):
                     return delta
                 assembly.add(delta)

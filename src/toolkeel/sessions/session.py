@@ -23,6 +23,7 @@ from toolkeel._records.taint import Source
 from toolkeel._records.tickets import Decision, Ticket, new_id
 from toolkeel.agent.conversation import SAVED, Going
 from toolkeel.agent.history import HistoryPolicy
+from toolkeel.agent.read_back import Whole
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.transcript import no_result
 from toolkeel.context import RunContext
@@ -67,7 +68,7 @@ class Session:
         name: Its name, within its scope.
         scope: Whose it is, such as a user's id: a name means nothing outside its scope.
         wait: Whether a run waits for its turn while another one goes on; else it is told who writes.
-        history: Says, before a run, what of a long transcript the model is still shown.
+        history: Says what of a long transcript the model is still shown; see `Agent`.
     """
 
     def __init__(
@@ -287,12 +288,12 @@ class Session:
         for decision in decisions:
             journal.append(Decided(run.id, decision))
         pending = await recover(journal, run, known)
-        await _shorten(journal, run.id, None if goes_on else self._history)
         _hand_over(journal, run, goes_on)
         counted, asks = _counted(fold, known)
         if not asks and run.approver is None:
             pending += fold.waiting.values()
-        going = Going(_state_of(fold, goes_on), (), counted, tuple(pending))
+        whole = Whole(lambda: fold.cuts, lambda: self.messages)
+        going = Going(_state_of(fold, goes_on), (), counted, tuple(pending), self._history, whole)
         if not (pending or unanswered(fold.view.messages)):
             return self._say_now(journal, run, going, said)
         for message in said:  # it comes after the results of what waits
@@ -317,12 +318,12 @@ class Session:
         messages = going.state.messages
         if not now and (not messages or isinstance(messages[-1], AssistantMessage)):
             raise SessionError(f"nothing waits in the session {self.name!r}: say something")
-        return Going(going.state, now, going.decisions)
+        return replace(going, said=now)
 
 
-async def _shorten(journal: SessionJournal, run: str, history: HistoryPolicy | None) -> bool:
+async def _shorten(journal: SessionJournal, run: str, history: HistoryPolicy) -> bool:
     """Have a policy look at what the model would be shown; whether it has cut something."""
-    cuts = () if history is None else await history.cuts(journal.fold.view)
+    cuts = await history.cuts(journal.fold.view)
     for cut in cuts:
         entry = Compacted(run, cut.start, cut.stop, cut.messages, cut.policy, cut.usage)
         journal.append(entry)

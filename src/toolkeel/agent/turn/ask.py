@@ -53,15 +53,17 @@ class Asking:
         if was_called(run.transcript):
             self._settings = self._later
         self.forced = self._settings is not self._later
-        beside = () if plan.output is None else plan.output.tools
+        beside = (*(() if plan.output is None else plan.output.tools), *charge.reading(tools))
         self.offer = Offer(tools, run, plan.search, beside, plan.handoffs)
         self.offer.tools.cover(run)
         self.unjudged: list[Message] = []
         self._request: ModelRequest | None = None
-        others = [m.name for step in plan.model_steps for m in getattr(step, "models", ())]
+        askers = (*plan.model_steps, charge.history)
+        others = [model.name for asker in askers for model in getattr(asker, "models", ())]
         self._cost = RequestCost(run, plan.model.name, *others)
         self._send = around(plan.model_steps, run, self.send)
         self._turn = self._sent = 0
+        self._shortens = charge.history is not None
         self._held: list[Delta] | None = None
 
     @property
@@ -81,18 +83,20 @@ class Asking:
             ModelError: it failed, or its reply broke off before it said or called anything.
             Exception: a guardrail refused what a person said.
         """
-        run, shown = self._run, self._charge.shown
-        fixed = self.offer.fixed
-        offered = fixed if fixed is not None else await self.offer.now()
-        messages = run.transcript if not shown.cuts else shown.now(run.transcript, run.told)
-        request = self._request
-        if request is None or request.tools is not offered or request.messages is not messages:
-            self._request = request = ModelRequest(messages, offered, self._settings, self._model)
-        # The reply's calls are judged by what it has seen.
-        run.seen = 0 if run.taint is None else len(run.taint.sources)
+        run, shown, messages = self._run, self._charge.shown, self._run.transcript
         self._turn, self._sent = turn, 0
         interrupt.arm()
         try:
+            if self._shortens or shown.cuts:
+                messages = await self._shorter()
+            fixed = self.offer.fixed
+            offered = fixed if fixed is not None else await self.offer.now()
+            request = self._request
+            if request is None or request.tools is not offered or request.messages is not messages:
+                request = ModelRequest(messages, offered, self._settings, self._model)
+                self._request = request
+            # The reply's calls are judged by what it has seen.
+            run.seen = 0 if run.taint is None else len(run.taint.sources)
             reply = await (self._judged if self.unjudged else self._send)(request)
         except asyncio.CancelledError:
             if not interrupt.ours():
@@ -109,6 +113,15 @@ class Asking:
         if not reply.tool_calls and reply.finish_reason in ("error", "incomplete"):
             _check(reply)
         return reply
+
+    async def _shorter(self) -> list[Message]:
+        """What is sent of the transcript, after the history policy has looked at it."""
+        charge, run = self._charge, self._run
+        used = await charge.shorten()
+        if used != Usage():
+            run.usage = run.usage + used
+            self._cost.add(used, *(model.name for model in getattr(charge.history, "models", ())))
+        return charge.shown.now(run)
 
     async def send(self, request: ModelRequest) -> AssistantMessage:
         """Send one request, within all steps around it.

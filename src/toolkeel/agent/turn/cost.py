@@ -72,6 +72,14 @@ class RequestCost:
                 self._longest = max(self._longest, usage.output_tokens)
                 self._seen += 1  # the reply itself is in its usage
 
+    def add(self, used: Usage, *models: str) -> None:
+        """Count a request that was made beside those of the run, as for a summary, by a model."""
+        limits = self._run.limits
+        if limits is not None:
+            price = self._price(models[0]) if models else None
+            limits.reserve(Usage(), 0.0)
+            limits.settle((Usage(), 0.0), (used, price(used) if price else 0.0))
+
     def _expected(self, request: ModelRequest, model: str) -> tuple[Usage, float]:
         messages, price = request.messages, self._price(model)
         if messages is not self._messages:  # not the same ones, grown

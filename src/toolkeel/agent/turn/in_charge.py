@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from toolkeel._records.kept import KEPT
+from toolkeel.agent.conversation import Going
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.handoff import Handoff, HandoffHistory, Takes, find_agent
-from toolkeel.agent.history import Cut, Shown
+from toolkeel.agent.history import Cut, HistoryPolicy, Shown
 from toolkeel.agent.output import check_answers
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import told
+from toolkeel.agent.read_back import READ, Whole, reading_tool
 from toolkeel.agent.run_state import RunState
 from toolkeel.call.sources import gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
+from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 from toolkeel.events import HandedOver
-from toolkeel.messages import Message, SystemMessage, UserMessage
+from toolkeel.messages import Message, SystemMessage, Usage, UserMessage
 
 
 class InCharge:
@@ -33,6 +37,7 @@ class InCharge:
         shown: What the model is sent of the transcript.
         given: How many messages the run began with.
         most: How often models may be asked in it: as the agent says that begins.
+        reader: The tool by which the model reads what it is not shown whole; empty if there is none.
     """
 
     def __init__(self, plan: Plan, run: RunContext[Any]) -> None:
@@ -41,8 +46,22 @@ class InCharge:
         self.shown = Shown()
         self.given = 0
         self.most = plan.max_turns
+        self.reader = ""
         self._run = run
         self._around: Toolset | None = run.policy
+        self._history: HistoryPolicy | None = None
+        self._whole: Whole | None = None
+        self._looks = False
+
+    @property
+    def history(self) -> HistoryPolicy | None:
+        """What says how much of the transcript is shown: the agent's own policy, else the session's."""
+        return self.plan.history or self._history
+
+    def join(self, going: Going) -> None:
+        """Be part of a session; see `resume`."""
+        self._history, self._whole = going.history, going.whole
+        self.resume(going.state, goes_on=going.state.instructions is not None)
 
     @property
     def guardrails(self) -> list[Guardrail]:
@@ -110,7 +129,7 @@ class InCharge:
             What that one may call.
         """
         run, left, agent = self._run, self.plan, handoff.agent
-        kept = self.shown.now(run.transcript, run.told)[run.told :]
+        kept = self.shown.view(run).messages
         seen = await handoff.seen(HandoffHistory(tuple(kept), self.given, run, handoff))
         plan: Plan = agent.planned_for(left.asked)
         before = {each.agent: each for each in (*self.before, left)}
@@ -128,6 +147,44 @@ class InCharge:
         if run.listeners:
             run.tell(HandedOver(*run.next(), left.agent, plan.agent, plan.model.name))
         return tools
+
+    # — what the model is shown of it —
+
+    def reading(self, tools: Toolset) -> tuple[AnyTool, ...]:
+        """What the model needs besides these tools to read what it is not shown whole."""
+        run, shown = self._run, self.shown
+        whole = self._whole or Whole(lambda: shown.cuts, lambda: run.messages)
+        able = self.history is not None and len(tools) > 0
+        self.reader = ""
+        if not (able or whole.named):
+            return ()
+        self._look(whole)
+        self.reader = tools.keeper[0] if tools.keeper is not None else READ
+        return () if tools.keeper is not None or READ in tools else (reading_tool(whole),)
+
+    def _look(self, whole: Whole) -> None:
+        """Let whatever opens kept results find those of this run, as long as it goes on."""
+        if self._looks:
+            return
+
+        async def forget() -> None:
+            KEPT.elsewhere.remove(find)
+
+        self._looks, find = True, whole.find
+        KEPT.elsewhere.append(find)
+        self._run.closers.append(forget)
+
+    async def shorten(self) -> Usage:
+        """Have the history policy look at what would be sent next; what that cost."""
+        view = self.shown.view(self._run)
+        if self.history is None:
+            return Usage()
+        view.reader, view.asked = self.reader, self._asked()
+        return await self.shown.shorten(self.history, self._run, view)
+
+    def _asked(self) -> int:
+        """Where what the person asked stands, that the run began with."""
+        return max(0, self.given - len(said_last(self._run.messages[: self.given])))
 
 
 def said_last(messages: Sequence[Message]) -> list[Message]:

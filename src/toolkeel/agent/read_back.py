@@ -1,0 +1,100 @@
+"""Reading again what the model is no longer shown whole: by name, line and column (`read_result`).
+
+A name stands for a part of the transcript, which stays whole. What it stands for is looked up there
+when somebody reads it, so nothing is written before, and a name means the same after a kill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from toolkeel._records.kept import KEPT
+from toolkeel._records.record import record
+from toolkeel.agent.history import Cut, as_line
+from toolkeel.define.decorator import tool
+from toolkeel.define.tool import AnyTool
+from toolkeel.effects import LABELS, Effects
+from toolkeel.errors import ToolError
+from toolkeel.messages import Message, ToolMessage
+
+READ = "read_result"
+MOST = 20_000
+"""Characters that are shown at once."""
+SAFE = Effects(read_only=True, idempotent=True, open_world=False, safe_after=LABELS)
+
+
+@record
+class Whole:
+    """A transcript, and what the model is shown in place of parts of it.
+
+    Args:
+        cuts: Gives that.
+        messages: Gives all of the transcript; asked only when something of it is read.
+    """
+
+    cuts: Callable[[], Sequence[Cut]]
+    messages: Callable[[], Sequence[Message]]
+
+    @property
+    def named(self) -> bool:
+        """Whether the model can read something of it by a name."""
+        return any(cut.name for cut in self.cuts())
+
+    def find(self, name: str) -> bytes | None:
+        """What a name stands for: a result's text, or lines of a part; None if for nothing here."""
+        cut = next((cut for cut in self.cuts() if cut.name == name), None) if name else None
+        if cut is None:
+            return None
+        part = self.messages()[cut.start : cut.stop]
+        if len(part) == 1 and isinstance(part[0], ToolMessage):
+            text = part[0].text
+        else:
+            text = "\n\n".join(map(as_line, part))
+        return text.encode("utf-8", "replace")
+
+
+def reading_tool(whole: Whole) -> AnyTool:
+    """The tool that reads kept results, for runs that have no other; offered once there is one."""
+
+    @tool(READ, effects=SAFE, max_output=None, enabled=lambda _: whole.named)
+    def read_result(path: str, offset: int = 1, limit: int = 2000, column: int = 1) -> str:
+        """Read a result, or an earlier part of the conversation, that is not shown whole any more.
+
+        Args:
+            path: Its name, such as "output:5f2b".
+            offset: First line to show, counted from 1.
+            limit: Most lines to show.
+            column: First character of that line to show, for lines too long to be shown at once.
+        """
+        if offset < 1 or limit < 1 or column < 1:
+            raise ToolError("offset, limit and column count from 1.")
+        found = KEPT.find(path)
+        if found is None:
+            raise ToolError(f"No result is kept as {path[:100]!r}. Make it again.")
+        lines = found.read_text("utf-8", "replace").split("\n")
+        if offset > len(lines):
+            raise ToolError(f"{path!r} has {len(lines):,} lines; line {offset:,} is past its end.")
+        return _window(path, lines, (offset, limit, column))
+
+    return read_result
+
+
+def _window(path: str, lines: Sequence[str], place: tuple[int, int, int]) -> str:
+    """A part of a text, its totals, and where to read on."""
+    line, limit, column = place
+    shown: list[str] = []
+    room, goes_on = MOST, ""
+    for text in lines[line - 1 : line - 1 + limit]:
+        piece = text[column - 1 : column - 1 + room]
+        shown.append(piece)
+        room -= len(piece) + 1
+        if len(piece) < len(text[column - 1 :]):
+            goes_on = f", column={column + len(piece)}"
+            break
+        line, column = line + 1, 1
+        if room <= 0:
+            break
+    said = f"{path}: {len(lines):,} lines"
+    if line <= len(lines):
+        said += f'. Read on with path="{path}", offset={line}{goes_on}'
+    return "\n".join([*shown, "", f"[{said}]"])
