@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +20,7 @@ from tests.agent.test_history import talk
 from tests.agent.valid import problems
 from tests.sessions.talking import say
 from toolkeel import Agent, AssistantMessage, SetupError, ToolMessage, UserMessage, tool
-from toolkeel.agent.history import HistoryPolicy, Shown, View
-from toolkeel.agent.read_back import Whole
+from toolkeel.agent.history import HistoryPolicy, Shown, View, Whole
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError
 from toolkeel.limits import RunLimits
@@ -271,16 +273,16 @@ def test_a_summary_of_a_run_that_goes_on_is_counted_in_what_it_spends() -> None:
     writer = Scripted(
         [AssistantMessage(f"Numbers, {n}.", usage=Usage(1, 10, 5)) for n in range(20)]
     )
-    model, policy = Scripted([*calls, "done"]), Summarise(writer, 12_000, 6_000)
+    model, policy = Scripted([*calls, "done"]), Summarise(writer, 25_000, 12_000)
     result = Agent(model, [dump], history=policy, max_turns=50).run_sync("go")
     assert result.output == "done"
     asked = len(writer.requests)
     assert asked > 1 and result.usage == Usage(asked, 10 * asked, 5 * asked)
-    assert max(estimated_tokens(r.messages) for r in writer.requests) < 12_500
+    assert max(estimated_tokens(r.messages) for r in writer.requests) < 25_500
     [summary] = [m.text for m in model.requests[-1].messages if "Numbers" in m.text]
     assert summary.startswith("Summary") and "read_result(path=" in summary
     writer = Scripted([AssistantMessage("Numbers.", usage=Usage(1, 400, 5)) for _ in range(20)])
-    policy = Summarise(writer, 12_000, 6_000)
+    policy = Summarise(writer, 25_000, 12_000)
     bounded = Agent(Scripted(calls), [dump], history=policy, limits=RunLimits(tokens=1000))
     ended = bounded.run_sync("go")
     assert ended.reason == "limit" and "tokens" in ended.limit
@@ -288,9 +290,9 @@ def test_a_summary_of_a_run_that_goes_on_is_counted_in_what_it_spends() -> None:
 
 def test_where_a_summary_fails_the_run_stays_within_its_budget() -> None:
     calls = [call("dump", {"n": n}) for n in range(40)]
-    model, policy = Scripted([*calls, "done"]), Summarise(Broken([]), 12_000, 6_000)
+    model, policy = Scripted([*calls, "done"]), Summarise(Broken([]), 25_000, 12_000)
     Agent(model, [dump], history=policy, max_turns=50).run_sync("go")
-    assert max(estimated_tokens(r.messages) for r in model.requests) < 12_000
+    assert max(estimated_tokens(r.messages) for r in model.requests) < 25_000
 
 
 def test_the_policy_of_a_session_holds_within_its_runs_and_the_agents_own_comes_first(
@@ -298,12 +300,72 @@ def test_the_policy_of_a_session_holds_within_its_runs_and_the_agents_own_comes_
 ) -> None:
     calls = [call("dump", {"n": n}) for n in range(10)]
     with_own, without = Scripted([*calls, "done"]), Scripted([*calls, "done"])
-    sessions = Sessions(tmp_path / "a.db", history=KeepTokens(20_000, 10_000))
-    own = KeepTokens(12_000, 6_000)
+    sessions = Sessions(tmp_path / "a.db", history=KeepTokens(40_000, 20_000))
+    own = KeepTokens(25_000, 12_000)
     Agent(with_own, [dump], history=own).run_sync("go", session=sessions["ada"])
     Agent(without, [dump]).run_sync("go", session=sessions["bob"])
     most = [max(estimated_tokens(r.messages) for r in m.requests) for m in (with_own, without)]
-    assert 10_000 < most[0] < 12_000 < most[1] < 20_000
+    assert 20_000 < most[0] < 25_000 < most[1] < 40_000
     assert len(sessions["ada"].messages) == len(sessions["bob"].messages) == 22
     assert max(len(m.text) for m in sessions["ada"].messages) > 15_000  # the journal stays whole
+    sessions.close()
+
+
+# — a run that is shortened —
+
+LONG_RUN = """
+import os, signal, sys
+from toolkeel import Agent, tool
+from toolkeel.sessions import KeepTokens, Sessions
+from toolkeel.testing.scripted import Scripted, call
+
+@tool(max_output=None)
+def dump(n: int) -> str:
+    "Give 4,800 lines."
+    return "\\n".join(str(n * line % 997) for line in range(1, 4801))
+
+class Model(Scripted):
+    async def stream(self, request):
+        self.done = done = getattr(self, "done", -1) + 1
+        if done == 20:
+            print("\\n".join(m.text for m in request.messages), flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        self._lines = iter([call("dump", {"n": done}, id=f"n{done}")])
+        async for delta in super().stream(request):
+            yield delta
+
+session = Sessions(sys.argv[1])["ada"]
+Agent(Model([]), [dump], history=KeepTokens(28_000, 18_000)).run_sync("go", session=session)
+"""
+
+
+def test_a_shortened_run_that_was_killed_goes_on_with_the_same_references(tmp_path: Path) -> None:
+    file = str(tmp_path / "talk.db")
+    words = [sys.executable, "-c", LONG_RUN, file]
+    killed = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    names = re.findall(r'read_result\(path="(output:\w+)"\)', killed.stdout)
+    assert len(names) > 10
+
+    reading = [call("read_result", {"path": name, "offset": 4711, "limit": 1}) for name in names]
+    model = Scripted([reading, "done", "and on"])
+    sessions = Sessions(file)
+    agent = Agent(model, [dump], history=KeepTokens(28_000, 18_000))
+    result = agent.run_sync(None, session=sessions["ada"])
+    assert "\n".join(m.text for m in model.requests[0].messages) + "\n" == killed.stdout
+    read = [m.text.split("\n")[0] for m in result.messages[-1 - len(names) : -1]]
+    assert read == [str(n * 4711 % 997) for n in range(len(names))]
+
+    # The next run, of another agent in another process, has them from a checkpoint.
+    sessions.close()
+    sessions = Sessions(file)
+    model = Scripted([reading[:1], "done"])
+    agent = Agent(model, [dump])
+    result = agent.run_sync("And?", session=sessions["ada"])
+    assert result.messages[-2].text.startswith("0\n")
+    assert len(sessions["ada"].messages) == 2 + 40 + 1 + len(names) + 4
+    fork = sessions.fork("ada", "bob")
+    model = Scripted([reading[1:2], "done"])
+    result = Agent(model, [dump]).run_sync("And?", session=fork)
+    assert result.messages[-2].text.startswith(f"{4711 % 997}\n")
     sessions.close()

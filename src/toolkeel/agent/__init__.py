@@ -6,7 +6,6 @@ bind_tools         ``model.bind_tools(...)``: a model with tools, asked once, wi
 transcript         a transcript in the form every provider accepts: each call with its result
 transcript_media   pictures, sounds and files of a transcript, held to what a server takes
 history            history policies: what of a long transcript the model is shown (compaction)
-read_back          reading again, by name and line, what the model is no longer shown whole
 correction_counts  how often models mend their own calls
 output             structured output of a run: taken from replies, sent back to be corrected
 run_state          a run as JSON, to go on in another process (save and resume)

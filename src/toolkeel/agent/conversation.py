@@ -9,8 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.agent.history import HistoryPolicy
-from toolkeel.agent.read_back import Whole
+from toolkeel.agent.history import HistoryPolicy, Whole
 from toolkeel.agent.run_state import RunState
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError

@@ -260,6 +260,36 @@ class HistoryPolicy(Protocol):
         ...
 
 
+@record
+class Whole:
+    """A transcript, and what the model is shown in place of parts of it.
+
+    Args:
+        cuts: Gives that.
+        messages: Gives all of the transcript; asked only when something of it is read.
+    """
+
+    cuts: Callable[[], Sequence[Cut]]
+    messages: Callable[[], Sequence[Message]]
+
+    @property
+    def named(self) -> bool:
+        """Whether the model can read something of it by a name."""
+        return any(cut.name for cut in self.cuts())
+
+    def find(self, name: str) -> bytes | None:
+        """What a name stands for: a result's text, or lines of a part; None if for nothing here."""
+        cut = next((cut for cut in self.cuts() if cut.name == name), None) if name else None
+        if cut is None:
+            return None
+        part = self.messages()[cut.start : cut.stop]
+        if len(part) == 1 and isinstance(part[0], ToolMessage):
+            text = part[0].text
+        else:
+            text = "\n\n".join(map(as_line, part))
+        return text.encode("utf-8", "replace")
+
+
 def is_note(message: Message) -> bool:
     """Whether a policy has put it there."""
     return isinstance(message, UserMessage) and message.text.startswith((LEFT_OUT, SUMMARY))

@@ -22,8 +22,7 @@ from toolkeel._records.recorder import Recorder
 from toolkeel._records.taint import Source
 from toolkeel._records.tickets import Decision, Ticket, new_id
 from toolkeel.agent.conversation import SAVED, Going
-from toolkeel.agent.history import HistoryPolicy
-from toolkeel.agent.read_back import Whole
+from toolkeel.agent.history import HistoryPolicy, Whole
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.transcript import no_result
 from toolkeel.context import RunContext

@@ -3,6 +3,7 @@
 cost       what a model request may cost: reserved before it is sent (limits, budget)
 steps      steps around a model request (middleware): their form, and how they are composed
 ready      steps ready to use: fallback to other models, a cache of replies, redaction
+read_back  reading again, by name and line, what the model is no longer shown whole
 in_charge  the agent that has the run: its instructions, its tools, and those who had it before
 ask        asking the model: limits, steps, guardrails beside it, deltas as they come
 """

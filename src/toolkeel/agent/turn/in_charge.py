@@ -9,12 +9,12 @@ from toolkeel._records.kept import KEPT
 from toolkeel.agent.conversation import Going
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.handoff import Handoff, HandoffHistory, Takes, find_agent
-from toolkeel.agent.history import Cut, HistoryPolicy, Shown
+from toolkeel.agent.history import Cut, HistoryPolicy, Shown, Whole
 from toolkeel.agent.output import check_answers
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import told
-from toolkeel.agent.read_back import READ, Whole, reading_tool
 from toolkeel.agent.run_state import RunState
+from toolkeel.agent.turn.read_back import READ, reading_tool
 from toolkeel.call.sources import gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext

@@ -6,51 +6,19 @@ when somebody reads it, so nothing is written before, and a name means the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from toolkeel._records.kept import KEPT
-from toolkeel._records.record import record
-from toolkeel.agent.history import Cut, as_line
+from toolkeel.agent.history import Whole
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import LABELS, Effects
 from toolkeel.errors import ToolError
-from toolkeel.messages import Message, ToolMessage
 
 READ = "read_result"
 MOST = 20_000
 """Characters that are shown at once."""
 SAFE = Effects(read_only=True, idempotent=True, open_world=False, safe_after=LABELS)
-
-
-@record
-class Whole:
-    """A transcript, and what the model is shown in place of parts of it.
-
-    Args:
-        cuts: Gives that.
-        messages: Gives all of the transcript; asked only when something of it is read.
-    """
-
-    cuts: Callable[[], Sequence[Cut]]
-    messages: Callable[[], Sequence[Message]]
-
-    @property
-    def named(self) -> bool:
-        """Whether the model can read something of it by a name."""
-        return any(cut.name for cut in self.cuts())
-
-    def find(self, name: str) -> bytes | None:
-        """What a name stands for: a result's text, or lines of a part; None if for nothing here."""
-        cut = next((cut for cut in self.cuts() if cut.name == name), None) if name else None
-        if cut is None:
-            return None
-        part = self.messages()[cut.start : cut.stop]
-        if len(part) == 1 and isinstance(part[0], ToolMessage):
-            text = part[0].text
-        else:
-            text = "\n\n".join(map(as_line, part))
-        return text.encode("utf-8", "replace")
 
 
 def reading_tool(whole: Whole) -> AnyTool:

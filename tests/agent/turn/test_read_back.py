@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from toolkeel import ToolContext
 from toolkeel._records.kept import KEPT
-from toolkeel.agent import read_back
-from toolkeel.agent.history import Cut
-from toolkeel.agent.read_back import MOST, Whole, reading_tool
+from toolkeel.agent.history import Cut, Whole
+from toolkeel.agent.turn import read_back
+from toolkeel.agent.turn.read_back import MOST, reading_tool
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
