@@ -22,7 +22,7 @@ SAYS = {
     "class_tool.py": ["你好, Ada!", "cash: 12.5", "An amount of 0 cannot be booked"],
     "middleware.py": ["ok - results for cats", "ok - no results", "limit_reached"],
     "memory_bot.py": [
-        "was shown 6 messages of 10",
+        "was shown 7 messages of 10",
         "killed: True",
         "then: book - booked blue",
         "rooms: ['blue']",
