@@ -25,6 +25,7 @@ from toolkeel._records.entries import (
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.messages_json import dump_message
 from toolkeel.messages import AssistantMessage, ToolCall, Usage, UserMessage
+from toolkeel.runs import RunLimits
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.fold import Fold, window_of
 from toolkeel.testing.scripted import Scripted, call
@@ -46,6 +47,7 @@ CALL = st.one_of(
     st.just(call("nobody", {})),
     st.just(call("add", {"a": "no"})),
 )
+NAMES = ("add", "note", "nobody")
 TURN = st.tuples(st.lists(st.lists(CALL, min_size=1, max_size=3), max_size=3), st.just("done"))
 
 
@@ -57,8 +59,11 @@ def test_the_fold_of_a_journal_is_what_the_live_run_knew(turns: list[Any]) -> No
     for calls, answer in turns:
         state: dict[str, object] = {}
         agent = Agent(Scripted([*calls, answer]), [add, note])
-        result = agent.run_sync("go on", session=session, state=state)
+        counted = RunLimits(calls=dict.fromkeys(NAMES, 99), failures=dict.fromkeys(NAMES, 99))
+        result = agent.run_sync("go on", session=session, state=state, limits=counted)
         fold = session.fold()
+        whole = folded([each.entry for each in session.entries()])
+        assert {name: count for name, count in whole.counts.items() if count} == result.state.counts
         live = [dump_message(message) for message in result.messages]
         assert [dump_message(message) for message in fold.view.messages] == live
         assert [dump_message(message) for message in session.messages] == live

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.sessions.killed_run import STEPS, done_in, work_through
-from toolkeel import Agent, tool
+from toolkeel import Agent, ToolMessage, tool
 from toolkeel.approvals import Ticket
+from toolkeel.runs import RunLimits
 from toolkeel.sessions import Sessions
-from toolkeel.testing.scripted import Scripted
+from toolkeel.testing.scripted import Scripted, call
 
 PLACES = {
     "asked": 11,
@@ -147,6 +148,19 @@ def test_an_outcome_whose_siblings_still_ran_is_kept(tmp_path: Path) -> None:
         "go", "", "fast", "ran now", "fast", "ok",
     ]  # fmt: skip
     assert len(asked) == 1
+    sessions.close()
+
+
+def test_limits_count_on_from_what_was_called_before_the_kill(tmp_path: Path) -> None:
+    sessions = _killed(tmp_path, ["fast", "slow", "fast"])
+    result = Agent(Scripted([[call("fast"), call("slow")], "ok"]), [fast, slow]).run_sync(
+        None,
+        session=sessions["ada"],
+        approver=lambda ticket: True,
+        limits=RunLimits(calls={"fast": 2, "slow": 2}),
+    )
+    kinds = [m.kind for m in result.messages if isinstance(m, ToolMessage)]
+    assert kinds == [None, None, None, "limit_reached", None]
     sessions.close()
 
 

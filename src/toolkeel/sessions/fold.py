@@ -9,6 +9,7 @@ messages which the model is still shown.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -40,11 +41,18 @@ from toolkeel._records.messages_json import Json, changed, plain
 from toolkeel._records.record import Kinds, read_fields
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.history import Cut, View
-from toolkeel.messages import Message, Usage
+from toolkeel.messages import Message, ToolMessage, Usage
 
 T = TypeVar("T")
 SAID = (PersonSaid, Steered, ModelReplied, CallEnded)
 """Entries that hold a message of the transcript."""
+NO_FAILURE = ("limit_reached", "cancelled", "skipped")
+"""Ends of calls that are no failure of the tool."""
+NEVER_BEGAN = (
+    *("unknown_tool", "malformed_arguments", "truncated_call", "invalid_arguments", "disabled"),
+    *("limit_reached", "skipped"),
+)
+"""Ends of calls that limits do not count."""
 
 
 class Fold:
@@ -56,6 +64,8 @@ class Fold:
         state: What tools wrote.
         usage: Of all runs, those within others too.
         spent: Of the last run alone, those within it too; each request that was sent is counted.
+        called: Calls of the same, by key: the tool's name.
+        failed: How many of each tool have failed.
         taint: Labels with their sources.
         began: The last run.
         reason: How it ended; empty while it goes on, or if it was killed.
@@ -80,6 +90,8 @@ class Fold:
         self.seqs: list[int] = []
         self.state: dict[str, object] = {}
         self.usage = self.spent = Usage()
+        self.called: dict[str, str] = {}
+        self.failed: Counter[str] = Counter()
         self.taint: dict[str, tuple[str, ...]] = {}
         self.began = RunBegan("")
         self.reason = ""
@@ -121,11 +133,32 @@ class Fold:
         used = _usage(entry)
         self.usage = self.usage + used
         if isinstance(entry, RunBegan) and not entry.parent:
-            self.spent = Usage()
+            self.spent, self.called, self.failed = Usage(), {}, Counter()
         elif isinstance(entry, ModelAsked):
             self.spent = self.spent + Usage(1)
+        elif isinstance(entry, CallIntended):
+            self.called[key_of(entry)] = entry.tool
+        elif isinstance(entry, CallEnded):
+            self._count(key_of(entry), entry.message)
+        elif isinstance(entry, Waits):
+            intended = self.inner.get(entry.run, self).intended
+            for key in [k for k, call in intended.items() if call.call_id == entry.ticket.call_id]:
+                self.called.pop(key, None)
         elif used is not _NONE:
             self.spent = self.spent + replace(used, requests=0)
+
+    def _count(self, key: str, result: ToolMessage) -> None:
+        if result.kind in NEVER_BEGAN:
+            self.called.pop(key, None)
+        if result.failed and result.kind not in NO_FAILURE:
+            self.failed[result.name] += 1
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What the limits of the last run have counted, as far as entries say it."""
+        spent = {"requests": self.spent.requests, "tokens": self.spent.total_tokens}
+        made = {f"calls {tool}": count for tool, count in Counter(self.called.values()).items()}
+        return spent | made | {f"failures {tool}": count for tool, count in self.failed.items()}
 
     @property
     def unknown(self) -> tuple[CallIntended, ...]:
