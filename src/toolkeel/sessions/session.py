@@ -387,12 +387,11 @@ def _state_of(fold: Fold, goes_on: bool) -> RunState:
     state = RunState(messages, waiting, saved.inner, agent=fold.agent, path=fold.path)
     if not goes_on:
         return state
-    known, counts = fold.counts, dict(saved.counts)
+    counts = fold.counts
     if fold.reason == "waiting":  # what was saved has seen more than the entries say
-        known = {name: known[name] for name in ("requests", "tokens")}
-    counts |= {name: max(count, counts.get(name, 0)) for name, count in known.items()}
-    told = fold.instructions
-    return replace(state, instructions=told, usage=fold.spent, cost=saved.cost, counts=counts)
+        counts = {**saved.counts, **{name: counts[name] for name in ("requests", "tokens")}}
+    told, spent = fold.instructions, fold.spent
+    return replace(state, instructions=told, usage=spent, cost=saved.cost, counts=counts)
 
 
 def _user() -> str:
