@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,20 @@ from hypothesis import strategies as st
 
 from tests.sessions.talking import opened, say
 from tests.sessions.test_fold import entries
-from toolkeel._records.entries import StateChanged, UnknownEntry
-from toolkeel.sessions import Sessions
+from toolkeel import Agent, AssistantMessage, UserMessage
+from toolkeel._records.entries import (
+    ModelReplied,
+    PersonSaid,
+    RunBegan,
+    RunEnded,
+    StateChanged,
+    UnknownEntry,
+)
+from toolkeel.sessions import KeepTurns, Sessions
 from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.fold import window_of
 from toolkeel.sessions.journal import load_fold, read_entries
+from toolkeel.testing.scripted import Scripted
 
 
 def test_what_was_committed_is_read_back_as_it_was(tmp_path: Path) -> None:
@@ -146,3 +157,33 @@ def test_a_thread_that_writes_beside_the_loop_loses_nothing(batches: list[list[i
     found = sessions["ada"].entries()
     assert [each.seq for each in found] == list(range(1, sum(map(len, batches)) + 1))
     sessions.close()
+
+
+def test_of_a_thousand_turns_only_the_window_is_read_to_go_on(tmp_path: Path) -> None:
+    """What lies before it may be damaged, and nobody notices."""
+    sessions = Sessions(tmp_path / "talk.db", history=KeepTurns(20, at=40))
+    journal = opened(sessions)
+    for n in range(1000):
+        journal.append(RunBegan(f"r{n}", "agent"))
+        journal.append(PersonSaid(f"r{n}", UserMessage(f"question {n}")))
+        journal.append(ModelReplied(f"r{n}", 1, AssistantMessage(f"answer {n}")))
+        journal.append(RunEnded(f"r{n}", "answered"))
+    journal.commit_now()
+    say(sessions["ada"], "and now?", "the window is cut")
+    first = window_of(sessions["ada"].entries()[-1].entry)  # type: ignore[arg-type]
+    assert sessions["ada"].info.head - first < 4 * 25
+    spoilt = partial(_spoil, before=first)
+    assert sessions._kept.database.write_now(spoilt) == first - 1
+    model = Scripted(["yes"])
+    Agent(model).run_sync("still there?", session=sessions["ada"])
+    told = [message.text for message in model.requests[0].messages]
+    assert told[-3:] == ["and now?", "the window is cut", "still there?"]
+    assert "question 999" in told
+    assert len(told) < 2 * 23
+    with pytest.raises(SessionError, match="damaged"):
+        sessions["ada"].entries()
+    sessions.close()
+
+
+def _spoil(connection: sqlite3.Connection, before: int) -> int:
+    return connection.execute("UPDATE entry SET body = 'gone' WHERE seq < ?", (before,)).rowcount

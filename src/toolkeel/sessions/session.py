@@ -387,10 +387,9 @@ def _state_of(fold: Fold, goes_on: bool) -> RunState:
     state = RunState(messages, waiting, saved.inner, agent=fold.agent, path=fold.path)
     if not goes_on:
         return state
-    counts = fold.counts
-    if fold.reason == "waiting":  # what was saved has seen more than the entries say
-        counts = {**saved.counts, **{name: counts[name] for name in ("requests", "tokens")}}
     told, spent = fold.instructions, fold.spent
+    known = saved.counts if fold.reason == "waiting" else fold.counts  # of calls made in code, too
+    counts = {**known, "requests": spent.requests, "tokens": spent.total_tokens}
     return replace(state, instructions=told, usage=spent, cost=saved.cost, counts=counts)
 
 
