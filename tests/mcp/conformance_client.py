@@ -64,7 +64,9 @@ async def main() -> int:
             visit=visit,
             tokens=Path(tempfile.mkdtemp()) / "login.json",
         )
-    server = MCPServer(sys.argv[-1], trust=True, auth=auth, timeout=120)  # forty scenarios start at once
+    server = MCPServer(
+        sys.argv[-1], trust=True, auth=auth, timeout=120
+    )  # forty scenarios start at once
     async with server:
         tools = Toolset(await server.get_tools())
         run = RunContext[None](approver=lambda ticket: True)
