@@ -52,6 +52,21 @@ def test_what_does_not_fit_is_told_and_changes_nothing(
     assert (tmp_path / "f").read_text() == "one\n" and len(list(tmp_path.iterdir())) == 1
 
 
+def test_what_cannot_be_deleted_is_still_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f").write_text("one\n")
+
+    def refuse(*args: object, **more: object) -> None:
+        raise PermissionError(1, "not permitted")
+
+    monkeypatch.setattr("os.unlink", refuse)
+    message = call(tmp_path, type="delete_file", path="f")
+    monkeypatch.undo()
+    assert "was not deleted: not permitted" in message.text
+    assert (tmp_path / "f").read_text() == "one\n"
+
+
 def test_a_protected_file_is_asked_about(tmp_path: Path) -> None:
     assert call(tmp_path, type="create_file", path=".env", diff="+A=1").kind == "denied"
 

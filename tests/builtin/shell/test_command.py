@@ -6,7 +6,7 @@ import asyncio
 import errno
 import io
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from toolkeel._records.kept import KEPT, KeptResults
 from toolkeel.builtin.files.line_window import MAX_BYTES, MAX_LINES
 from toolkeel.builtin.shell.command import Tail, run_command, shell_words
+from toolkeel.engines.process_tree import NotStarted
 from toolkeel.engines.sandbox.confine import Sandbox
 from toolkeel.errors import ToolError
 
@@ -137,3 +138,24 @@ def test_a_timeout_counts_from_one(timeout: float, tmp_path: Path) -> None:
 def test_no_output_is_said(tmp_path: Path) -> None:
     done = asyncio.run(run_command(Sandbox("off", [tmp_path]), shell_words("true")))
     assert done.content == "(no output)"
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.EMFILE, errno.EIO])
+def test_only_what_never_began_could_not_be_started(tmp_path: Path, number: int) -> None:
+    """The same error, once in place of the start, and once while its output is taken."""
+
+    class Shut(Sandbox):
+        def command(self, *args: object, **more: object) -> Any:
+            raise OSError(number, "no")
+
+    class Torn(Tail):
+        def add(self, piece: bytes) -> None:
+            raise OSError(number, "no")
+
+    words = shell_words("echo begun > begun; echo said")
+    with pytest.raises(ToolError, match="could not be started"):
+        asyncio.run(run_command(Shut("off", [tmp_path]), words))
+    with pytest.raises(OSError, match="no") as found:
+        asyncio.run(run_command(Sandbox("off", [tmp_path]), words, tail=Torn(lambda text: None)))
+    assert not isinstance(found.value, NotStarted)
+    assert (tmp_path / "begun").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -184,6 +185,27 @@ def test_an_output_guard_that_crashes_withholds_the_result_and_says_that_it_ran(
     assert message.kind == "refused"
     assert "was run, but its result is withheld" in message.text
     assert "paid" not in message.text
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize(
+    ("options", "ran"),
+    [({}, True), ({"approval": True}, False)],
+)
+def test_a_withheld_result_says_whether_there_was_one(
+    options: dict[str, Any], ran: bool, ends: bool
+) -> None:
+    def breaks(prepared: Prepared, outcome: Outcome, context: ToolContext[Any]) -> Stop:
+        if ends:
+            return Stop(Forbidden("no"))
+        raise KeyError("broken")
+
+    told: list[Event] = []
+    tools = paying(output_guard(breaks), **options)
+    with contextlib.suppress(Forbidden):
+        tools.run_sync([ToolCall("1", "pay", {"amount": 1})], RunContext(listeners=(told.append,)))
+    [text] = [event.message.text for event in told if isinstance(event, ToolFinished)]
+    assert ("was run" in text) is ran and ("did not run" in text) is not ran
 
 
 def test_a_guard_that_ends_the_run_raises_after_every_call_has_its_result() -> None:

@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
-from toolkeel.mcp.gateway.calls import answered, enveloped, forwarded
+from toolkeel.mcp.client.connection import Unreachable
+from toolkeel.mcp.client.sift import NOT_SENT, our_error
+from toolkeel.mcp.gateway.calls import Call, Gatekeeper, answered, enveloped, forwarded
+from toolkeel.mcp.gateway.policy import Policy
+from toolkeel.mcp.pins import Pins
 
 META = st.dictionaries(
     st.sampled_from(["progressToken", "traceparent", "example.com/x"])
@@ -54,3 +58,26 @@ def test_a_server_that_asks_without_end_is_given_up() -> None:
     exchange: Any = None
     with pytest.raises(MCPError, match="again and again"):
         asyncio.run(answered(server, "tools/call", {}, exchange, None))
+
+
+@pytest.mark.parametrize(
+    "error", [Unreachable("gone"), MCPError.from_error_data(our_error(NOT_SENT, "gone"))]
+)
+def test_what_is_not_sent_of_a_later_round_stays_done_before_it(error: Exception) -> None:
+    class Gone:
+        name = "gone"
+        config = SimpleNamespace(identity="gone")
+
+        async def send(self, method: str, params: Any, progressed: Any = None) -> Any:
+            raise error
+
+    def told(**params: object) -> str:
+        server: Any = Gone()
+        route: Any = SimpleNamespace(server=server, name="act", definition=None, pin=None)
+        keeper = Gatekeeper(Policy(), Pins(), None)
+        result = asyncio.run(keeper.send(Call("", "act", route, params), None))
+        return str(result["content"][0]["text"])
+
+    assert "The call was not sent." in told(arguments={})
+    for later in ({"requestState": "s"}, {"inputResponses": {}}):
+        assert "not sent" not in told(arguments={}, **later)

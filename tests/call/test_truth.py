@@ -1,0 +1,130 @@
+"""What a result says of its body is so, whatever failed, and just before or just after what."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.waiting import until
+from toolkeel import Effects, RunContext, ToolCall, ToolMessage, Toolset, tool
+from toolkeel.call.body import stop
+from toolkeel.call.steps.cache import Cache
+from toolkeel.call.steps.guard import Allow, input_guard, output_guard
+from toolkeel.call.steps.limit import Budget
+from toolkeel.call.steps.retry import Retry
+from toolkeel.events import Event, ToolFinished
+from toolkeel.testing.faults import POINTS, Fault, Faults
+
+NOT_RUN = re.compile(r"not started|did not run|not run\b|not sent|was refused|not approved")
+OVER = re.compile(r"was stopped|was done by then|has ended late")
+INSIDE = {
+    point.name: point.waits for point in POINTS if point.name not in ("ask", "delta", "offer")
+}
+
+
+class Witness:
+    """A body that tells how often it began, and how often it ended."""
+
+    def __init__(self, form: str, fails: int) -> None:
+        self.began = self.ended = 0
+        self.fails = fails
+        self.form = form
+
+    def tools(self) -> Toolset:
+        async def passes(*seen: object) -> Allow:
+            await asyncio.sleep(0)
+            return Allow()
+
+        decorate = tool(
+            name="work",
+            effects=Effects(read_only=True, resources=("room:{n}",)),
+            steps=[input_guard(passes), output_guard(passes), Budget(9), Cache(), Retry(3, 0.001)],
+            approval=True,
+            enabled=lambda context: True,
+            timeout=60,
+        )
+
+        async def waits(n: int) -> str:
+            """Work."""
+            self.began += 1
+            try:
+                await asyncio.sleep(0)
+                return self.outcome()
+            finally:
+                self.ended += 1
+
+        def threads(n: int) -> str:
+            """Work."""
+            self.began += 1
+            try:
+                return self.outcome()
+            finally:
+                self.ended += 1
+
+        return Toolset([decorate(waits if self.form == "async" else threads)])
+
+    def outcome(self) -> str:
+        if self.began <= self.fails:
+            raise RuntimeError("again")
+        return "done"
+
+
+async def play(witness: Witness, fault: Fault, how: str) -> ToolMessage | None:
+    """One call under a fault; what hangs is ended by the run's token, or from outside."""
+    told: list[Event] = []
+
+    async def agrees(ticket: object) -> bool:
+        await asyncio.sleep(0)
+        return True
+
+    with Faults(fault) as plan:
+        run: RunContext[Any] = RunContext(approver=agrees, listeners=(told.append,))
+        call = ToolCall("1", "work", {"n": 1})
+        working = asyncio.ensure_future(witness.tools().run([call], run))
+        await until(lambda: working.done() or plan.hits[fault.point] >= max(fault.hit, 1))
+        if fault.action == "hang":
+            await asyncio.sleep(0.005)
+            run.cancel.cancel("enough") if how == "token" else working.cancel()
+        await asyncio.wait([working], timeout=30)
+        assert working.done(), "the call hangs"
+        if not working.cancelled():
+            working.exception()
+    ends = [event.message for event in told if isinstance(event, ToolFinished)]
+    assert len(ends) <= 1
+    return ends[0] if ends else None
+
+
+@given(
+    point=st.sampled_from(sorted(INSIDE)),
+    action=st.sampled_from(["raise", "hang", "cancel", "reorder"]),
+    hit=st.integers(1, 2),
+    how=st.sampled_from(["token", "outside"]),
+    form=st.sampled_from(["async", "thread"]),
+    fails=st.integers(0, 2),
+)
+def test_whatever_fails_and_wherever_what_is_said_of_the_body_is_so(
+    point: str, action: Any, hit: int, how: str, form: str, fails: int
+) -> None:
+    if action in ("hang", "reorder") and not INSIDE[point]:
+        action = "raise"
+    witness = Witness(form, fails)
+    usual, stop.GRACE = stop.GRACE, 0.05
+    try:
+        message = asyncio.run(play(witness, Fault(point, action, hit), how))
+    finally:
+        stop.GRACE = usual
+    if message is None:  # its listeners failed, or the whole turn was taken away
+        return
+    text, told = message.text, message.details
+    if NOT_RUN.search(text):
+        assert witness.began == 0, text
+    if OVER.search(text) or told.get("may_still_be_running") is False:
+        assert witness.ended == witness.began, text
+    if "was run" in text:
+        assert witness.began, text
+    if message.kind == "cancelled" and not witness.began and point not in ("run", "thread"):
+        assert "not started" in text

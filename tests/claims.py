@@ -1,0 +1,180 @@
+"""Every sentence that says what did not happen, or ended: the tests that show it said, and not said.
+
+`before` is a test whose fault comes just before the thing, so that the sentence is so and said;
+`after` one whose fault comes just after, so that something else must be said. Where nothing can come
+between (the sentence is made before anything is tried, or by whoever did it), it says why instead.
+`tests/gates/test_claims.py` sees that no such sentence in the source is without its row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+TRUTH = "tests/call/test_truth.py::test_whatever_fails_and_wherever_what_is_said_of_the_body_is_so"
+ENDS = "tests/call/test_ends.py::test_what_is_told_of_a_call_that_ended_is_what_became_of_it"
+KNOWN = (
+    "tests/call/body/test_told.py::test_what_the_call_knows_of_its_body_is_told_whoever_stopped_it"
+)
+FILES = "tests/builtin/files/"
+MCP = "tests/mcp/client/"
+GATEWAY = "tests/mcp/gateway/test_gateway.py::"
+UNTRIED = "made before anything is tried"
+DOER = "made by whoever did it"
+
+
+class Claim(NamedTuple):
+    """One sentence, or several of one module that are of one kind.
+
+    Args:
+        where: The module, below the package.
+        words: A piece of each, as in the source.
+        before: The test that shows it said.
+        after: The test that shows what is said instead; or why nothing can come between.
+    """
+
+    where: str
+    words: str
+    before: str
+    after: str
+
+
+_GUARD = "tests/call/steps/test_guard.py::"
+_APPROVE = "tests/call/steps/test_approve.py::"
+_LOCK = "tests/call/steps/test_lock.py::"
+_LIMIT = "tests/call/steps/test_limit.py::"
+_COMMAND = f"{FILES}test_workspace.py::test_a_death_by_signal_and_a_timeout_are_failures"
+_OUTCOME = f"{MCP}test_outcome.py::test_no_more_is_said_of_a_call_than_is_known"
+_LATER = f"{MCP}test_outcome.py::test_what_was_not_sent_of_a_later_round_says_nothing_of_the_first"
+_LOST = f"{MCP}test_http.py::test_a_call_whose_connection_breaks_has_an_unknown_outcome_and_is_not_sent_again"
+
+CLAIMS: tuple[Claim, ...] = (
+    # — the call —
+    Claim("call/arguments/model_validators.py", "was refused: a check of its arguments",
+          "tests/call/arguments/test_model_validators.py::test_what_a_guard_changes_is_looked_at_again", UNTRIED),
+    Claim("call/arguments/validate.py", "so it did not run", ENDS, TRUTH),
+    Claim("call/arguments/validate.py", "only a part of what was sent",
+          "tests/call/arguments/test_validate.py", UNTRIED),
+    Claim("call/batch.py", "the person said something instead",
+          "tests/agent/test_run.py::test_what_is_said_instead_skips_the_calls_that_have_not_begun",
+          "tests/agent/test_run.py::test_what_is_said_comes_after_the_current_calls_and_what_is_queued_at_the_end"),
+    Claim("call/body/told.py", "has not started", KNOWN, TRUTH),
+    Claim("call/body/told.py", "was not started, because", ENDS, TRUTH),
+    Claim("call/body/told.py", "was stopped; what it had", ENDS, TRUTH),
+    Claim("call/body/told.py", "was done by then", KNOWN, TRUTH),
+    Claim("call/body/told.py", "may still take effect", ENDS, KNOWN),
+    Claim("call/failure.py", "may have taken effect", ENDS, TRUTH),
+    Claim("call/steps/approve.py", "a step changed its arguments after",
+          f"{_APPROVE}test_a_step_after_the_approval_cannot_change_what_runs", UNTRIED),
+    Claim("call/steps/approve.py", "a person edited its arguments",
+          f"{_APPROVE}test_edited_arguments_that_are_not_valid_do_not_run_and_are_not_the_models_fault", TRUTH),
+    Claim("call/steps/approve.py", "was not approved", ENDS, TRUTH),
+    Claim("call/steps/claims.py", "Neither could ever go on",
+          "tests/call/steps/test_claims.py::test_claims_on_trees_are_held_in_order_and_never_lock_each_other_out", UNTRIED),
+    Claim("call/steps/compose.py", "its checks keep changing",
+          f"{_GUARD}test_guards_that_answer_each_others_changes_settle_or_refuse", UNTRIED),
+    Claim("call/steps/guard.py", "was refused, because a check of it failed", ENDS,
+          f"{_GUARD}test_a_withheld_result_says_whether_there_was_one"),
+    Claim("call/steps/guard.py", "was refused, and the run was ended", ENDS,
+          f"{_GUARD}test_a_guard_that_ends_the_run_raises_after_every_call_has_its_result"),
+    Claim("call/steps/guard.py", "did not run;",
+          f"{_GUARD}test_a_withheld_result_says_whether_there_was_one",
+          f"{_GUARD}test_a_withheld_result_says_whether_there_was_one"),
+    Claim("call/steps/guard.py", "was run, but",
+          f"{_GUARD}test_a_withheld_result_says_whether_there_was_one", TRUTH),
+    Claim("call/steps/guard.py", "{ran}, and the run was ended",
+          f"{_GUARD}test_a_guard_that_ends_the_run_raises_after_every_call_has_its_result", DOER),
+    Claim("call/steps/limit.py", "calls are used up", ENDS, TRUTH),
+    Claim("call/steps/limit.py", "so it was not run again", ENDS,
+          f"{_LIMIT}test_other_arguments_other_runs_and_successes_count_for_themselves"),
+    Claim("call/steps/lock.py", "has said it only reads",
+          f"{_LOCK}test_what_a_reading_body_calls_may_not_write_what_the_body_reads", UNTRIED),
+    Claim("call/steps/lock.py", "had waited for its resource",
+          f"{_LOCK}test_a_guard_that_wants_other_arguments_after_the_wait_refuses_the_call", TRUTH),
+    Claim("call/steps/lock.py", "that one waits for a person",
+          f"{_LOCK}test_what_follows_a_call_that_waits_for_a_person_is_not_told_it_had_happened", UNTRIED),
+    Claim("define/explain/validation_errors.py", "invalid, and it did not run", ENDS, TRUTH),
+    Claim("limits.py", "did not run", "tests/agent/turn/test_cost.py::test_calls_and_failures_of_a_tool_are_bounded_at_every_depth",
+          "tests/test_limits.py::test_calls_and_failures_of_a_tool_are_counted_over_the_tree"),
+    # — the agent —
+    Claim("agent/handoff.py", "nothing was done",
+          "tests/agent/test_handoff.py::test_code_and_bare_toolsets_cannot_hand_a_run_over", UNTRIED),
+    Claim("agent/handoff.py", "this was not done",
+          "tests/agent/test_handoff.py::test_what_is_called_before_a_handoff_runs_first_and_a_second_handoff_is_not_done", UNTRIED),
+    Claim("agent/inner_agent.py", "was not asked",
+          "tests/agent/test_inner_agent.py", UNTRIED),
+    Claim("agent/resume.py", "othing was used up",
+          "tests/agent/test_resume.py::test_a_tool_that_is_gone_or_has_changed_is_refused_before_anything_is_used_up",
+          "tests/agent/test_resume.py::test_what_let_the_call_through_is_not_asked_again"),
+    # — other processes —
+    Claim("engines/order.py", "is not known: look before",
+          ENDS, "tests/engines/test_warm_pool.py::test_a_call_whose_process_died_runs_again_only_if_it_may"),
+    Claim("engines/order.py", "and was ended", "tests/engines/test_process.py::test_a_process_has_its_limits", DOER),
+    Claim("engines/process.py", "was killed by", ENDS, DOER),
+    Claim("engines/process.py", "and has not started. Try again",
+          "tests/engines/test_warm_pool.py::test_a_call_that_finds_no_room_in_time_is_refused_and_never_starts",
+          "tests/engines/test_warm_pool.py::test_room_that_was_given_up_goes_to_the_next_whatever_the_moment"),
+    # — servers —
+    Claim("mcp/client/outcome.py", "is not known: look before", _OUTCOME, _LATER),
+    Claim("mcp/client/outcome.py", "may still take effect", _OUTCOME,
+          f"{MCP}test_provider.py::test_a_cancelled_call_may_go_on_in_its_server"),
+    Claim("mcp/client/outcome.py", "The call was not sent", _OUTCOME, _LATER),
+    Claim("mcp/client/outcome.py", "refused the call", _OUTCOME,
+          f"{MCP}test_outcome.py::test_a_code_in_the_mouth_of_a_peer_means_that_it_answered"),
+    Claim("mcp/client/provider.py", "The call was not sent",
+          f"{MCP}test_http.py::test_the_new_revision_works_over_http_and_survives_a_restart", _LOST),
+    Claim("mcp/client/http.py", "refused the request",
+          f"{MCP}test_http.py::test_a_refusal_is_told_with_its_status_and_a_broken_way_is_none",
+          f"{MCP}test_http.py::test_an_answer_that_says_nothing_of_the_call_leaves_its_outcome_unknown"),
+    Claim("mcp/client/login.py", "was refused", "tests/mcp/client/test_login.py", DOER),
+    Claim("mcp/client/asks.py", "was refused", f"{MCP}test_asks.py::test_a_question_may_be_refused", DOER),
+    Claim("mcp/client/elicitation.py", "not sent yet",
+          f"{MCP}test_elicitation.py::test_what_does_not_fit_the_form_is_never_sent", UNTRIED),
+    Claim("mcp/client/tool.py", "while the call was waiting; ",
+          f"{MCP}test_tool.py::test_a_definition_that_changes_while_somebody_is_asked_is_not_run", UNTRIED),
+    Claim("mcp/gateway/calls.py", "does not allow this call",
+          f"{GATEWAY}test_rules_refuse_ask_and_count_before_anything_is_sent", UNTRIED),
+    Claim("mcp/gateway/calls.py", "so the call was not sent",
+          f"{GATEWAY}test_a_changed_definition_is_not_called_until_a_person_has_seen_it", UNTRIED),
+    Claim("mcp/gateway/calls.py", "this host cannot ask one",
+          f"{GATEWAY}test_a_host_that_cannot_ask_is_told_how_to_allow_a_call", UNTRIED),
+    Claim("mcp/gateway/calls.py", "did not approve the call",
+          f"{GATEWAY}test_rules_refuse_ask_and_count_before_anything_is_sent", UNTRIED),
+    Claim("mcp/gateway/calls.py", "The call was not sent.",
+          "tests/mcp/gateway/test_calls.py::test_what_is_not_sent_of_a_later_round_stays_done_before_it",
+          "tests/mcp/gateway/test_calls.py::test_what_is_not_sent_of_a_later_round_stays_done_before_it"),
+    Claim("compat/openapi/tools.py", "is not known: look before",
+          "tests/compat/openapi/test_tools.py::test_a_request_that_writes_and_has_no_answer_may_have_taken_effect",
+          "tests/compat/openapi/test_tools.py::test_a_service_that_is_not_there_is_told_without_its_address"),
+    # — the built-in tools —
+    Claim("builtin/code/monty.py", "it was ended", "tests/builtin/code/test_monty.py", DOER),
+    Claim("builtin/computer/tool.py", "was not approved",
+          "tests/builtin/computer/test_tool.py::test_a_function_can_answer_warnings_and_only_true_means_yes", UNTRIED),
+    Claim("builtin/files/apply_patch.py", "was not deleted", f"{FILES}test_apply_patch.py::test_what_cannot_be_deleted_is_still_there",
+          f"{FILES}test_apply_patch.py::test_a_file_is_made_changed_and_deleted"),
+    Claim("builtin/files/atomic_replace.py", "is not written to",
+          f"{FILES}test_atomic_replace.py::test_a_file_with_a_second_name_is_not_written", UNTRIED),
+    Claim("builtin/files/atomic_replace.py", "was not written",
+          f"{FILES}test_atomic_replace.py::test_a_full_disk_leaves_the_old_content_and_no_rest",
+          f"{FILES}test_atomic_replace.py::test_what_was_renamed_is_written_even_if_the_folder_cannot_be_flushed"),
+    Claim("builtin/files/atomic_replace.py", "was changed since it was read",
+          f"{FILES}test_atomic_replace.py::test_a_change_between_reading_and_replacing_is_noticed",
+          f"{FILES}test_atomic_replace.py::test_of_many_that_replace_what_they_read_at_once_one_succeeds"),
+    Claim("builtin/files/edit.py", "Nothing was changed", f"{FILES}test_edit.py::test_a_file_stays_in_its_encoding_and_that_is_told", UNTRIED),
+    Claim("builtin/shell/command.py", "could not be started",
+          "tests/builtin/shell/test_command.py::test_only_what_never_began_could_not_be_started",
+          "tests/builtin/shell/test_command.py::test_only_what_never_began_could_not_be_started"),
+    Claim("builtin/shell/command.py", "it and all it started were killed", _COMMAND, DOER),
+    Claim("builtin/shell/command.py", "Command was killed", _COMMAND, DOER),
+    Claim("builtin/web/client.py", "it was stopped",
+          "tests/builtin/web/test_client.py::test_a_server_that_drips_ends_at_the_deadline", DOER),
+    Claim("builtin/web/inflate.py", "was refused", "tests/builtin/web/test_inflate.py::test_a_bomb_is_refused_after_little_of_it", DOER),
+    Claim("builtin/web/search_backends.py", "refused the search",
+          "tests/builtin/web/test_search_backends.py::test_what_goes_wrong_is_told_without_the_key", "only reads"),
+    Claim("compat/langchain/errors.py", "and the run was ended", "tests/compat/langchain/test_errors.py", DOER),
+    Claim("compat/openai_agents/tools.py", "and the run was ended", "tests/compat/openai_agents/test_tools.py", DOER),
+    Claim("compat/openai_agents/", "was not approved",
+          "tests/compat/openai_agents/ready_tools/test_mcp.py::test_without_a_function_the_runs_approver_is_asked", UNTRIED),
+    # — sessions —
+    Claim("sessions/database.py", "somebody else has written",
+          "tests/sessions/test_journal.py::test_a_writer_that_was_frozen_cannot_write_between_anothers_entries", DOER),
+)  # fmt: skip
