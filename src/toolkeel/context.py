@@ -260,7 +260,7 @@ class ToolContext(Generic[C]):
         clock: What stops it at the deadline, once it waits for something.
         paused, away: How many parts are off the clock; wait for others' work, or have given it up.
         edits: How its arguments were changed since the model sent them, in order.
-        body: How far its body is: not begun (empty), or it runs, or it has ended well.
+        body: How far its body is: not begun (empty), it runs, or runs again, or has ended well.
         started: `time.perf_counter` value at which its call began; 0 if that is not known.
     """
 
@@ -274,7 +274,7 @@ class ToolContext(Generic[C]):
         self.tool_name = tool_name
         self.run = run
         self.deadline = run.deadline
-        self.body: Literal["", "runs", "done"] = ""
+        self.body: Literal["", "runs", "again", "done"] = ""
         self.ended, self.paused, self.away = False, 0, 0
         self.started = 0.0
         self.clock: Clock | None = None

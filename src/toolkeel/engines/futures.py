@@ -95,7 +95,7 @@ class Futures:
             return unknown(tool, "died", {})
         except asyncio.CancelledError:
             if promise is not None and promise.cancel():
-                context.body = ""
+                context.body = "" if context.body == "runs" else context.body
                 raise
             raise left_behind(context, tool.timeout) from None
         for message in answer["reported"]:

@@ -102,7 +102,7 @@ class Process:
 
     async def __call__(self, prepared: Prepared, context: ToolContext[Any]) -> object:
         """Run the body; when this is cancelled, the process is killed before it ends."""
-        context.body = ""  # nothing runs before there is room
+        body, context.body = context.body, "" if context.body == "runs" else context.body
         try:
             async with asyncio.timeout(self._queue_timeout):
                 await self._room.enter()
@@ -111,7 +111,7 @@ class Process:
                 f"{prepared.tool.name!r} waited {self._queue_timeout:g} seconds for room, and has "
                 "not started. Try again later."
             ) from None
-        context.body = "runs"
+        context.body = body
         try:
             return await self._run(prepared, context)
         finally:

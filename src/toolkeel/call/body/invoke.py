@@ -50,7 +50,7 @@ async def invoke(
     tool = prepared.tool
     if context.run.cancel.cancelled:
         raise not_started(tool.name, context.run.cancel.reason)
-    context.body = "runs"
+    context.body = "again" if context.body else "runs"
     if tool.executor is not None:
         return await _elsewhere(prepared, context, tool.executor(prepared, context))
     values: Mapping[str, Any] = prepared.arguments
@@ -205,23 +205,31 @@ async def run_in_thread(
         TimedOut, Cancelled: it was given up, or cancelled itself.
     """
     threads = pool or shared_pool()
-    job, stop = _submit(tool, body, context, threads)
+    job, stop, drop = _submit(tool, body, context, threads)
     try:
         return await job.future
     except asyncio.CancelledError:
-        if not job.future.cancelled():  # it is the body's
-            raise cancelled_itself(tool.name) from None
-        threads.abandon(job)
+        ended = job.future.done() and not job.future.cancelled()
+        if ended and isinstance(job.future.exception(), asyncio.CancelledError):
+            raise cancelled_itself(tool.name) from None  # it is the body's
+        if drop():
+            context.away += not job.finished  # a thread runs on, whoever cancelled this wait
+        elif context.body == "runs":
+            context.body = ""
         raise
     finally:
         stop.close()
-        del job, stop  # an error would hold itself, by its traceback, this frame and the future
+        del (
+            job,
+            stop,
+            drop,
+        )  # an error would hold itself, by its traceback, this frame and the future
 
 
 def _submit(
     tool: AnyTool, body: Callable[[], object], context: ToolContext[Any], threads: ThreadPool
-) -> tuple[Job, Stop]:
-    """The body on its way to a thread, and what stops it."""
+) -> tuple[Job, Stop, Callable[[], bool]]:
+    """The body on its way to a thread, what stops it, and what drops it: whether it had begun."""
     cancel = context.run.cancel
     begun = given_up = False
 
@@ -232,16 +240,20 @@ def _submit(
         begun = True
         return None if given_up else body()
 
-    def halt() -> None:
+    def drop() -> bool:
         nonlocal given_up
         given_up = True  # before `begun` is read: a thread that comes now sees it
         threads.abandon(job)
+        return begun
+
+    def halt() -> None:
+        ran = drop()
         if not (job.future.done() or job.finished):  # else its outcome is on the way
-            job.future.set_exception(stop.error("running" if begun else "queued"))
+            job.future.set_exception(stop.error("running" if ran else "queued"))
 
     job = threads.submit(start)
     stop = Stop(context, tool.timeout, job.future.get_loop(), halt)
-    return job, stop
+    return job, stop, drop
 
 
 async def _await(value: Awaitable[object]) -> object:

@@ -46,7 +46,7 @@ def told(
 
 def _known(context: ToolContext[Any], seen: Work) -> Work:
     """What became of a body that nobody waits for any more: the call itself knows the most."""
-    if context.body != "runs":
+    if context.body in ("", "done"):
         return "done" if context.body else "not started"
     return "running" if context.away else seen
 
