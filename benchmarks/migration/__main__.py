@@ -39,7 +39,7 @@ def fetch(folder: Path) -> Path:
     found = sorted(folder.glob("openai_agents-*/examples"))
     if not found:
         folder.mkdir(parents=True, exist_ok=True)
-        options = ["--no-deps", "--no-binary", ":all:", "-q", "-d", str(folder)]
+        options = ["--no-deps", "--no-binary", "openai-agents", "-q", "-d", str(folder)]
         command = [sys.executable, "-m", "pip", "download", *options, DISTRIBUTION]
         subprocess.run(command, check=True)
         [archive] = folder.glob("*.tar.gz")
@@ -181,12 +181,12 @@ def main() -> None:
         name = str(path.relative_to(root / "examples"))
         if name not in known:
             known[name] = run(server, given.original, root, path, "theirs")
+            kept.write_text(json.dumps(dict(known)))  # so that a stopped run goes on from here
         here = ours / path.relative_to(root)
         return name, known[name], run(server, sys.executable, ours, here, "ours")
 
     with ThreadPoolExecutor(2) as pool:
         seen = {name: (theirs, mine) for name, theirs, mine in pool.map(both, chosen)}
-    kept.write_text(json.dumps(known))
     if given.details:
         given.details.write_text(json.dumps(seen))
     lost = {str(path.relative_to(root / "examples")): names for path, names in missing.items()}

@@ -6,8 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from toolkeel._doors import Door
 
-def missing(library: str, answers: Mapping[str, str]) -> Callable[[str], Any]:
+
+def missing(
+    library: str, answers: Mapping[str, str], door: Door | None = None
+) -> Callable[[str], Any]:
     """A module's ``__getattr__`` that answers for names it does not have.
 
     >>> ask = missing("a library", {"Old|Older": "write New", "Gone.*": ""})
@@ -24,10 +28,14 @@ def missing(library: str, answers: Mapping[str, str]) -> Callable[[str], Any]:
         library: Whose names they are.
         answers: By regular expression of the whole name: what to write instead; empty if there is
             nothing.
+        door: What gives the names that are there, if they load late.
     """
+    load, _, known = door or (None, None, ())
     table = [(re.compile(pattern), answer) for pattern, answer in answers.items()]
 
     def answer(name: str) -> Any:
+        if load is not None and name in known:
+            return load(name)
         for pattern, instead in table:
             if pattern.fullmatch(name) and not name.startswith("__"):
                 told = f": {instead}" if instead else ", and has no counterpart"

@@ -26,355 +26,367 @@ missing_names  the SDK's names that are not here, and what to write instead; as 
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
-from toolkeel.builtin.pictures.generate import ImageGenerationTool
-from toolkeel.builtin.search.file_search import FileSearchTool
-from toolkeel.builtin.web.search import UserLocation, WebSearchTool, WebSearchToolFilters
+from toolkeel._doors import door
 from toolkeel.compat.missing import missing
-from toolkeel.compat.openai_agents import handoff_filters
-from toolkeel.compat.openai_agents.agent import Agent, MaxTurnsExceeded
-from toolkeel.compat.openai_agents.behavior import (
-    FunctionToolResult,
-    StopAtTools,
-    ToolsToFinalOutputFunction,
-    ToolsToFinalOutputResult,
-)
-from toolkeel.compat.openai_agents.context import RunContextWrapper, RunItem, ToolContext, Usage
-from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
-    GuardrailFunctionOutput,
-    InputGuardrail,
-    InputGuardrailResult,
-    InputGuardrailTripwireTriggered,
-    OutputGuardrail,
-    OutputGuardrailResult,
-    OutputGuardrailTripwireTriggered,
-    input_guardrail,
-    output_guardrail,
-)
-from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
-    ToolInputGuardrail,
-    ToolInputGuardrailData,
-    ToolOutputGuardrail,
-    ToolOutputGuardrailData,
-    tool_input_guardrail,
-    tool_output_guardrail,
-)
-from toolkeel.compat.openai_agents.guardrails.verdicts import (
-    AgentsException,
-    AllowBehavior,
-    RaiseExceptionBehavior,
-    RejectContentBehavior,
-    ToolGuardrailFunctionOutput,
-    ToolInputGuardrailResult,
-    ToolInputGuardrailTripwireTriggered,
-    ToolOutputGuardrailResult,
-    ToolOutputGuardrailTripwireTriggered,
-)
-from toolkeel.compat.openai_agents.handoffs import (
-    RECOMMENDED_PROMPT_PREFIX,
-    Handoff,
-    HandoffInputData,
-    HandoffInputFilter,
-    handoff,
-    prompt_with_handoff_instructions,
-)
-from toolkeel.compat.openai_agents.hooks import (
-    AgentHookContext,
-    AgentHooks,
-    ModelResponse,
-    RunHooks,
-)
-from toolkeel.compat.openai_agents.items import (
-    HandoffCallItem,
-    HandoffOutputItem,
-    ItemHelpers,
-    MessageOutputItem,
-    ReasoningItem,
-    ToolCallItem,
-    ToolCallOutputItem,
-    TResponseInputItem,
-)
 from toolkeel.compat.openai_agents.missing_names import NAMES
-from toolkeel.compat.openai_agents.models import (
-    ModelProvider,
-    OpenAIChatCompletionsModel,
-    OpenAIProvider,
-    OpenAIResponsesModel,
-    get_default_model,
-    get_default_model_settings,
-    is_gpt_5_default,
-    set_default_openai_api,
-    set_default_openai_client,
-    set_default_openai_key,
-)
-from toolkeel.compat.openai_agents.output import AgentOutputSchema, AgentOutputSchemaBase
-from toolkeel.compat.openai_agents.prompts import (
-    DynamicPromptFunction,
-    GenerateDynamicPromptData,
-    Prompt,
-)
-from toolkeel.compat.openai_agents.ready_tools.computer import (
-    AsyncComputer,
-    Computer,
-    ComputerTool,
-    ComputerToolSafetyCheckData,
-)
-from toolkeel.compat.openai_agents.ready_tools.file_search import Filters, RankingOptions
-from toolkeel.compat.openai_agents.ready_tools.mcp import (
-    HostedMCPTool,
-    Mcp,
-    McpApprovalRequest,
-    MCPToolApprovalFunctionResult,
-    MCPToolApprovalRequest,
-)
-from toolkeel.compat.openai_agents.ready_tools.mcp_servers import (
-    MCPServer,
-    MCPServerSse,
-    MCPServerStdio,
-    MCPServerStreamableHttp,
-    create_static_tool_filter,
-)
-from toolkeel.compat.openai_agents.ready_tools.shell import (
-    ApplyPatchEditor,
-    ApplyPatchOperation,
-    ApplyPatchResult,
-    ApplyPatchTool,
-    LocalShellCommandRequest,
-    LocalShellTool,
-    ShellActionRequest,
-    ShellCallData,
-    ShellCallOutcome,
-    ShellCommandOutput,
-    ShellCommandRequest,
-    ShellResult,
-    ShellTool,
-)
-from toolkeel.compat.openai_agents.result import RunResult
-from toolkeel.compat.openai_agents.run import Runner, execute_tool
-from toolkeel.compat.openai_agents.sessions import (
-    OpenAIConversationsSession,
-    Session,
-    SessionABC,
-    SQLiteSession,
-)
-from toolkeel.compat.openai_agents.settings import ModelSettings, RunConfig, SessionSettings
-from toolkeel.compat.openai_agents.state import RunState, ToolApprovalItem, ToolErrorFormatterArgs
-from toolkeel.compat.openai_agents.stream import (
-    AgentToolStreamEvent,
-    AgentUpdatedStreamEvent,
-    RawResponsesStreamEvent,
-    RunItemStreamEvent,
-    RunResultStreaming,
-    StreamEvent,
-)
-from toolkeel.compat.openai_agents.tool_outputs import (
-    ToolOutputFileContent,
-    ToolOutputFileContentDict,
-    ToolOutputImage,
-    ToolOutputImageDict,
-    ToolOutputText,
-    ToolOutputTextDict,
-)
-from toolkeel.compat.openai_agents.tools import (
-    FunctionTool,
-    default_tool_error_function,
-    function_tool,
-)
-from toolkeel.compat.openai_agents.tracing import (
-    BatchTraceProcessor,
-    Span,
-    Trace,
-    TracingExporter,
-    TracingProcessor,
-    add_trace_processor,
-    agent_span,
-    custom_span,
-    flush_traces,
-    function_span,
-    gen_span_id,
-    gen_trace_id,
-    generation_span,
-    get_current_span,
-    get_current_trace,
-    set_trace_processors,
-    set_tracing_disabled,
-    set_tracing_export_api_key,
-    trace,
-)
-from toolkeel.errors import OutputError, SetupError
 
-AgentBase = Agent
-"""Any agent, in annotations."""
-UserError = SetupError
-"""The program is wired up wrongly."""
-ModelBehaviorError = OutputError
-"""The model gave no answer of the form that was asked for."""
-Tool = FunctionTool
-"""Any tool an agent may be given."""
-Button: TypeAlias = Literal["left", "right", "wheel", "back", "forward"]
-ImageGenerationToolConfig: TypeAlias = dict[str, Any]
-"""The hosted tool's JSON; `ImageGenerationTool` refuses keys that it does not have."""
-tool = function_tool
-"""The same under the name it has in ``agents.decorators``."""
-
-__all__ = [
-    "RECOMMENDED_PROMPT_PREFIX",
-    "Agent",
-    "AgentBase",
-    "AgentHookContext",
-    "AgentHooks",
-    "AgentOutputSchema",
-    "AgentOutputSchemaBase",
-    "AgentToolStreamEvent",
-    "AgentUpdatedStreamEvent",
-    "AgentsException",
-    "AllowBehavior",
-    "ApplyPatchEditor",
-    "ApplyPatchOperation",
-    "ApplyPatchResult",
-    "ApplyPatchTool",
-    "AsyncComputer",
-    "BatchTraceProcessor",
-    "Button",
-    "Computer",
-    "ComputerTool",
-    "ComputerToolSafetyCheckData",
-    "DynamicPromptFunction",
-    "FileSearchTool",
-    "Filters",
-    "FunctionTool",
-    "FunctionToolResult",
-    "GenerateDynamicPromptData",
-    "GuardrailFunctionOutput",
-    "Handoff",
-    "HandoffCallItem",
-    "HandoffInputData",
-    "HandoffInputFilter",
-    "HandoffOutputItem",
-    "HostedMCPTool",
-    "ImageGenerationTool",
-    "ImageGenerationToolConfig",
-    "InputGuardrail",
-    "InputGuardrailResult",
-    "InputGuardrailTripwireTriggered",
-    "ItemHelpers",
-    "LocalShellCommandRequest",
-    "LocalShellTool",
-    "MCPServer",
-    "MCPServerSse",
-    "MCPServerStdio",
-    "MCPServerStreamableHttp",
-    "MCPToolApprovalFunctionResult",
-    "MCPToolApprovalRequest",
-    "MaxTurnsExceeded",
-    "Mcp",
-    "McpApprovalRequest",
-    "MessageOutputItem",
-    "ModelBehaviorError",
-    "ModelProvider",
-    "ModelResponse",
-    "ModelSettings",
-    "OpenAIChatCompletionsModel",
-    "OpenAIConversationsSession",
-    "OpenAIProvider",
-    "OpenAIResponsesModel",
-    "OutputGuardrail",
-    "OutputGuardrailResult",
-    "OutputGuardrailTripwireTriggered",
-    "Prompt",
-    "RaiseExceptionBehavior",
-    "RankingOptions",
-    "RawResponsesStreamEvent",
-    "ReasoningItem",
-    "RejectContentBehavior",
-    "RunConfig",
-    "RunContextWrapper",
-    "RunHooks",
-    "RunItem",
-    "RunItemStreamEvent",
-    "RunResult",
-    "RunResultStreaming",
-    "RunState",
-    "Runner",
-    "SQLiteSession",
-    "Session",
-    "SessionABC",
-    "SessionSettings",
-    "ShellActionRequest",
-    "ShellCallData",
-    "ShellCallOutcome",
-    "ShellCommandOutput",
-    "ShellCommandRequest",
-    "ShellResult",
-    "ShellTool",
-    "Span",
-    "StopAtTools",
-    "StreamEvent",
-    "TResponseInputItem",
-    "Tool",
-    "ToolApprovalItem",
-    "ToolCallItem",
-    "ToolCallOutputItem",
-    "ToolContext",
-    "ToolErrorFormatterArgs",
-    "ToolGuardrailFunctionOutput",
-    "ToolInputGuardrail",
-    "ToolInputGuardrailData",
-    "ToolInputGuardrailResult",
-    "ToolInputGuardrailTripwireTriggered",
-    "ToolOutputFileContent",
-    "ToolOutputFileContentDict",
-    "ToolOutputGuardrail",
-    "ToolOutputGuardrailData",
-    "ToolOutputGuardrailResult",
-    "ToolOutputGuardrailTripwireTriggered",
-    "ToolOutputImage",
-    "ToolOutputImageDict",
-    "ToolOutputText",
-    "ToolOutputTextDict",
-    "ToolsToFinalOutputFunction",
-    "ToolsToFinalOutputResult",
-    "Trace",
-    "TracingExporter",
-    "TracingProcessor",
-    "Usage",
-    "UserError",
-    "UserLocation",
-    "WebSearchTool",
-    "WebSearchToolFilters",
-    "add_trace_processor",
-    "agent_span",
-    "create_static_tool_filter",
-    "custom_span",
-    "default_tool_error_function",
-    "execute_tool",
-    "flush_traces",
-    "function_span",
-    "function_tool",
-    "gen_span_id",
-    "gen_trace_id",
-    "generation_span",
-    "get_current_span",
-    "get_current_trace",
-    "get_default_model",
-    "get_default_model_settings",
-    "handoff",
-    "handoff_filters",
-    "input_guardrail",
-    "is_gpt_5_default",
-    "output_guardrail",
-    "prompt_with_handoff_instructions",
-    "set_default_openai_api",
-    "set_default_openai_client",
-    "set_default_openai_key",
-    "set_trace_processors",
-    "set_tracing_disabled",
-    "set_tracing_export_api_key",
-    "tool",
-    "tool_input_guardrail",
-    "tool_output_guardrail",
-    "trace",
-]
-
-__getattr__ = missing("the Agents SDK", NAMES)
+if TYPE_CHECKING:
+    from toolkeel.builtin.pictures.generate import ImageGenerationTool as ImageGenerationTool
+    from toolkeel.builtin.search.file_search import FileSearchTool as FileSearchTool
+    from toolkeel.builtin.web.search import UserLocation as UserLocation
+    from toolkeel.builtin.web.search import WebSearchTool as WebSearchTool
+    from toolkeel.builtin.web.search import WebSearchToolFilters as WebSearchToolFilters
+    from toolkeel.compat.openai_agents.agent import Agent as Agent
+    from toolkeel.compat.openai_agents.agent import AgentBase as AgentBase
+    from toolkeel.compat.openai_agents.agent import MaxTurnsExceeded as MaxTurnsExceeded
+    from toolkeel.compat.openai_agents.behavior import FunctionToolResult as FunctionToolResult
+    from toolkeel.compat.openai_agents.behavior import StopAtTools as StopAtTools
+    from toolkeel.compat.openai_agents.behavior import (
+        ToolsToFinalOutputFunction as ToolsToFinalOutputFunction,
+    )
+    from toolkeel.compat.openai_agents.behavior import (
+        ToolsToFinalOutputResult as ToolsToFinalOutputResult,
+    )
+    from toolkeel.compat.openai_agents.context import RunContextWrapper as RunContextWrapper
+    from toolkeel.compat.openai_agents.context import RunItem as RunItem
+    from toolkeel.compat.openai_agents.context import ToolContext as ToolContext
+    from toolkeel.compat.openai_agents.context import Usage as Usage
+    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+        GuardrailFunctionOutput as GuardrailFunctionOutput,
+    )
+    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+        InputGuardrail as InputGuardrail,
+    )
+    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+        InputGuardrailResult as InputGuardrailResult,
+    )
+    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+        InputGuardrailTripwireTriggered as InputGuardrailTripwireTriggered,
+    )
+    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+        OutputGuardrail as OutputGuardrail,
+    )
+    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+        OutputGuardrailResult as OutputGuardrailResult,
+    )
+    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+        OutputGuardrailTripwireTriggered as OutputGuardrailTripwireTriggered,
+    )
+    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+        input_guardrail as input_guardrail,
+    )
+    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+        output_guardrail as output_guardrail,
+    )
+    from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
+        ToolInputGuardrail as ToolInputGuardrail,
+    )
+    from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
+        ToolInputGuardrailData as ToolInputGuardrailData,
+    )
+    from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
+        ToolOutputGuardrail as ToolOutputGuardrail,
+    )
+    from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
+        ToolOutputGuardrailData as ToolOutputGuardrailData,
+    )
+    from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
+        tool_input_guardrail as tool_input_guardrail,
+    )
+    from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
+        tool_output_guardrail as tool_output_guardrail,
+    )
+    from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException as AgentsException
+    from toolkeel.compat.openai_agents.guardrails.verdicts import AllowBehavior as AllowBehavior
+    from toolkeel.compat.openai_agents.guardrails.verdicts import (
+        ModelBehaviorError as ModelBehaviorError,
+    )
+    from toolkeel.compat.openai_agents.guardrails.verdicts import (
+        RaiseExceptionBehavior as RaiseExceptionBehavior,
+    )
+    from toolkeel.compat.openai_agents.guardrails.verdicts import (
+        RejectContentBehavior as RejectContentBehavior,
+    )
+    from toolkeel.compat.openai_agents.guardrails.verdicts import (
+        ToolGuardrailFunctionOutput as ToolGuardrailFunctionOutput,
+    )
+    from toolkeel.compat.openai_agents.guardrails.verdicts import (
+        ToolInputGuardrailResult as ToolInputGuardrailResult,
+    )
+    from toolkeel.compat.openai_agents.guardrails.verdicts import (
+        ToolInputGuardrailTripwireTriggered as ToolInputGuardrailTripwireTriggered,
+    )
+    from toolkeel.compat.openai_agents.guardrails.verdicts import (
+        ToolOutputGuardrailResult as ToolOutputGuardrailResult,
+    )
+    from toolkeel.compat.openai_agents.guardrails.verdicts import (
+        ToolOutputGuardrailTripwireTriggered as ToolOutputGuardrailTripwireTriggered,
+    )
+    from toolkeel.compat.openai_agents.guardrails.verdicts import UserError as UserError
+    from toolkeel.compat.openai_agents.handoffs import (
+        RECOMMENDED_PROMPT_PREFIX as RECOMMENDED_PROMPT_PREFIX,
+    )
+    from toolkeel.compat.openai_agents.handoffs import Handoff as Handoff
+    from toolkeel.compat.openai_agents.handoffs import HandoffInputData as HandoffInputData
+    from toolkeel.compat.openai_agents.handoffs import HandoffInputFilter as HandoffInputFilter
+    from toolkeel.compat.openai_agents.handoffs import handoff as handoff
+    from toolkeel.compat.openai_agents.handoffs import (
+        prompt_with_handoff_instructions as prompt_with_handoff_instructions,
+    )
+    from toolkeel.compat.openai_agents.hooks import AgentHookContext as AgentHookContext
+    from toolkeel.compat.openai_agents.hooks import AgentHooks as AgentHooks
+    from toolkeel.compat.openai_agents.hooks import ModelResponse as ModelResponse
+    from toolkeel.compat.openai_agents.hooks import RunHooks as RunHooks
+    from toolkeel.compat.openai_agents.items import HandoffCallItem as HandoffCallItem
+    from toolkeel.compat.openai_agents.items import HandoffOutputItem as HandoffOutputItem
+    from toolkeel.compat.openai_agents.items import ItemHelpers as ItemHelpers
+    from toolkeel.compat.openai_agents.items import MessageOutputItem as MessageOutputItem
+    from toolkeel.compat.openai_agents.items import ReasoningItem as ReasoningItem
+    from toolkeel.compat.openai_agents.items import ToolCallItem as ToolCallItem
+    from toolkeel.compat.openai_agents.items import ToolCallOutputItem as ToolCallOutputItem
+    from toolkeel.compat.openai_agents.items import TResponseInputItem as TResponseInputItem
+    from toolkeel.compat.openai_agents.models import ModelProvider as ModelProvider
+    from toolkeel.compat.openai_agents.models import (
+        OpenAIChatCompletionsModel as OpenAIChatCompletionsModel,
+    )
+    from toolkeel.compat.openai_agents.models import OpenAIProvider as OpenAIProvider
+    from toolkeel.compat.openai_agents.models import OpenAIResponsesModel as OpenAIResponsesModel
+    from toolkeel.compat.openai_agents.models import get_default_model as get_default_model
+    from toolkeel.compat.openai_agents.models import (
+        get_default_model_settings as get_default_model_settings,
+    )
+    from toolkeel.compat.openai_agents.models import is_gpt_5_default as is_gpt_5_default
+    from toolkeel.compat.openai_agents.models import (
+        set_default_openai_api as set_default_openai_api,
+    )
+    from toolkeel.compat.openai_agents.models import (
+        set_default_openai_client as set_default_openai_client,
+    )
+    from toolkeel.compat.openai_agents.models import (
+        set_default_openai_key as set_default_openai_key,
+    )
+    from toolkeel.compat.openai_agents.output import AgentOutputSchema as AgentOutputSchema
+    from toolkeel.compat.openai_agents.output import AgentOutputSchemaBase as AgentOutputSchemaBase
+    from toolkeel.compat.openai_agents.prompts import DynamicPromptFunction as DynamicPromptFunction
+    from toolkeel.compat.openai_agents.prompts import (
+        GenerateDynamicPromptData as GenerateDynamicPromptData,
+    )
+    from toolkeel.compat.openai_agents.prompts import Prompt as Prompt
+    from toolkeel.compat.openai_agents.ready_tools.computer import AsyncComputer as AsyncComputer
+    from toolkeel.compat.openai_agents.ready_tools.computer import Button as Button
+    from toolkeel.compat.openai_agents.ready_tools.computer import Computer as Computer
+    from toolkeel.compat.openai_agents.ready_tools.computer import ComputerTool as ComputerTool
+    from toolkeel.compat.openai_agents.ready_tools.computer import (
+        ComputerToolSafetyCheckData as ComputerToolSafetyCheckData,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.file_search import Filters as Filters
+    from toolkeel.compat.openai_agents.ready_tools.file_search import (
+        ImageGenerationToolConfig as ImageGenerationToolConfig,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.file_search import (
+        RankingOptions as RankingOptions,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.mcp import HostedMCPTool as HostedMCPTool
+    from toolkeel.compat.openai_agents.ready_tools.mcp import Mcp as Mcp
+    from toolkeel.compat.openai_agents.ready_tools.mcp import (
+        McpApprovalRequest as McpApprovalRequest,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.mcp import (
+        MCPToolApprovalFunctionResult as MCPToolApprovalFunctionResult,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.mcp import (
+        MCPToolApprovalRequest as MCPToolApprovalRequest,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import MCPServer as MCPServer
+    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import MCPServerSse as MCPServerSse
+    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import (
+        MCPServerStdio as MCPServerStdio,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import (
+        MCPServerStreamableHttp as MCPServerStreamableHttp,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import (
+        create_static_tool_filter as create_static_tool_filter,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.shell import ApplyPatchEditor as ApplyPatchEditor
+    from toolkeel.compat.openai_agents.ready_tools.shell import (
+        ApplyPatchOperation as ApplyPatchOperation,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.shell import ApplyPatchResult as ApplyPatchResult
+    from toolkeel.compat.openai_agents.ready_tools.shell import ApplyPatchTool as ApplyPatchTool
+    from toolkeel.compat.openai_agents.ready_tools.shell import (
+        LocalShellCommandRequest as LocalShellCommandRequest,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.shell import LocalShellTool as LocalShellTool
+    from toolkeel.compat.openai_agents.ready_tools.shell import (
+        ShellActionRequest as ShellActionRequest,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.shell import ShellCallData as ShellCallData
+    from toolkeel.compat.openai_agents.ready_tools.shell import ShellCallOutcome as ShellCallOutcome
+    from toolkeel.compat.openai_agents.ready_tools.shell import (
+        ShellCommandOutput as ShellCommandOutput,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.shell import (
+        ShellCommandRequest as ShellCommandRequest,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.shell import ShellResult as ShellResult
+    from toolkeel.compat.openai_agents.ready_tools.shell import ShellTool as ShellTool
+    from toolkeel.compat.openai_agents.result import RunResult as RunResult
+    from toolkeel.compat.openai_agents.run import Runner as Runner
+    from toolkeel.compat.openai_agents.run import execute_tool as execute_tool
+    from toolkeel.compat.openai_agents.sessions import (
+        OpenAIConversationsSession as OpenAIConversationsSession,
+    )
+    from toolkeel.compat.openai_agents.sessions import Session as Session
+    from toolkeel.compat.openai_agents.sessions import SessionABC as SessionABC
+    from toolkeel.compat.openai_agents.sessions import SQLiteSession as SQLiteSession
+    from toolkeel.compat.openai_agents.settings import ModelSettings as ModelSettings
+    from toolkeel.compat.openai_agents.settings import RunConfig as RunConfig
+    from toolkeel.compat.openai_agents.settings import SessionSettings as SessionSettings
+    from toolkeel.compat.openai_agents.state import RunState as RunState
+    from toolkeel.compat.openai_agents.state import ToolApprovalItem as ToolApprovalItem
+    from toolkeel.compat.openai_agents.state import ToolErrorFormatterArgs as ToolErrorFormatterArgs
+    from toolkeel.compat.openai_agents.stream import AgentToolStreamEvent as AgentToolStreamEvent
+    from toolkeel.compat.openai_agents.stream import (
+        AgentUpdatedStreamEvent as AgentUpdatedStreamEvent,
+    )
+    from toolkeel.compat.openai_agents.stream import (
+        RawResponsesStreamEvent as RawResponsesStreamEvent,
+    )
+    from toolkeel.compat.openai_agents.stream import RunItemStreamEvent as RunItemStreamEvent
+    from toolkeel.compat.openai_agents.stream import RunResultStreaming as RunResultStreaming
+    from toolkeel.compat.openai_agents.stream import StreamEvent as StreamEvent
+    from toolkeel.compat.openai_agents.tool_outputs import (
+        ToolOutputFileContent as ToolOutputFileContent,
+    )
+    from toolkeel.compat.openai_agents.tool_outputs import (
+        ToolOutputFileContentDict as ToolOutputFileContentDict,
+    )
+    from toolkeel.compat.openai_agents.tool_outputs import ToolOutputImage as ToolOutputImage
+    from toolkeel.compat.openai_agents.tool_outputs import (
+        ToolOutputImageDict as ToolOutputImageDict,
+    )
+    from toolkeel.compat.openai_agents.tool_outputs import ToolOutputText as ToolOutputText
+    from toolkeel.compat.openai_agents.tool_outputs import ToolOutputTextDict as ToolOutputTextDict
+    from toolkeel.compat.openai_agents.tools import FunctionTool as FunctionTool
+    from toolkeel.compat.openai_agents.tools import Tool as Tool
+    from toolkeel.compat.openai_agents.tools import (
+        default_tool_error_function as default_tool_error_function,
+    )
+    from toolkeel.compat.openai_agents.tools import function_tool as function_tool
+    from toolkeel.compat.openai_agents.tools import tool as tool
+    from toolkeel.compat.openai_agents.tracing import BatchTraceProcessor as BatchTraceProcessor
+    from toolkeel.compat.openai_agents.tracing import Span as Span
+    from toolkeel.compat.openai_agents.tracing import Trace as Trace
+    from toolkeel.compat.openai_agents.tracing import TracingExporter as TracingExporter
+    from toolkeel.compat.openai_agents.tracing import TracingProcessor as TracingProcessor
+    from toolkeel.compat.openai_agents.tracing import add_trace_processor as add_trace_processor
+    from toolkeel.compat.openai_agents.tracing import agent_span as agent_span
+    from toolkeel.compat.openai_agents.tracing import custom_span as custom_span
+    from toolkeel.compat.openai_agents.tracing import flush_traces as flush_traces
+    from toolkeel.compat.openai_agents.tracing import function_span as function_span
+    from toolkeel.compat.openai_agents.tracing import gen_span_id as gen_span_id
+    from toolkeel.compat.openai_agents.tracing import gen_trace_id as gen_trace_id
+    from toolkeel.compat.openai_agents.tracing import generation_span as generation_span
+    from toolkeel.compat.openai_agents.tracing import get_current_span as get_current_span
+    from toolkeel.compat.openai_agents.tracing import get_current_trace as get_current_trace
+    from toolkeel.compat.openai_agents.tracing import set_trace_processors as set_trace_processors
+    from toolkeel.compat.openai_agents.tracing import set_tracing_disabled as set_tracing_disabled
+    from toolkeel.compat.openai_agents.tracing import (
+        set_tracing_export_api_key as set_tracing_export_api_key,
+    )
+    from toolkeel.compat.openai_agents.tracing import trace as trace
+else:
+    _door = door(
+        __name__,
+        {
+            "builtin.pictures.generate": "ImageGenerationTool",
+            "builtin.search.file_search": "FileSearchTool",
+            "builtin.web.search": "UserLocation WebSearchTool WebSearchToolFilters",
+            "compat.openai_agents.agent": "Agent AgentBase MaxTurnsExceeded",
+            "compat.openai_agents.behavior": (
+                "FunctionToolResult StopAtTools ToolsToFinalOutputFunction ToolsToFinalOutputResult"
+            ),
+            "compat.openai_agents.context": "RunContextWrapper RunItem ToolContext Usage",
+            "compat.openai_agents.guardrails.agent_guardrails": (
+                "GuardrailFunctionOutput InputGuardrail InputGuardrailResult "
+                "InputGuardrailTripwireTriggered OutputGuardrail OutputGuardrailResult "
+                "OutputGuardrailTripwireTriggered input_guardrail output_guardrail"
+            ),
+            "compat.openai_agents.guardrails.tool_guardrails": (
+                "ToolInputGuardrail ToolInputGuardrailData ToolOutputGuardrail "
+                "ToolOutputGuardrailData tool_input_guardrail tool_output_guardrail"
+            ),
+            "compat.openai_agents.guardrails.verdicts": (
+                "AgentsException AllowBehavior ModelBehaviorError RaiseExceptionBehavior "
+                "RejectContentBehavior ToolGuardrailFunctionOutput ToolInputGuardrailResult "
+                "ToolInputGuardrailTripwireTriggered ToolOutputGuardrailResult "
+                "ToolOutputGuardrailTripwireTriggered UserError"
+            ),
+            "compat.openai_agents.handoffs": (
+                "Handoff HandoffInputData HandoffInputFilter RECOMMENDED_PROMPT_PREFIX handoff "
+                "prompt_with_handoff_instructions"
+            ),
+            "compat.openai_agents.hooks": "AgentHookContext AgentHooks ModelResponse RunHooks",
+            "compat.openai_agents.items": (
+                "HandoffCallItem HandoffOutputItem ItemHelpers MessageOutputItem ReasoningItem "
+                "TResponseInputItem ToolCallItem ToolCallOutputItem"
+            ),
+            "compat.openai_agents.models": (
+                "ModelProvider OpenAIChatCompletionsModel OpenAIProvider OpenAIResponsesModel "
+                "get_default_model get_default_model_settings is_gpt_5_default "
+                "set_default_openai_api set_default_openai_client set_default_openai_key"
+            ),
+            "compat.openai_agents.output": "AgentOutputSchema AgentOutputSchemaBase",
+            "compat.openai_agents.prompts": (
+                "DynamicPromptFunction GenerateDynamicPromptData Prompt"
+            ),
+            "compat.openai_agents.ready_tools.computer": (
+                "AsyncComputer Button Computer ComputerTool ComputerToolSafetyCheckData"
+            ),
+            "compat.openai_agents.ready_tools.file_search": (
+                "Filters ImageGenerationToolConfig RankingOptions"
+            ),
+            "compat.openai_agents.ready_tools.mcp": (
+                "HostedMCPTool MCPToolApprovalFunctionResult MCPToolApprovalRequest Mcp "
+                "McpApprovalRequest"
+            ),
+            "compat.openai_agents.ready_tools.mcp_servers": (
+                "MCPServer MCPServerSse MCPServerStdio MCPServerStreamableHttp "
+                "create_static_tool_filter"
+            ),
+            "compat.openai_agents.ready_tools.shell": (
+                "ApplyPatchEditor ApplyPatchOperation ApplyPatchResult ApplyPatchTool "
+                "LocalShellCommandRequest LocalShellTool ShellActionRequest ShellCallData "
+                "ShellCallOutcome ShellCommandOutput ShellCommandRequest ShellResult ShellTool"
+            ),
+            "compat.openai_agents.result": "RunResult",
+            "compat.openai_agents.run": "Runner execute_tool",
+            "compat.openai_agents.sessions": (
+                "OpenAIConversationsSession SQLiteSession Session SessionABC"
+            ),
+            "compat.openai_agents.settings": "ModelSettings RunConfig SessionSettings",
+            "compat.openai_agents.state": "RunState ToolApprovalItem ToolErrorFormatterArgs",
+            "compat.openai_agents.stream": (
+                "AgentToolStreamEvent AgentUpdatedStreamEvent RawResponsesStreamEvent "
+                "RunItemStreamEvent RunResultStreaming StreamEvent"
+            ),
+            "compat.openai_agents.tool_outputs": (
+                "ToolOutputFileContent ToolOutputFileContentDict ToolOutputImage "
+                "ToolOutputImageDict ToolOutputText ToolOutputTextDict"
+            ),
+            "compat.openai_agents.tools": (
+                "FunctionTool Tool default_tool_error_function function_tool tool"
+            ),
+            "compat.openai_agents.tracing": (
+                "BatchTraceProcessor Span Trace TracingExporter TracingProcessor "
+                "add_trace_processor agent_span custom_span flush_traces function_span "
+                "gen_span_id gen_trace_id generation_span get_current_span get_current_trace "
+                "set_trace_processors set_tracing_disabled set_tracing_export_api_key trace"
+            ),
+        },
+    )
+    _, __dir__, __all__ = _door
+    __getattr__ = missing("the Agents SDK", NAMES, _door)

@@ -325,4 +325,6 @@ class Agent(core.Agent[Any], Generic[C]):
         )
 
 
+AgentBase = Agent
+"""Any agent, in annotations."""
 Extractor: TypeAlias = "Callable[[RunResult], str | Awaitable[str]]"

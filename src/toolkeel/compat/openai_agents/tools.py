@@ -17,8 +17,9 @@ from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
 from toolkeel.compat.openai_agents.tool_outputs import parts_of
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define import decorator as core
-from toolkeel.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step, Tool
+from toolkeel.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step
 from toolkeel.define.tool import Enabled as CoreEnabled
+from toolkeel.define.tool import Tool as CoreTool
 from toolkeel.errors import Crashed, RunStopped, ToolError
 from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
 from toolkeel.providers.wire.plain import dumps
@@ -136,7 +137,7 @@ class FunctionTool:
             inner = invoker.inner
         else:
             schema = self.params_json_schema
-            inner = Tool.from_schema(self.name, self.description, schema, self._on_invoke)
+            inner = CoreTool.from_schema(self.name, self.description, schema, self._on_invoke)
         guards: list[Step] = [guard.step() for guard in self.tool_input_guardrails or ()]
         guards += [guard.step() for guard in reversed(self.tool_output_guardrails or ())]
         approval, steps = as_approval(self.needs_approval)
@@ -194,6 +195,12 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
     return make if func is None else make(func)
 
 
+Tool = FunctionTool
+"""Any tool an agent may be given."""
+tool = function_tool
+"""The same under the name it has in ``agents.decorators``."""
+
+
 def held_strictly(tools: Any) -> Any:
     """The tools, of which OpenAI holds those to their schema that say so."""
     if isinstance(tools, Toolset):
@@ -202,10 +209,10 @@ def held_strictly(tools: Any) -> Any:
 
 
 def _held(given: Any) -> Any:
-    tool = given if isinstance(given, Tool) else getattr(given, "tool", None)
-    if not isinstance(tool, Tool) or not tool.metadata.get("strict"):
+    made = given if isinstance(given, CoreTool) else getattr(given, "tool", None)
+    if not isinstance(made, CoreTool) or not made.metadata.get("strict"):
         return given
-    return dataclasses.replace(tool, provider_options={**tool.provider_options, **STRICT})
+    return dataclasses.replace(made, provider_options={**made.provider_options, **STRICT})
 
 
 async def _as_told(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:

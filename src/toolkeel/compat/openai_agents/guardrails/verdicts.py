@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from toolkeel._records.record import record
+from toolkeel.errors import OutputError, SetupError
 
 
 class AgentsException(Exception):
@@ -16,6 +17,12 @@ class AgentsException(Exception):
     """
 
     run_data: Any = None
+
+
+UserError = SetupError
+"""The program is wired up wrongly."""
+ModelBehaviorError = OutputError
+"""The model gave no answer of the form that was asked for."""
 
 
 class ToolInputGuardrailTripwireTriggered(AgentsException):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.builtin.computer import tool as core
@@ -12,6 +12,7 @@ from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.define.tool import AnyTool
 
 Computer, AsyncComputer = core.Computer, core.AsyncComputer
+Button: TypeAlias = Literal["left", "right", "wheel", "back", "forward"]
 
 
 @record

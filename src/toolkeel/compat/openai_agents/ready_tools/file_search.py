@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from toolkeel._records.record import record
+
+ImageGenerationToolConfig: TypeAlias = dict[str, Any]
+"""The hosted tool's JSON; `ImageGenerationTool` refuses keys that it does not have."""
 
 
 @record
