@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks.migration.compare import printed, request
+from benchmarks.migration.compare import asked, printed
 from benchmarks.migration.server import Server
 from toolkeel.compat.migrate import LIBRARIES, migrate
 
@@ -126,7 +126,7 @@ def run(server: Server, python: str, root: Path, path: Path, mark: str) -> dict[
 
 def row(theirs: dict[str, Any], ours: dict[str, Any], names: list[str]) -> dict[str, Any]:
     """One line of the table."""
-    same_sent = [request(b) for b in theirs["sent"]] == [request(b) for b in ours["sent"]]
+    same_sent = asked(theirs["sent"]) == asked(ours["sent"])
     return {
         "missing": names,
         "original": theirs["code"] == 0,

@@ -23,6 +23,7 @@ _CHANGING: Sequence[tuple[str, str]] = (
 
 def printed(text: str) -> str:
     """What was printed, comparably."""
+    text = _rooted(text)
     for pattern, stand_in in _CHANGING:
         text = re.sub(pattern, stand_in, text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
@@ -33,6 +34,16 @@ _UNIMPORTANT = {
     "annotations", "prompt_cache_key", "phase", "safety_identifier",
 }  # fmt: skip
 """Keys that change nothing of what the model is asked."""
+
+
+def asked(sent: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What all requests of a program ask, sorted: those made side by side arrive in any order."""
+    return sorted(_rooted(json.dumps(request(body), sort_keys=True)) for body in sent)
+
+
+def _rooted(text: str) -> str:
+    """Without the folders that the two programs lie in."""
+    return re.sub(r"/[^\s\"']*/(migrated|[a-z_]+-\d[\d.]*)/", "ROOT/", text)
 
 
 def request(body: Mapping[str, Any]) -> Any:
@@ -75,7 +86,7 @@ def _content(content: Any) -> Any:
 
 def _tool(tool: dict[str, Any]) -> dict[str, Any]:
     """A definition by what it allows: titles, dialects and the schema's own description are for people."""
-    made = {key: _schema(value) for key, value in tool.items() if key != "title"}
+    made = {key: _schema(value) for key, value in tool.items() if key != "title" and value != ""}
     for key in ("parameters", "schema"):
         if isinstance(made.get(key), dict):
             whole = _inlined(made[key], made[key].get("$defs") or {})
@@ -103,7 +114,7 @@ def _form(form: dict[str, Any]) -> dict[str, Any]:
     schema = shown.get("schema") or {}
     if list(schema.get("properties", ())) in (["response"], ["result"]):
         [inner] = schema["properties"].values()
-        shown["schema"] = {**schema, "properties": {"it": inner}, "required": ["it"]}
+        shown["schema"] = {**{k: v for k, v in schema.items() if k == "$defs"}, **inner}
     return _tool(shown)
 
 

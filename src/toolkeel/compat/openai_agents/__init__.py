@@ -8,7 +8,7 @@ handoffs       `handoff`: one agent gives the run to another
 handoff_filters  what the other one sees of the history
 tools          `function_tool` and `FunctionTool`
 settings       `ModelSettings` and `RunConfig`
-models         which model an agent asks: bare names are OpenAI's
+models         whom an agent asks: bare names are OpenAI's
 state          runs that wait for a person: `RunState`, interruptions
 result         `RunResult`
 sessions       what was said before joins the next run: `SQLiteSession`
@@ -21,7 +21,7 @@ agent          `Agent`
 tracing        traces and spans, handed to processors, sent to nobody
 run            `Runner`
 ready_tools    shells, patches, computers, hosted tools and MCP servers
-missing_names  the SDK's names that are not here, and what to write instead; as of its version 0.24
+names          where the names are, and what to write instead of those that are not here
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from toolkeel._doors import door
 from toolkeel.compat.missing import missing
-from toolkeel.compat.openai_agents.missing_names import NAMES
+from toolkeel.compat.openai_agents.names import NAMES, PLACES
 
 if TYPE_CHECKING:
     from toolkeel.builtin.pictures.generate import ImageGenerationTool as ImageGenerationTool
@@ -137,7 +137,6 @@ if TYPE_CHECKING:
     )
     from toolkeel.compat.openai_agents.hooks import AgentHookContext as AgentHookContext
     from toolkeel.compat.openai_agents.hooks import AgentHooks as AgentHooks
-    from toolkeel.compat.openai_agents.hooks import ModelResponse as ModelResponse
     from toolkeel.compat.openai_agents.hooks import RunHooks as RunHooks
     from toolkeel.compat.openai_agents.items import HandoffCallItem as HandoffCallItem
     from toolkeel.compat.openai_agents.items import HandoffOutputItem as HandoffOutputItem
@@ -147,26 +146,36 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.items import ToolCallItem as ToolCallItem
     from toolkeel.compat.openai_agents.items import ToolCallOutputItem as ToolCallOutputItem
     from toolkeel.compat.openai_agents.items import TResponseInputItem as TResponseInputItem
-    from toolkeel.compat.openai_agents.models import ModelProvider as ModelProvider
-    from toolkeel.compat.openai_agents.models import (
+    from toolkeel.compat.openai_agents.models.named import ModelProvider as ModelProvider
+    from toolkeel.compat.openai_agents.models.named import (
         OpenAIChatCompletionsModel as OpenAIChatCompletionsModel,
     )
-    from toolkeel.compat.openai_agents.models import OpenAIProvider as OpenAIProvider
-    from toolkeel.compat.openai_agents.models import OpenAIResponsesModel as OpenAIResponsesModel
-    from toolkeel.compat.openai_agents.models import get_default_model as get_default_model
-    from toolkeel.compat.openai_agents.models import (
+    from toolkeel.compat.openai_agents.models.named import OpenAIProvider as OpenAIProvider
+    from toolkeel.compat.openai_agents.models.named import (
+        OpenAIResponsesModel as OpenAIResponsesModel,
+    )
+    from toolkeel.compat.openai_agents.models.named import get_default_model as get_default_model
+    from toolkeel.compat.openai_agents.models.named import (
         get_default_model_settings as get_default_model_settings,
     )
-    from toolkeel.compat.openai_agents.models import is_gpt_5_default as is_gpt_5_default
-    from toolkeel.compat.openai_agents.models import (
+    from toolkeel.compat.openai_agents.models.named import is_gpt_5_default as is_gpt_5_default
+    from toolkeel.compat.openai_agents.models.named import (
         set_default_openai_api as set_default_openai_api,
     )
-    from toolkeel.compat.openai_agents.models import (
+    from toolkeel.compat.openai_agents.models.named import (
         set_default_openai_client as set_default_openai_client,
     )
-    from toolkeel.compat.openai_agents.models import (
+    from toolkeel.compat.openai_agents.models.named import (
         set_default_openai_key as set_default_openai_key,
     )
+    from toolkeel.compat.openai_agents.models.own import Model as Model
+    from toolkeel.compat.openai_agents.models.own import ModelResponse as ModelResponse
+    from toolkeel.compat.openai_agents.models.own import ModelTracing as ModelTracing
+    from toolkeel.compat.openai_agents.models.retry import ModelRetrySettings as ModelRetrySettings
+    from toolkeel.compat.openai_agents.models.retry import RetryDecision as RetryDecision
+    from toolkeel.compat.openai_agents.models.retry import RetryPolicy as RetryPolicy
+    from toolkeel.compat.openai_agents.models.retry import RetryPolicyContext as RetryPolicyContext
+    from toolkeel.compat.openai_agents.models.retry import retry_policies as retry_policies
     from toolkeel.compat.openai_agents.output import AgentOutputSchema as AgentOutputSchema
     from toolkeel.compat.openai_agents.output import AgentOutputSchemaBase as AgentOutputSchemaBase
     from toolkeel.compat.openai_agents.prompts import DynamicPromptFunction as DynamicPromptFunction
@@ -174,6 +183,15 @@ if TYPE_CHECKING:
         GenerateDynamicPromptData as GenerateDynamicPromptData,
     )
     from toolkeel.compat.openai_agents.prompts import Prompt as Prompt
+    from toolkeel.compat.openai_agents.ready_tools.approving import (
+        ApplyPatchOnApprovalFunctionResult as ApplyPatchOnApprovalFunctionResult,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.approving import (
+        ShellOnApprovalFunctionResult as ShellOnApprovalFunctionResult,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.code_interpreter import (
+        CodeInterpreterTool as CodeInterpreterTool,
+    )
     from toolkeel.compat.openai_agents.ready_tools.computer import AsyncComputer as AsyncComputer
     from toolkeel.compat.openai_agents.ready_tools.computer import Button as Button
     from toolkeel.compat.openai_agents.ready_tools.computer import Computer as Computer
@@ -200,6 +218,9 @@ if TYPE_CHECKING:
         MCPToolApprovalRequest as MCPToolApprovalRequest,
     )
     from toolkeel.compat.openai_agents.ready_tools.mcp_servers import MCPServer as MCPServer
+    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import (
+        MCPServerManager as MCPServerManager,
+    )
     from toolkeel.compat.openai_agents.ready_tools.mcp_servers import MCPServerSse as MCPServerSse
     from toolkeel.compat.openai_agents.ready_tools.mcp_servers import (
         MCPServerStdio as MCPServerStdio,
@@ -207,9 +228,7 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.ready_tools.mcp_servers import (
         MCPServerStreamableHttp as MCPServerStreamableHttp,
     )
-    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import (
-        create_static_tool_filter as create_static_tool_filter,
-    )
+    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import MCPUtil as MCPUtil
     from toolkeel.compat.openai_agents.ready_tools.shell import ApplyPatchEditor as ApplyPatchEditor
     from toolkeel.compat.openai_agents.ready_tools.shell import (
         ApplyPatchOperation as ApplyPatchOperation,
@@ -218,6 +237,9 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.ready_tools.shell import ApplyPatchTool as ApplyPatchTool
     from toolkeel.compat.openai_agents.ready_tools.shell import (
         LocalShellCommandRequest as LocalShellCommandRequest,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.shell import (
+        LocalShellExecutor as LocalShellExecutor,
     )
     from toolkeel.compat.openai_agents.ready_tools.shell import LocalShellTool as LocalShellTool
     from toolkeel.compat.openai_agents.ready_tools.shell import (
@@ -231,8 +253,26 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.ready_tools.shell import (
         ShellCommandRequest as ShellCommandRequest,
     )
+    from toolkeel.compat.openai_agents.ready_tools.shell import ShellExecutor as ShellExecutor
     from toolkeel.compat.openai_agents.ready_tools.shell import ShellResult as ShellResult
     from toolkeel.compat.openai_agents.ready_tools.shell import ShellTool as ShellTool
+    from toolkeel.compat.openai_agents.ready_tools.shell import (
+        ShellToolInlineSkill as ShellToolInlineSkill,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.shell import (
+        ShellToolLocalSkill as ShellToolLocalSkill,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.shell import (
+        ShellToolSkillReference as ShellToolSkillReference,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.shell import apply_diff as apply_diff
+    from toolkeel.compat.openai_agents.ready_tools.tool_filter import ToolFilter as ToolFilter
+    from toolkeel.compat.openai_agents.ready_tools.tool_filter import (
+        ToolFilterContext as ToolFilterContext,
+    )
+    from toolkeel.compat.openai_agents.ready_tools.tool_filter import (
+        create_static_tool_filter as create_static_tool_filter,
+    )
     from toolkeel.compat.openai_agents.result import RunResult as RunResult
     from toolkeel.compat.openai_agents.run import Runner as Runner
     from toolkeel.compat.openai_agents.run import execute_tool as execute_tool
@@ -242,6 +282,7 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.sessions import Session as Session
     from toolkeel.compat.openai_agents.sessions import SessionABC as SessionABC
     from toolkeel.compat.openai_agents.sessions import SQLiteSession as SQLiteSession
+    from toolkeel.compat.openai_agents.settings import MCPToolChoice as MCPToolChoice
     from toolkeel.compat.openai_agents.settings import ModelSettings as ModelSettings
     from toolkeel.compat.openai_agents.settings import RunConfig as RunConfig
     from toolkeel.compat.openai_agents.settings import SessionSettings as SessionSettings
@@ -299,94 +340,6 @@ if TYPE_CHECKING:
     )
     from toolkeel.compat.openai_agents.tracing import trace as trace
 else:
-    _door = door(
-        __name__,
-        {
-            "builtin.pictures.generate": "ImageGenerationTool",
-            "builtin.search.file_search": "FileSearchTool",
-            "builtin.web.search": "UserLocation WebSearchTool WebSearchToolFilters",
-            "compat.openai_agents.agent": "Agent AgentBase MaxTurnsExceeded",
-            "compat.openai_agents.behavior": (
-                "FunctionToolResult StopAtTools ToolsToFinalOutputFunction ToolsToFinalOutputResult"
-            ),
-            "compat.openai_agents.context": "RunContextWrapper RunItem ToolContext Usage",
-            "compat.openai_agents.guardrails.agent_guardrails": (
-                "GuardrailFunctionOutput InputGuardrail InputGuardrailResult "
-                "InputGuardrailTripwireTriggered OutputGuardrail OutputGuardrailResult "
-                "OutputGuardrailTripwireTriggered input_guardrail output_guardrail"
-            ),
-            "compat.openai_agents.guardrails.tool_guardrails": (
-                "ToolInputGuardrail ToolInputGuardrailData ToolOutputGuardrail "
-                "ToolOutputGuardrailData tool_input_guardrail tool_output_guardrail"
-            ),
-            "compat.openai_agents.guardrails.verdicts": (
-                "AgentsException AllowBehavior ModelBehaviorError RaiseExceptionBehavior "
-                "RejectContentBehavior ToolGuardrailFunctionOutput ToolInputGuardrailResult "
-                "ToolInputGuardrailTripwireTriggered ToolOutputGuardrailResult "
-                "ToolOutputGuardrailTripwireTriggered UserError"
-            ),
-            "compat.openai_agents.handoffs": (
-                "Handoff HandoffInputData HandoffInputFilter RECOMMENDED_PROMPT_PREFIX handoff "
-                "prompt_with_handoff_instructions"
-            ),
-            "compat.openai_agents.hooks": "AgentHookContext AgentHooks ModelResponse RunHooks",
-            "compat.openai_agents.items": (
-                "HandoffCallItem HandoffOutputItem ItemHelpers MessageOutputItem ReasoningItem "
-                "TResponseInputItem ToolCallItem ToolCallOutputItem"
-            ),
-            "compat.openai_agents.models": (
-                "ModelProvider OpenAIChatCompletionsModel OpenAIProvider OpenAIResponsesModel "
-                "get_default_model get_default_model_settings is_gpt_5_default "
-                "set_default_openai_api set_default_openai_client set_default_openai_key"
-            ),
-            "compat.openai_agents.output": "AgentOutputSchema AgentOutputSchemaBase",
-            "compat.openai_agents.prompts": (
-                "DynamicPromptFunction GenerateDynamicPromptData Prompt"
-            ),
-            "compat.openai_agents.ready_tools.computer": (
-                "AsyncComputer Button Computer ComputerTool ComputerToolSafetyCheckData"
-            ),
-            "compat.openai_agents.ready_tools.file_search": (
-                "Filters ImageGenerationToolConfig RankingOptions"
-            ),
-            "compat.openai_agents.ready_tools.mcp": (
-                "HostedMCPTool MCPToolApprovalFunctionResult MCPToolApprovalRequest Mcp "
-                "McpApprovalRequest"
-            ),
-            "compat.openai_agents.ready_tools.mcp_servers": (
-                "MCPServer MCPServerSse MCPServerStdio MCPServerStreamableHttp "
-                "create_static_tool_filter"
-            ),
-            "compat.openai_agents.ready_tools.shell": (
-                "ApplyPatchEditor ApplyPatchOperation ApplyPatchResult ApplyPatchTool "
-                "LocalShellCommandRequest LocalShellTool ShellActionRequest ShellCallData "
-                "ShellCallOutcome ShellCommandOutput ShellCommandRequest ShellResult ShellTool"
-            ),
-            "compat.openai_agents.result": "RunResult",
-            "compat.openai_agents.run": "Runner execute_tool",
-            "compat.openai_agents.sessions": (
-                "OpenAIConversationsSession SQLiteSession Session SessionABC"
-            ),
-            "compat.openai_agents.settings": "ModelSettings RunConfig SessionSettings",
-            "compat.openai_agents.state": "RunState ToolApprovalItem ToolErrorFormatterArgs",
-            "compat.openai_agents.stream": (
-                "AgentToolStreamEvent AgentUpdatedStreamEvent RawResponsesStreamEvent "
-                "RunItemStreamEvent RunResultStreaming StreamEvent"
-            ),
-            "compat.openai_agents.tool_outputs": (
-                "ToolOutputFileContent ToolOutputFileContentDict ToolOutputImage "
-                "ToolOutputImageDict ToolOutputText ToolOutputTextDict"
-            ),
-            "compat.openai_agents.tools": (
-                "FunctionTool Tool default_tool_error_function function_tool tool"
-            ),
-            "compat.openai_agents.tracing": (
-                "BatchTraceProcessor Span Trace TracingExporter TracingProcessor "
-                "add_trace_processor agent_span custom_span flush_traces function_span "
-                "gen_span_id gen_trace_id generation_span get_current_span get_current_trace "
-                "set_trace_processors set_tracing_disabled set_tracing_export_api_key trace"
-            ),
-        },
-    )
+    _door = door(__name__, PLACES)
     _, __dir__, __all__ = _door
     __getattr__ = missing("the Agents SDK", NAMES, _door)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Generic, Protocol, TypeAlias, TypedDict, Unpack
@@ -22,9 +23,11 @@ from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
     OutputGuardrail,
 )
 from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException
-from toolkeel.compat.openai_agents.handoffs import as_handoffs
+from toolkeel.compat.openai_agents.handoffs import as_handoffs, held_handoffs
 from toolkeel.compat.openai_agents.hooks import AgentHooks, HookedModel, ToolHooks
-from toolkeel.compat.openai_agents.models import LaterModel, default_settings, resolve
+from toolkeel.compat.openai_agents.models import own
+from toolkeel.compat.openai_agents.models.named import LaterModel, default_settings, resolve
+from toolkeel.compat.openai_agents.models.retry import RetriedModel
 from toolkeel.compat.openai_agents.output import output_type_of
 from toolkeel.compat.openai_agents.prompts import PromptedModel
 from toolkeel.compat.openai_agents.result import RunResult, as_result
@@ -39,6 +42,7 @@ from toolkeel.compat.openai_agents.tools import (
     held_strictly,
     only_known,
 )
+from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 from toolkeel.model import Model, Settings
@@ -112,7 +116,7 @@ class AgentOptions(TypedDict, total=False):
     handoffs: Sequence[Any]
     input_guardrails: Sequence[InputGuardrail]
     output_guardrails: Sequence[OutputGuardrail]
-    hooks: AgentHooks | None
+    hooks: AgentHooks[Any] | None
 
 
 class RunSettings(Protocol):
@@ -123,6 +127,8 @@ class RunSettings(Protocol):
     hooks: Any
     max_turns: int
     in_charge: Any
+    streamed: bool
+    asked_for: Any
 
 
 in_run: ContextVar[RunSettings | None] = ContextVar("in_run", default=None)
@@ -167,32 +173,39 @@ class Agent(core.Agent[Any], Generic[C]):
         """Be the core's agent of the attributes as they are now."""
         self.__dict__["_building"] = True
         try:
-            super().__init__(**self._core_options(None, None))
+            super().__init__(**self._core_options())
         finally:
             self.__dict__["_building"] = False
 
-    def _core_options(self, config: RunConfig | None, max_turns: int | None) -> dict[str, Any]:
-        """What the core's agent is made of."""
+    def _core_options(self, run: RunSettings | None = None) -> dict[str, Any]:
+        """What the core's agent is made of, for a run or for any."""
         fields = self._fields
-        config = config or RunConfig()
+        config = RunConfig() if run is None else run.config
+        guards = [
+            [guard.core(self, run) for guard in fields.get(name) or ()]
+            for name in ("input_guardrails", "output_guardrails")
+        ]
         asked = config.model or fields["model"]
         model = resolve(asked, config.model_provider)
-        settings = fields.get("model_settings")
+        if isinstance(model, own.Model) and run is not None:
+            model = own.AskedModel(model, self, run.streamed)
+        settings, ours = fields.get("model_settings"), isinstance(model, LaterModel)
         if not isinstance(settings, Settings):
             merged = (settings or default_settings(asked)).resolve(config.model_settings)
             settings = merged.core(chat=isinstance(model, LaterModel) and model.chat)
+            model = model if merged.retry is None else RetriedModel(model, merged.retry)
         tools = ending(self.all_tools, fields.get("tool_use_behavior") or "run_llm_again")
         return {
             "model": model,
-            "tools": held_strictly(tools) if isinstance(model, LaterModel) else tools,
+            "tools": held_strictly(tools) if ours else tools,
             "instructions": self._told(fields["instructions"] or ""),
             "name": fields["name"],
             "settings": settings,
-            "max_turns": max_turns or fields.get("max_turns", MAX_TURNS),
+            "max_turns": (run and run.max_turns) or fields.get("max_turns", MAX_TURNS),
             "output_type": output_type_of(fields.get("output_type")),
-            "handoffs": lambda: self.handoffs,
-            "input_guardrails": [g.core(self) for g in fields.get("input_guardrails") or ()],
-            "output_guardrails": [g.core(self) for g in fields.get("output_guardrails") or ()],
+            "handoffs": lambda: held_handoffs(self.handoffs, ours),
+            "input_guardrails": guards[0],
+            "output_guardrails": guards[1],
         }
 
     @property
@@ -217,8 +230,8 @@ class Agent(core.Agent[Any], Generic[C]):
             run: What holds for the run.
             before: Who has given it to this agent, if somebody has.
         """
-        context, config, hooks = run.wrapper, run.config, run.hooks
-        made = self._core_options(config, run.max_turns)
+        context, hooks = run.wrapper, run.hooks
+        made = self._core_options(run)
         behavior: Any = self._fields.get("tool_use_behavior")
         if callable(behavior):
             decide: Any = behavior
@@ -270,6 +283,18 @@ class Agent(core.Agent[Any], Generic[C]):
         """The tools, and the servers that bring more."""
         given, servers = self._fields["tools"], self._fields.get("mcp_servers") or ()
         return [*given, *servers] if servers else given
+
+    async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Any]:
+        """The tools that can be called now: those given, of which some may be off, and the servers'."""
+        run = RunContext(run_context.context, agent=self)
+        found: list[Any] = []
+        for one in self.all_tools:
+            more = getattr(one, "get_tools", None)
+            found += await more(run) if more is not None else [one]
+        on = [getattr(one, "is_enabled", True) for one in found]
+        said = [is_on(run_context, self) if callable(is_on) else is_on for is_on in on]
+        real = [await one if inspect.isawaitable(one) else one for one in said]
+        return [one for one, is_on in zip(found, real, strict=True) if is_on]
 
     def _told(self, instructions: str | Instructions) -> str | CoreInstructions:
         """The instructions in the core's form."""

@@ -117,6 +117,7 @@ class RunContextWrapper(Generic[C]):
     Attributes:
         turn_input: What the run was given, as items.
         always: By tool, what a person has decided for good; see `RunState.approve`.
+        just_now: What a reply cost that is not in the transcript yet.
     """
 
     def __init__(self, context: C = None, usage: Usage | None = None) -> None:  # type: ignore[assignment]
@@ -125,6 +126,7 @@ class RunContextWrapper(Generic[C]):
         self.always: dict[str, str] = {}
         self._usage = usage or Usage()
         self._run: RunContext[Any] | None = None
+        self.just_now = CoreUsage()
 
     @property
     def usage(self) -> Usage:
@@ -133,7 +135,7 @@ class RunContextWrapper(Generic[C]):
         if run is None:
             return self._usage
         replies = [one.usage for one in run.transcript if isinstance(one, AssistantMessage)]
-        return Usage.of(run.usage, replies)
+        return Usage.of(run.usage + self.just_now, (*replies, self.just_now))
 
     def joined(self, run: RunContext[Any]) -> RunContextWrapper[C]:
         """The same, and what is spent is that run's."""

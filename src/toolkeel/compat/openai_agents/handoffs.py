@@ -13,7 +13,7 @@ from toolkeel.agent.handoff import Handoff as CoreHandoff
 from toolkeel.agent.handoff import HandoffHistory
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.items import input_list, items_of, messages_of
-from toolkeel.compat.openai_agents.tools import STRICT, as_enabled
+from toolkeel.compat.openai_agents.tools import STRICT, as_enabled, held_strictly
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message, SystemMessage
@@ -131,6 +131,13 @@ def handoff(
 def as_handoffs(given: Any) -> list[CoreHandoff]:
     """Handoffs, plain agents among them."""
     return [one if isinstance(one, CoreHandoff) else handoff(one) for one in given or ()]
+
+
+def held_handoffs(given: list[CoreHandoff], strictly: bool) -> list[CoreHandoff]:
+    """The handoffs; OpenAI holds the arguments of those of `handoff` to their schema."""
+    for one in given if strictly else ():
+        [one.tool] = held_strictly([one.tool])
+    return given
 
 
 def _filter(chosen: HandoffInputFilter) -> Callable[[HandoffHistory], Any]:

@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from typing import Any, Generic
 
-from toolkeel._records.record import record
+from typing_extensions import TypeVar
+
 from toolkeel.agent.reply_assembly import Assembly
-from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext, Usage
+from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
 from toolkeel.compat.openai_agents.items import items_of
-from toolkeel.compat.openai_agents.models import WrappedModel
+from toolkeel.compat.openai_agents.models.own import WrappedModel, response_of
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolOutput
 from toolkeel.model import Delta, Finish, Model, ModelRequest
 
+C = TypeVar("C", default=Any)
 AgentHookContext = RunContextWrapper
 
 
-@record
-class ModelResponse:
-    """A reply of a model.
-
-    Args:
-        output: Its items, as the wire carries them.
-        usage: What it cost.
-        response_id: None: nothing is kept at the provider.
-    """
-
-    output: list[Any]
-    usage: Usage
-    response_id: str | None = None
-
-    def to_input_items(self) -> list[dict[str, Any]]:
-        """The same as plain dicts, to go on from."""
-        return [dict(item) for item in self.output]
-
-
-class RunHooks:
+class RunHooks(Generic[C]):
     """Override what you want to be told of; each is awaited before the run goes on."""
 
     async def on_agent_start(self, context: Any, agent: Any) -> None:
@@ -68,7 +51,7 @@ class RunHooks:
         """The model has replied."""
 
 
-class AgentHooks(RunHooks):
+class AgentHooks(RunHooks[C]):
     """The same for one agent: ``on_start``, ``on_end`` and the others."""
 
     async def on_start(self, context: Any, agent: Any) -> None:
@@ -103,7 +86,7 @@ class ToolHooks:
         agent: Whose calls they are.
     """
 
-    def __init__(self, hooks: Sequence[RunHooks], agent: Any) -> None:
+    def __init__(self, hooks: Sequence[RunHooks[Any]], agent: Any) -> None:
         self._hooks = hooks
         self._agent = agent
 
@@ -135,7 +118,7 @@ class HookedModel(WrappedModel):
     def __init__(
         self,
         model: Model,
-        hooks: Sequence[RunHooks],
+        hooks: Sequence[RunHooks[Any]],
         agent: Any,
         wrapper: RunContextWrapper[Any],
         before: Any = None,
@@ -166,7 +149,8 @@ class HookedModel(WrappedModel):
             yield delta
 
     async def _ended(self, reply: AssistantMessage) -> None:
-        output = [item.raw_item for item in items_of(self._agent, reply)]
-        response = ModelResponse(output, Usage.of(reply.usage))
+        response = response_of(reply, self._agent)
+        self._wrapper.just_now = reply.usage
         for hook in self._hooks:
             await hook.on_llm_end(self._wrapper, self._agent, response)
+        self._wrapper.just_now = type(reply.usage)()

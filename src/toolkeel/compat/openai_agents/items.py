@@ -332,7 +332,7 @@ class ItemHelpers:
     def input_to_new_input_list(input: Any) -> list[TResponseInputItem]:
         """What a run is given, as items."""
         if isinstance(input, str):
-            return [{"role": "user", "content": input}]
+            return [{"content": input, "role": "user"}]
         items: list[TResponseInputItem] = []
         for item in input:
             items += [dict(item)] if isinstance(item, Mapping) else input_list([item])

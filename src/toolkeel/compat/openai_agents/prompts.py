@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.compat.openai_agents.context import RunContextWrapper
-from toolkeel.compat.openai_agents.models import WrappedModel
+from toolkeel.compat.openai_agents.models.own import WrappedModel
 from toolkeel.messages import AssistantMessage
 from toolkeel.model import Delta, Model, ModelRequest
 

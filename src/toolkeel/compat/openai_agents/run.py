@@ -44,7 +44,7 @@ class RunnerOptions(TypedDict, total=False):
             or a core session by itself, its name or its path.
     """
 
-    hooks: RunHooks | None
+    hooks: RunHooks[Any] | None
     run_config: RunConfig | dict[str, Any] | None
     session: Session | Named | None
 
@@ -67,7 +67,9 @@ class _Begun:
         context: Any,
         max_turns: int | None,
         options: RunnerOptions,
+        streamed: bool = False,
     ) -> None:
+        self.streamed = streamed
         given: dict[str, Any] = dict(options)
         for name in [name for name in _REFUSED if name in given]:
             if given.pop(name):
@@ -79,7 +81,7 @@ class _Begun:
         self.hooks: Any = given.get("hooks")
         self.agent = agent
         self.max_turns = max_turns if max_turns is not None else 10**6
-        self.input = input
+        self.input = self.asked_for = input
         self.options: dict[str, Any] = {}
         session = given.get("session")
         self.memory = Memory(session, self.config) if isinstance(session, Session) else None
@@ -111,6 +113,8 @@ class _Begun:
         else:
             if self.memory is not None:
                 given = await self.memory.with_history(given)
+            if not isinstance(given, str):
+                self.asked_for = given
             self.wrapper.turn_input = ItemHelpers.input_to_new_input_list(given)
             given = self.asked = messages_of(given)
         await self._told("on_agent_start")
@@ -244,7 +248,7 @@ class Runner:
         **options: Unpack[RunnerOptions],
     ) -> RunResultStreaming:
         """`run`, with its events as they happen: ``async for event in result.stream_events()``."""
-        begun = _Begun(starting_agent, input, context, max_turns, options)
+        begun = _Begun(starting_agent, input, context, max_turns, options, streamed=True)
         return RunResultStreaming(starting_agent, begun)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from toolkeel.compat.openai_agents.items import ItemHelpers, TResponseInputItem, input_list
-from toolkeel.compat.openai_agents.models import default_client
+from toolkeel.compat.openai_agents.models.named import default_client
 from toolkeel.compat.openai_agents.settings import RunConfig, SessionSettings
 from toolkeel.messages import AssistantMessage, Message, ToolMessage
 

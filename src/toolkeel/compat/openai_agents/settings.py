@@ -13,7 +13,6 @@ from toolkeel.errors import SetupError
 from toolkeel.model import Model, Settings
 
 _REFUSED: Mapping[str, str] = {
-    "retry": "the model's own max_retries says how often a failed request is sent again",
     "extra_headers": "give them to the client: OpenAIResponsesModel(..., AsyncOpenAI(default_headers=...))",
     "extra_query": "give it to the client: OpenAIResponsesModel(..., AsyncOpenAI(default_query=...))",
     "context_management": "there is no counterpart yet",
@@ -31,6 +30,14 @@ _PASSED = (
     "prompt_cache_retention",
     "top_logprobs",
 )
+
+
+@dataclasses.dataclass
+class MCPToolChoice:
+    """That the model shall call one tool of an MCP server that OpenAI talks to."""
+
+    server_label: str
+    name: str
 
 
 @dataclasses.dataclass
@@ -71,7 +78,7 @@ class ModelSettings:
         for name, instead in _REFUSED.items():
             if getattr(self, name) is not None:
                 raise SetupError(f"ModelSettings({name}=...) is not honoured here: {instead}")
-        if not (self.tool_choice is None or isinstance(self.tool_choice, str)):
+        if not isinstance(self.tool_choice, str | MCPToolChoice | None):
             raise SetupError(
                 f"ModelSettings(tool_choice={self.tool_choice!r:.80}): give 'auto', 'required', "
                 "'none' or a tool's name"
@@ -86,6 +93,20 @@ class ModelSettings:
         if self.extra_args and override.extra_args:
             given["extra_args"] = {**self.extra_args, **override.extra_args}
         return dataclasses.replace(self, **given)
+
+    @classmethod
+    def of(cls, settings: Settings) -> ModelSettings:
+        """The core's, for a model of the program's own."""
+        rest = dict(settings.provider_options)
+        known: dict[str, Any] = {n: rest.pop(n) for n in (*_PASSED, "reasoning") if n in rest}
+        return cls(
+            settings.temperature,
+            tool_choice=settings.tool_choice,
+            parallel_tool_calls=settings.parallel_tool_calls,
+            max_tokens=settings.max_tokens,
+            extra_args=rest or None,
+            **known,
+        )
 
     def core(self, *, chat: bool = False) -> Settings:
         """The same as the core's `Settings`.
@@ -106,9 +127,13 @@ class ModelSettings:
             )
         if self.response_include is not None:
             options["include"] = list(self.response_include)
+        choice = self.tool_choice
+        if isinstance(choice, MCPToolChoice):
+            options["tool_choice"] = {"type": "mcp", **dataclasses.asdict(choice)}
+            choice = None
         options |= _plain(self.extra_body or {}) | (self.extra_args or {})
         return Settings(
-            self.tool_choice,
+            choice,
             self.parallel_tool_calls,
             None,
             self.temperature,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
@@ -15,12 +15,13 @@ from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage
 from toolkeel.providers.wire.plain import arguments_text, dumps
 
+C = TypeVar("C")
 REJECTED = "Tool execution was not approved."
 """What a model is told of a call that a person rejected without a reason."""
 
 
 @record
-class ToolErrorFormatterArgs:
+class ToolErrorFormatterArgs(Generic[C]):
     """What ``RunConfig(tool_error_formatter=...)`` sees of a call that a person rejected.
 
     Args:

@@ -20,7 +20,7 @@ from toolkeel.define import decorator as core
 from toolkeel.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step
 from toolkeel.define.tool import Enabled as CoreEnabled
 from toolkeel.define.tool import Tool as CoreTool
-from toolkeel.errors import Crashed, RunStopped, ToolError
+from toolkeel.errors import Crashed, Denied, RunStopped, ToolError
 from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
 from toolkeel.providers.wire.plain import dumps
 
@@ -171,9 +171,10 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
         TypeError: for an option that is not here: none is dropped in silence.
     """
     only_known(options, FunctionToolOptions, "function_tool")
+    told = options.get("description_override")
     wrap = core.tool(
         options.get("name_override"),
-        description=options.get("description_override"),
+        description=told,
         docstring="parse" if options.get("use_docstring_info", True) else "plain",
     )
 
@@ -181,7 +182,7 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
         inner = _failing_as_told(wrap(function), options.get("failure_error_function", UNSET))
         return FunctionTool(
             inner.name,
-            inner.description,
+            inner.description if told or function.__doc__ else "",
             inner.parameters,
             _Invoker(inner),
             options.get("strict_mode", True),
@@ -201,27 +202,38 @@ tool = function_tool
 """The same under the name it has in ``agents.decorators``."""
 
 
-def held_strictly(tools: Any) -> Any:
-    """The tools, of which OpenAI holds those to their schema that say so."""
+def held_strictly(tools: Any, *, every: bool = False) -> Any:
+    """The tools, of which OpenAI holds those to their schema that say so, or all."""
     if isinstance(tools, Toolset):
         return tools
-    return [_held(one) for one in tools]
+    return [_held(one, every) for one in tools]
 
 
-def _held(given: Any) -> Any:
+def _held(given: Any, every: bool) -> Any:
     made = given if isinstance(given, CoreTool) else getattr(given, "tool", None)
-    if not isinstance(made, CoreTool) or not made.metadata.get("strict"):
+    if not isinstance(made, CoreTool) or not (every or made.metadata.get("strict")):
         return given
     return dataclasses.replace(made, provider_options={**made.provider_options, **STRICT})
 
 
 async def _as_told(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:
     """What a body returned as the SDK shows it to a model: its parts, else its ``str``."""
-    value = await proceed(prepared)
+    value = await rejection_as_told(prepared, context, proceed)
     if isinstance(value, str | ToolOutput | ToolMessage):
         return value
     parts = parts_of(value)
     return ToolOutput(str(value) if parts is None else parts, value)
+
+
+async def rejection_as_told(
+    prepared: Prepared, context: CoreContext[Any], proceed: Proceed
+) -> object:
+    """A step: of a call that a person rejected the model reads their words alone, as there."""
+    try:
+        return await proceed(prepared)
+    except Denied as denied:
+        said = denied.text.partition(" was not approved: ")[2]
+        return ToolOutput(said or denied.text)
 
 
 def as_enabled(wanted: Enabled) -> CoreEnabled:

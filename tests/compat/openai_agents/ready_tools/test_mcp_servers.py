@@ -11,9 +11,12 @@ from tests.mcp.peers import PEER
 from toolkeel import SetupError
 from toolkeel.compat.openai_agents import (
     Agent,
+    MCPServerManager,
     MCPServerSse,
     MCPServerStdio,
     MCPServerStreamableHttp,
+    MCPUtil,
+    RunContextWrapper,
     Runner,
     create_static_tool_filter,
 )
@@ -60,9 +63,8 @@ def test_addresses_make_servers_of_both_kinds_on_the_network() -> None:
     ("options", "named"),
     [
         ({"max_retry_attempts": 3}, "max_retry_attempts"),
-        ({"tool_filter": lambda context, tool: True}, "tool_filter"),
-        ({"tool_filter": {"blocked_tool_names": ["x"]}}, "Rules"),
-        ({"require_approval": {"always": {}}}, "require_approval"),
+        ({"require_approval": {"always": {"names": ["x"]}}}, "require_approval"),
+        ({"require_approval": "sometimes"}, "require_approval"),
     ],
 )
 def test_an_option_that_would_not_be_honoured_is_refused(options: Any, named: str) -> None:
@@ -73,3 +75,58 @@ def test_an_option_that_would_not_be_honoured_is_refused(options: Any, named: st
 def test_a_parameter_that_would_be_dropped_is_refused() -> None:
     with pytest.raises(SetupError, match="encoding"):
         MCPServerStdio({"command": "x", "encoding": "latin1"})
+
+
+def test_a_filter_takes_names_away_or_decides_by_run_and_tool() -> None:
+    async def main() -> None:
+        params = {"command": PEER[0], "args": PEER[1:]}
+        seen: list[tuple[object, object, str]] = []
+
+        async def short(context: Any, tool: Any) -> bool:
+            seen.append((context.run_context.context, context.agent.name, context.server_name))
+            return len(tool.name) < 7
+
+        async with MCPServerStdio(params=params, name="peer") as server:
+            names = [tool.name for tool in await server.list_tools()]
+            server.tool_filter = create_static_tool_filter(blocked_tool_names=names[:1])
+            assert [tool.name for tool in await server.list_tools()] == names[1:]
+            server.tool_filter = short
+            agent = Agent(name="who", mcp_servers=[server])
+            found = await MCPUtil.get_all_function_tools(
+                [server], True, RunContextWrapper("mine"), agent
+            )
+            assert [tool.name for tool in found] == [name for name in names if len(name) < 7]
+            assert all(tool.provider_options["strict"] for tool in found)
+            assert seen[0] == ("mine", "who", "peer") and len(seen) == len(names)
+            assert [tool.name for tool in await agent.get_all_tools(RunContextWrapper())] == [
+                tool.name for tool in found
+            ]
+
+    asyncio.run(main())
+
+
+def test_a_mapping_says_which_tools_a_person_is_asked_about() -> None:
+    async def main() -> Any:
+        params = {"command": PEER[0], "args": PEER[1:]}
+        async with MCPServerStdio(params=params) as server:
+            first, second, *_ = [tool.name for tool in await server.list_tools()]
+        approvals = {"always": {"tool_names": [first]}, second: "always"}
+        async with MCPServerStdio(params=params, require_approval=approvals) as server:
+            return first, second, await server.list_tools()
+
+    first, second, tools = asyncio.run(main())
+    assert {tool.name for tool in tools if tool.approval} == {first, second}
+
+
+def test_a_manager_connects_what_can_be_reached_and_tells_the_rest() -> None:
+    async def main() -> None:
+        good = MCPServerStdio(params={"command": PEER[0], "args": PEER[1:]}, name="good")
+        bad = MCPServerStdio(params={"command": PEER[0], "args": ["-c", "pass"]}, name="bad")
+        async with MCPServerManager([good, bad]) as manager:
+            assert (manager.active_servers, manager.failed_servers) == ([good], [bad])
+            assert "bad" in str(manager.errors[bad])
+            assert await manager.reconnect() == [good]
+        with pytest.raises(SetupError):
+            await MCPServerManager([bad], strict=True).__aenter__()
+
+    asyncio.run(main())

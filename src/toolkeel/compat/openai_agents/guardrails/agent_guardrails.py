@@ -82,8 +82,10 @@ class _AgentGuardrail:
         """Its name."""
         return self.name or self.guardrail_function.__name__
 
-    async def _said(self, agent: Any, about: Any, run: RunContext[Any]) -> GuardrailFunctionOutput:
-        wrapper = RunContextWrapper(run.deps).joined(run)
+    async def _said(
+        self, agent: Any, about: Any, run: RunContext[Any], begun: Any = None
+    ) -> GuardrailFunctionOutput:
+        wrapper = RunContextWrapper(run.deps).joined(run) if begun is None else begun.wrapper
         answer = self.guardrail_function(wrapper, agent, about)
         made: GuardrailFunctionOutput = await answer if inspect.isawaitable(answer) else answer
         return made
@@ -92,11 +94,12 @@ class _AgentGuardrail:
 class InputGuardrail(_AgentGuardrail):
     """Looks at what a person says to an agent."""
 
-    def core(self, agent: Any) -> Guardrail:
-        """The core's guardrail of an agent."""
+    def core(self, agent: Any, begun: Any = None) -> Guardrail:
+        """The core's guardrail of an agent; in a run it sees all that was given to the run."""
 
         async def check(said: Any, run: RunContext[Any]) -> Verdict:
-            output = await self._said(agent, _input(said), run)
+            about = _input(said) if begun is None else begun.asked_for
+            output = await self._said(agent, about, run, begun)
             if not output.tripwire_triggered:
                 return Allow()
             return Stop(InputGuardrailTripwireTriggered(InputGuardrailResult(self, output)))
@@ -107,11 +110,11 @@ class InputGuardrail(_AgentGuardrail):
 class OutputGuardrail(_AgentGuardrail):
     """Looks at what an agent answers."""
 
-    def core(self, agent: Any) -> Guardrail:
+    def core(self, agent: Any, begun: Any = None) -> Guardrail:
         """The core's guardrail of an agent."""
 
         async def check(answer: Any, run: RunContext[Any]) -> Verdict:
-            output = await self._said(agent, answer, run)
+            output = await self._said(agent, answer, run, begun)
             if not output.tripwire_triggered:
                 return Allow()
             result = OutputGuardrailResult(self, answer, agent, output)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
+from toolkeel.compat.openai_agents.context import RunContextWrapper
+from toolkeel.compat.openai_agents.ready_tools.tool_filter import (
+    Approvals,
+    ToolFilter,
+    ToolFilterContext,
+    asking,
+    check,
+    taken,
+)
+from toolkeel.compat.openai_agents.tools import held_strictly
+from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client import MCPServer as CoreServer
 from toolkeel.mcp.config import ServerConfig
-
-Approvals: TypeAlias = Literal["always", "never"] | bool | None
 
 
 class ServerOptions(TypedDict, total=False):
@@ -18,26 +27,15 @@ class ServerOptions(TypedDict, total=False):
 
     Attributes:
         client_session_timeout_seconds: Seconds of one call; None for ever.
-        tool_filter: See `create_static_tool_filter`; functions are refused.
-        require_approval: ``always`` or True asks a person about every call; by default nobody is
-            asked, as there, and what the server says of its tools is believed.
+        tool_filter: See `ToolFilter`.
+        require_approval: ``always`` or True asks a person about every call, a mapping about those
+            of the tools it names; by default nobody is asked, as there, and what the server says
+            of its tools is believed.
     """
 
     client_session_timeout_seconds: float | None
-    tool_filter: Mapping[str, Sequence[str]] | None
+    tool_filter: ToolFilter | None
     require_approval: Approvals
-
-
-def create_static_tool_filter(
-    allowed_tool_names: Sequence[str] | None = None, blocked_tool_names: Sequence[str] | None = None
-) -> dict[str, list[str]] | None:
-    """Which of a server's tools are taken."""
-    made = {}
-    if allowed_tool_names is not None:
-        made["allowed_tool_names"] = list(allowed_tool_names)
-    if blocked_tool_names is not None:
-        made["blocked_tool_names"] = list(blocked_tool_names)
-    return made or None
 
 
 class MCPServer(CoreServer):
@@ -55,19 +53,33 @@ class MCPServer(CoreServer):
         unknown = {k: v for k, v in options.items() if k not in ServerOptions.__annotations__}
         if strange := sorted(key for key, value in unknown.items() if value):
             raise SetupError(f"an MCP server's {', '.join(strange)} has no counterpart here")
-        approval = options.get("require_approval")
-        if approval not in (None, "always", "never", True, False):
-            raise SetupError("require_approval is 'always' or 'never' here; use Rules for more")
+        self._approvals = options.get("require_approval")
+        check(self._approvals)
+        self.tool_filter = options.get("tool_filter")
         super().__init__(
             config,
-            trust=approval in (None, "never", False),
-            only=_allowed(options.get("tool_filter")),
+            trust=self._approvals not in ("always", True),
             timeout=options.get("client_session_timeout_seconds", 5),
         )
 
-    async def list_tools(self) -> list[AnyTool]:
-        """The tools it has now."""
-        return await self.get_tools()
+    async def get_tools(self, run: RunContext[Any] | None = None) -> list[AnyTool]:
+        """The server's tools that its filter lets through."""
+        run = run or RunContext()
+        wrapper: RunContextWrapper[Any] = RunContextWrapper(run.deps).joined(run)
+        context = ToolFilterContext(wrapper, run.agent, self.name)
+        given = await super().get_tools()
+        kept = [one for one in given if await taken(one, self.tool_filter, context)]
+        return [asking(one, self._approvals) for one in kept]
+
+    async def list_tools(
+        self, run_context: RunContextWrapper[Any] | None = None, agent: Any = None
+    ) -> list[AnyTool]:
+        """The tools it has now; run and agent are for filters that are functions."""
+        return await self.get_tools(RunContext(getattr(run_context, "context", None), agent=agent))
+
+    async def connect(self) -> None:
+        """Connect now rather than when its tools are first asked for."""
+        await self.get_tools()
 
     async def cleanup(self) -> None:
         """Close the connection, and end the process if there is one."""
@@ -129,14 +141,69 @@ class MCPServerSse(MCPServerStreamableHttp):
     _kind = "sse"
 
 
-def _allowed(tool_filter: Any) -> list[str] | None:
-    if tool_filter is None:
-        return None
-    if not isinstance(tool_filter, Mapping):
-        raise SetupError("tool_filter: give create_static_tool_filter(...), not a function")
-    if "blocked_tool_names" in tool_filter:
-        raise SetupError("tool_filter: name the tools that are allowed, or give Rules(deny=...)")
-    return list(tool_filter["allowed_tool_names"])
+class MCPServerManager:
+    """Several servers in one ``async with``; those that cannot be reached are left out.
+
+    Args:
+        servers: The servers.
+        strict: Whether one that cannot be reached is an error.
+
+    Attributes:
+        active_servers: Those that are connected.
+        failed_servers: The others; `errors` has why, by server.
+    """
+
+    def __init__(self, servers: Sequence[MCPServer], *, strict: bool = False) -> None:
+        self.all_servers = list(servers)
+        self.active_servers: list[MCPServer] = []
+        self.failed_servers: list[MCPServer] = []
+        self.errors: dict[MCPServer, Exception] = {}
+        self._strict = strict
+
+    async def __aenter__(self) -> MCPServerManager:
+        await self.reconnect(failed_only=False)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for server in self.all_servers:
+            await server.cleanup()
+
+    async def reconnect(self, *, failed_only: bool = True) -> list[MCPServer]:
+        """Try again those that could not be reached, or all; gives those that are connected."""
+        for server in list(self.failed_servers if failed_only else self.all_servers):
+            self.errors.pop(server, None)
+            try:
+                await server.connect()
+            except SetupError as error:
+                if self._strict:
+                    raise
+                self.errors[server] = error
+        self.failed_servers = [one for one in self.all_servers if one in self.errors]
+        self.active_servers = [one for one in self.all_servers if one not in self.errors]
+        return self.active_servers
+
+
+class MCPUtil:
+    """Tools of servers, for who wants to look at them."""
+
+    @staticmethod
+    async def get_all_function_tools(
+        servers: Sequence[MCPServer],
+        convert_schemas_to_strict: bool,
+        run_context: RunContextWrapper[Any],
+        agent: Any,
+    ) -> list[AnyTool]:
+        """The tools of all servers, as they may be given to an agent.
+
+        Args:
+            servers: The servers.
+            convert_schemas_to_strict: Whether OpenAI holds their arguments to their schemas.
+            run_context: For filters that are functions.
+            agent: The same.
+        """
+        run = RunContext(run_context.context, agent=agent)
+        tools = [tool for server in servers for tool in await server.get_tools(run)]
+        return held_strictly(tools, every=True) if convert_schemas_to_strict else tools
 
 
 def _only(params: Mapping[str, Any], known: Sequence[str]) -> None:

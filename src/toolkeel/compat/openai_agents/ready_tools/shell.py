@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.builtin.files.apply_patch import apply_patch
+from toolkeel.builtin.files.apply_patch import apply_patch, patched
 from toolkeel.builtin.files.workspace import Workspace
-from toolkeel.builtin.shell.local_shell import local_shell, shell
+from toolkeel.builtin.shell.local_shell import WIRE, local_shell, shell
 from toolkeel.compat.openai_agents.context import RunContextWrapper
+from toolkeel.compat.openai_agents.ready_tools.approving import Needs, OnApproval, approving
 from toolkeel.content import Data
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.engines.sandbox.confine import Sandbox
-from toolkeel.errors import ToolError
+from toolkeel.errors import SetupError, ToolError
+from toolkeel.hosted import Hosted, Native
 from toolkeel.messages import ToolOutput
 
 
@@ -104,6 +106,7 @@ class ShellResult:
 
     output: Sequence[ShellCommandOutput]
     max_output_length: int | None = None
+    provider_data: Mapping[str, Any] | None = None
 
 
 @record
@@ -170,31 +173,57 @@ class LocalShellTool:
         return await _value(self.executor(LocalShellCommandRequest(wrapper, call)))
 
 
+@dataclass(eq=False)
 class ShellTool:
     """``shell``: lines of shell, with both outputs and the outcome of each.
 
     Args:
         executor: Runs them; without one they run in the sandbox.
         name: The tool's name.
+        needs_approval: Which calls a person approves; see `Needs`.
+        on_approval: Answers in the person's place; see `OnApproval`.
+        environment: Where they run, in OpenAI's words; ``local`` is here, any other at OpenAI alone.
         sandbox: Of commands without an executor; by default that of the current folder.
+
+    Raises:
+        SetupError: an executor or approvals for what runs at OpenAI.
     """
 
-    def __init__(
-        self,
-        executor: ShellExecutor | None = None,
-        name: str = "shell",
-        sandbox: Sandbox | None = None,
-    ) -> None:
-        self.executor = executor
-        self.name = name
-        self.sandbox = sandbox
+    executor: ShellExecutor | None = None
+    name: str = "shell"
+    needs_approval: Needs = False
+    on_approval: OnApproval | None = None
+    environment: Mapping[str, Any] | None = None
+    sandbox: Sandbox | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self._there and (self.executor or self.needs_approval or self.on_approval):
+            raise SetupError(
+                "ShellTool(environment=...) runs at OpenAI: it takes no executor and no approvals"
+            )
+
+    @property
+    def _there(self) -> bool:
+        return bool(self.environment) and (self.environment or {}).get("type") != "local"
 
     @cached_property
     def tool(self) -> AnyTool:
         """The core's tool."""
         if self.executor is None:
-            return replace(shell(self.sandbox or Sandbox()), name=self.name)
-        return replace(_run_by(shell, self._execute), name=self.name)
+            made = shell(self.sandbox or Sandbox())
+        else:
+            made = _run_by(shell, self._execute)
+        made = replace(made, name=self.name)
+        if self.environment:
+            native = Native({"type": "shell", "environment": dict(self.environment)})
+            if not self._there:
+                assert made.hosted is not None
+                native = replace(made.hosted.natives[WIRE], body=native.body)
+            made = replace(
+                made, hosted=Hosted({WIRE: native}, "provider" if self._there else "auto")
+            )
+        decided = self.needs_approval, self.on_approval
+        return approving(made, *decided, "action", ShellActionRequest)
 
     async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
         assert self.executor is not None
@@ -203,29 +232,29 @@ class ShellTool:
         result = await _value(self.executor(ShellCommandRequest(wrapper, call)))
         if not isinstance(result, ShellResult):
             return result
-        output = [_as_output(one) for one in result.output]
-        text = "\n".join(one.stdout + one.stderr for one in result.output)
+        limit = result.max_output_length or call.action.max_output_length
+        output = [_as_output(one) for one in _shortened(result.output, limit)]
+        text = "\n".join(f"{one['stdout']}{one['stderr']}" for one in output)
         return ToolOutput((Data(output, text),), details={"output": output})
 
 
+@dataclass(eq=False)
 class ApplyPatchTool:
     """``apply_patch``: one file is made, changed or deleted.
 
     Args:
         editor: Carries it out; without one it is done to the files below the current folder.
         name: The tool's name.
+        needs_approval: Which calls a person approves; see `Needs`.
+        on_approval: Answers in the person's place; see `OnApproval`.
         workspace: The folder for patches without an editor.
     """
 
-    def __init__(
-        self,
-        editor: ApplyPatchEditor | None = None,
-        name: str = "apply_patch",
-        workspace: Workspace | None = None,
-    ) -> None:
-        self.editor = editor
-        self.name = name
-        self.workspace = workspace
+    editor: ApplyPatchEditor | None = None
+    name: str = "apply_patch"
+    needs_approval: Needs = False
+    on_approval: OnApproval | None = None
+    workspace: Workspace | None = field(default=None, kw_only=True)
 
     @cached_property
     def tool(self) -> AnyTool:
@@ -235,7 +264,8 @@ class ApplyPatchTool:
         else:  # of the folder's tool the definition alone counts: any folder that no module is found below
             inner = apply_patch(self.workspace or Workspace(Path(__file__).parent, None))
             inner = _with_body(inner, self._execute)
-        return replace(inner, name=self.name)
+        decided = self.needs_approval, self.on_approval
+        return approving(replace(inner, name=self.name), *decided, "operation", ApplyPatchOperation)
 
     async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
         wrapper = RunContextWrapper.from_tool_context(context)
@@ -248,6 +278,9 @@ class ApplyPatchTool:
         return result or f"{operation.type}: {operation.path}"
 
 
+ShellToolLocalSkill: TypeAlias = dict[str, Any]
+ShellToolInlineSkill: TypeAlias = dict[str, Any]
+ShellToolSkillReference: TypeAlias = dict[str, Any]
 Body: TypeAlias = Callable[[CoreContext[Any], Mapping[str, Any]], Awaitable[object]]
 
 
@@ -270,6 +303,42 @@ def _with_body(model: AnyTool, body: Body) -> AnyTool:
 
 async def _value(given: Any) -> Any:
     return await given if inspect.isawaitable(given) else given
+
+
+def _shortened(output: Sequence[ShellCommandOutput], limit: int | None) -> list[ShellCommandOutput]:
+    """Outputs of which no more than `limit` characters are left, the first ones."""
+    kept: list[ShellCommandOutput] = []
+    left = limit if limit is not None else sum(len(o.stdout) + len(o.stderr) for o in output)
+    for one in output:
+        stdout = one.stdout[:left]
+        stderr = one.stderr[: left - len(stdout)]
+        left -= len(stdout) + len(stderr)
+        kept.append(ShellCommandOutput(stdout, stderr, one.outcome, one.command))
+    return kept
+
+
+def apply_diff(input: str, diff: str, mode: Literal["default", "create"] = "default") -> str:
+    """A text with a patch of one file applied.
+
+    >>> apply_diff("a\\nb\\n", "@@ a\\n-b\\n+B"), apply_diff("", "+new", mode="create")
+    ('a\\nB\\n', 'new')
+
+    Args:
+        input: The text.
+        diff: Hunks, as `ApplyPatchTool` gets them.
+        mode: ``create`` for a new file, whose lines all begin with ``+``.
+
+    Raises:
+        ValueError: the patch does not fit, or is none.
+    """
+    try:
+        if mode == "default":
+            return patched(input, diff)
+        if wrong := [row for row in diff.splitlines() if not row.startswith("+")]:
+            raise ToolError(f"each line of a new file begins with '+', not {wrong[0]!r}")
+        return "".join(row[1:] for row in diff.splitlines(keepends=True))
+    except ToolError as error:
+        raise ValueError(str(error)) from error
 
 
 def _as_output(one: ShellCommandOutput) -> dict[str, object]:

@@ -10,9 +10,13 @@ from importlib import import_module
 from typing import Any, Literal, get_args
 
 from toolkeel.agent.bind_tools import Binds
+from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.call.toolset import as_toolset
+from toolkeel.compat.openai_agents.items import messages_of
+from toolkeel.compat.openai_agents.models.own import ModelResponse, response_of
 from toolkeel.compat.openai_agents.settings import ModelSettings
 from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage
+from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model import Delta, HoldsOutput, Model, ModelRequest, OutputFormat
 from toolkeel.providers.model_by_name import connect
 
@@ -99,22 +103,39 @@ class LaterModel(Binds):
         async for delta in self._model().stream(request):
             yield delta
 
+    @property
+    def hosts(self) -> str:
+        """On which wire it runs tools itself; empty if it runs none."""
+        return str(getattr(self._model(), "hosts", ""))
+
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],
+        model_settings: ModelSettings,
+        tools: Sequence[Any] = (),
+        *rest: Any,
+        **more: Any,
+    ) -> ModelResponse:
+        """The whole reply, asked for as a `toolkeel.compat.openai_agents.models.own.Model` is.
+
+        Raises:
+            SetupError: for an output schema, handoffs, a prompt, or what is kept at OpenAI.
+        """
+        if any(rest[:2]) or any(value for name, value in more.items() if name != "tracing"):
+            raise SetupError("a model by itself takes no output schema, handoffs, prompt or ids")
+        told = [SystemMessage(system_instructions)] if system_instructions else []
+        settings = model_settings.core(chat=self.chat)
+        request = ModelRequest([*told, *messages_of(input)], list(as_toolset(tools)), settings)
+        assembly = Assembly()
+        async for delta in self.stream(request):
+            assembly.add(delta)
+        return response_of(assembly.reply())
+
     def _model(self) -> Model:
         if self._made is None:
             self._made = self._make()
         return self._made
-
-
-class WrappedModel(Binds):
-    """What stands around a model: it has its name, and holds what that holds."""
-
-    def __init__(self, model: Model) -> None:
-        self.name = model.name
-        self._model = model
-
-    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
-        """Whether the model can hold replies to a schema."""
-        return isinstance(self._model, HoldsOutput) and self._model.holds(output, tools=tools)
 
 
 class OpenAIChatCompletionsModel(LaterModel):
@@ -246,7 +267,8 @@ def resolve(model: str | Model | None, provider: ModelProvider | None = None) ->
 def _made(name: str, api: Api, client: Any, place: Mapping[str, str | None] | None = None) -> Model:
     module, kind = _PLACES[api]
     place = place or {"api_key": _Defaults.key}
+    there = {"hosts_tools": True} if api == "responses" else {}  # as there, whoever answers
     made: Model = getattr(import_module(module), kind)(
-        name, client=client or _Defaults.client, native_output=True, **place
+        name, client=client or _Defaults.client, native_output=True, **there, **place
     )
     return made

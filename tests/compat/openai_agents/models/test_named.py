@@ -8,7 +8,7 @@ import openai
 import pytest
 
 from toolkeel import SetupError
-from toolkeel.compat.openai_agents.models import (
+from toolkeel.compat.openai_agents.models.named import (
     DEFAULT_MODEL,
     LaterModel,
     OpenAIChatCompletionsModel,

@@ -1,0 +1,209 @@
+"""Models of a program's own, under the names of the OpenAI Agents SDK, and replies as they see them."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel.agent.bind_tools import Binds
+from toolkeel.compat.openai_agents.context import Usage
+from toolkeel.compat.openai_agents.items import input_list, items_of, messages_of
+from toolkeel.compat.openai_agents.output import AgentOutputSchema
+from toolkeel.compat.openai_agents.settings import ModelSettings
+from toolkeel.compat.openai_agents.tools import FunctionTool
+from toolkeel.errors import ModelError
+from toolkeel.messages import AssistantMessage, SystemMessage
+from toolkeel.messages import Usage as CoreUsage
+from toolkeel.model import Delta, HoldsOutput, ModelRequest, OutputFormat, TextDelta
+from toolkeel.model import Model as CoreModel
+
+
+class ModelTracing(enum.Enum):
+    """Whether a model shall trace what it does; here runs are traced around it."""
+
+    DISABLED = 0
+    ENABLED = 1
+    ENABLED_WITHOUT_DATA = 2
+
+    def is_disabled(self) -> bool:
+        """Whether it shall not."""
+        return self is ModelTracing.DISABLED
+
+    def include_data(self) -> bool:
+        """Whether it shall, with what was said."""
+        return self is ModelTracing.ENABLED
+
+
+@record
+class ModelResponse:
+    """A reply of a model.
+
+    Args:
+        output: Its items, as the wire carries them.
+        usage: What it cost.
+        response_id: None: nothing is kept at the provider.
+        request_id: The provider's id of the request, if the model tells it.
+    """
+
+    output: list[Any]
+    usage: Usage
+    response_id: str | None = None
+    request_id: str | None = None
+
+    def to_input_items(self) -> list[dict[str, Any]]:
+        """The same as plain dicts, to go on from."""
+        return [plain(item) for item in self.output]
+
+
+class Model(Binds, ABC):
+    """A model of the program's own: it is asked as there, and is a core `Model` by that."""
+
+    @property
+    def name(self) -> str:
+        """For people and events."""
+        return str(vars(self).get("model") or type(self).__name__)
+
+    @abstractmethod
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],
+        model_settings: ModelSettings,
+        tools: list[Any],
+        *rest: Any,
+        **more: Any,
+    ) -> Any:
+        """The whole reply, as a `ModelResponse`.
+
+        Args:
+            system_instructions: The agent's.
+            input: What was said until now, as items.
+            model_settings: How to sample.
+            tools: What it may call.
+            rest: ``output_schema``, ``handoffs`` and ``tracing``.
+            more: ``previous_response_id``, ``conversation_id`` and ``prompt``: None.
+        """
+
+    @abstractmethod
+    def stream_response(self, *asked: Any, **more: Any) -> AsyncIterator[Any]:
+        """The reply as events of OpenAI's Responses, asked for as `get_response` is."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+        """The reply, as the core asks for it."""
+        return ask(self, request)
+
+
+class WrappedModel(Binds):
+    """What stands around a model: it has its name, and holds what that holds."""
+
+    def __init__(self, model: CoreModel) -> None:
+        self.name = model.name
+        self._model = model
+
+    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether the model can hold replies to a schema."""
+        return isinstance(self._model, HoldsOutput) and self._model.holds(output, tools=tools)
+
+
+class AskedModel(WrappedModel):
+    """A model of the program's own, as one agent asks it.
+
+    Args:
+        model: The model.
+        agent: Who asks: its tools, handoffs and output type are handed on as they were given.
+        streamed: Whether somebody reads the run's events: then the model streams, too.
+    """
+
+    def __init__(self, model: Model, agent: Any, streamed: bool) -> None:
+        super().__init__(model)
+        self._asked = (model, agent, streamed)
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+        """The model's own reply."""
+        model, agent, streamed = self._asked
+        return ask(model, request, agent, streamed)
+
+
+async def ask(
+    model: Model, request: ModelRequest, agent: Any = None, streamed: bool = False
+) -> AsyncIterator[Delta | AssistantMessage]:
+    """A reply, as the core wants it.
+
+    Raises:
+        ModelError: a stream ended without one.
+    """
+    nothing: dict[str, Any] = dict.fromkeys(("previous_response_id", "conversation_id", "prompt"))
+    given = _asked(request, agent)
+    if not streamed:
+        yield reply_of(await model.get_response(*given, **nothing))
+        return
+    whole = None
+    async for event in model.stream_response(*given, **nothing):
+        if event.type == "response.output_text.delta":
+            yield TextDelta(event.delta)
+        elif event.type == "response.completed":
+            whole = event.response
+    if whole is None:
+        raise ModelError(f"{model.name} ended its stream without 'response.completed'")
+    yield reply_of(whole)
+
+
+def _asked(request: ModelRequest, agent: Any) -> tuple[Any, ...]:
+    """What a model of the program's own is given, by position."""
+    told = [one.text for one in request.messages if isinstance(one, SystemMessage)]
+    handoffs = list(getattr(agent, "handoffs", None) or ())
+    taken = {one.tool.name for one in handoffs}
+    tools = [_as_given(one, agent) for one in request.tools if one.name not in taken]
+    form = getattr(agent, "output_type", None)
+    schema = AgentOutputSchema(form) if isinstance(form, type) and form is not str else form
+    settings = ModelSettings.of(request.settings)
+    said = input_list(request.messages)
+    return "\n".join(told) or None, said, settings, tools, schema, handoffs, ModelTracing.DISABLED
+
+
+def _as_given(tool: Any, agent: Any) -> Any:
+    """A tool as the agent was given it; one that came otherwise, as a `FunctionTool`."""
+    given = [one for one in getattr(agent, "tools", ()) if getattr(one, "name", "") == tool.name]
+    if given and hasattr(given[0], "params_json_schema"):
+        return given[0]
+
+    async def refuse(context: Any, arguments: str) -> str:
+        raise NotImplementedError("a model does not run tools: the run does")
+
+    return FunctionTool(tool.name, tool.description, tool.parameters, refuse)
+
+
+def plain(item: Any) -> dict[str, Any]:
+    """An item as a dict, whatever it is: OpenAI's own types among them."""
+    dump = getattr(item, "model_dump", None)
+    return dict(dump(exclude_none=True)) if dump is not None else dict(item)
+
+
+def reply_of(response: Any) -> AssistantMessage:
+    """A `ModelResponse`, or OpenAI's own, as the core's reply.
+
+    Raises:
+        ModelError: it holds something that is no part of a reply.
+    """
+    made = messages_of([{"role": "assistant", **plain(item)} for item in response.output])
+    parts = [one for one in made if isinstance(one, AssistantMessage)]
+    if len(parts) < len(made):
+        raise ModelError("a model's output is one reply: messages, reasoning and calls")
+    calls = tuple(call for part in parts for call in part.tool_calls)
+    spent = response.usage
+    counts = (spent.input_tokens, spent.output_tokens) if spent is not None else (0, 0)
+    return AssistantMessage(
+        "".join(part.text for part in parts),
+        calls,
+        "tool_calls" if calls else "stop",
+        CoreUsage(1, *counts),
+        tuple(thought for part in parts for thought in part.reasoning),
+    )
+
+
+def response_of(reply: AssistantMessage, agent: Any = None) -> ModelResponse:
+    """The core's reply as a `ModelResponse`."""
+    return ModelResponse([i.raw_item for i in items_of(agent, reply)], Usage.of(reply.usage))
