@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import get_origin
 
+from tests.gates.doors import shown
+from tests.gates.sources import modules
 from toolkeel.compat import openai_agents
+from toolkeel.compat.openai_agents.names import PLACES
 
 
 def test_every_name_offered_is_there_and_explained() -> None:
@@ -16,3 +19,9 @@ def test_every_name_offered_is_there_and_explained() -> None:
 
 def test_any_tool_an_agent_takes_is_a_function_tool() -> None:
     assert openai_agents.Tool is openai_agents.FunctionTool
+
+
+def test_type_checkers_are_shown_the_names_that_it_loads() -> None:
+    [front] = [one for one in modules() if one.name == openai_agents.__name__]
+    loaded = {(f"toolkeel.{m}", name) for m, names in PLACES.items() for name in names.split()}
+    assert shown(front) == loaded

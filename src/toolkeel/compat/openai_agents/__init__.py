@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkeel._doors import door
+from toolkeel import _doors
 from toolkeel.compat.missing import missing
 from toolkeel.compat.openai_agents.names import NAMES, PLACES
 
@@ -340,6 +340,6 @@ if TYPE_CHECKING:
     )
     from toolkeel.compat.openai_agents.tracing import trace as trace
 else:
-    _door = door(__name__, PLACES)
+    _door = _doors.door(__name__, PLACES)
     _, __dir__, __all__ = _door
     __getattr__ = missing("the Agents SDK", NAMES, _door)
