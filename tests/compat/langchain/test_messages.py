@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel import AssistantMessage, SetupError, SystemMessage, ToolMessage, UserMessage
+from toolkeel import AssistantMessage, SetupError
 from toolkeel import ToolCall as CoreToolCall
 from toolkeel.compat.langchain.messages import (
     AIMessage,
     HumanMessage,
+    SystemMessage,
     ToolCall,
+    ToolMessage,
     as_call,
     convert_to_messages,
 )
@@ -77,7 +79,7 @@ def test_messages_are_read_in_every_form_people_write() -> None:
             "last",
         ]
     )
-    assert found[:3] == [SystemMessage("Be brief."), HumanMessage("hi"), UserMessage("again")]
+    assert found[:3] == [SystemMessage("Be brief."), HumanMessage("hi"), HumanMessage("again")]
     first = found[3]
     assert isinstance(first, AIMessage)
     assert dict(first.tool_calls[0])["args"] == {"a": 1}
@@ -85,8 +87,8 @@ def test_messages_are_read_in_every_form_people_write() -> None:
     second = found[5]
     assert isinstance(second, AIMessage)
     assert (second.content, second.model, second.tool_calls[0]["id"]) == ("x", "m", "1")
-    assert found[6] == UserMessage("last")
-    assert convert_to_messages("hi") == [UserMessage("hi")]
+    assert found[6] == HumanMessage("last")
+    assert convert_to_messages("hi") == [HumanMessage("hi")]
 
 
 def _wire_call() -> dict[str, Any]:
@@ -97,3 +99,16 @@ def _wire_call() -> dict[str, Any]:
 def test_what_is_no_message_is_refused(item: object) -> None:
     with pytest.raises(SetupError, match="no message"):
         convert_to_messages([item])
+
+
+def test_a_message_says_what_it_is_and_shows_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    call = {"name": "add", "args": {"a": 1}, "id": "7"}
+    said = convert_to_messages(
+        [("user", "hi"), AIMessage("", [call]), ToolMessage("3", "7", "add")]
+    )
+    assert [one.type for one in said] == ["human", "ai", "tool"]  # type: ignore[union-attr]
+    for one in said:
+        one.pretty_print()  # type: ignore[union-attr]
+    shown = capsys.readouterr().out
+    assert " Human Message =" in shown and "Name: add\n\n3" in shown
+    assert "Tool Calls:\n  add (7)\n Call ID: 7\n  Args:\n    a: 1" in shown

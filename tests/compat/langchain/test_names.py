@@ -7,9 +7,9 @@ import pytest
 from toolkeel.compat import langchain
 
 NAMES = [
-    "StateGraph", "AgentExecutor", "SummarizationMiddleware", "wrap_model_call", "SqliteSaver",
-    "RunnableLambda", "ChatOpenAI", "interrupt", "AgentMiddleware", "ChatPromptTemplate",
-    "StrOutputParser", "BaseStore", "RemoveMessage", "create_retriever_tool",
+    "StateGraph", "AgentExecutor", "SummarizationMiddleware", "SqliteSaver",
+    "RunnableLambda", "ChatOpenAI", "ChatPromptTemplate",
+    "StrOutputParser", "create_retriever_tool",
 ]  # fmt: skip
 
 

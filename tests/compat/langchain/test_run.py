@@ -109,7 +109,7 @@ def test_an_agent_takes_and_gives_a_state() -> None:
     state = agent.invoke(given, CONFIG, context="me")
     kinds = [type(m).__name__ for m in state["messages"]]
     assert kinds == [
-        "UserMessage",
+        "HumanMessage",
         "AIMessage",
         "ToolMessage",
         "AIMessage",

@@ -3,6 +3,10 @@
 messages  LangChain's messages and calls, over the core's records
 inject    LangChain's markers of parameters that the program fills
 runtime   what a running tool is handed by the type of a parameter: config, runtime, callbacks
+interrupts  `interrupt` in a tool: its run waits for a value from outside
+history   which messages a model is shown: `trim_messages`, `RemoveMessage`
+middleware  middleware of an agent: steps around requests and calls
+fields    pydantic's words in a tool's class
 store     in-memory stores: flat keys, and LangGraph's namespaces
 convert   ``convert_to_openai_tool`` and its kin: a tool as a provider wants it
 errors    `handle_tool_errors` of a `ToolNode`
@@ -22,17 +26,34 @@ from toolkeel.compat.langchain.convert import (
     convert_to_openai_function,
     convert_to_openai_tool,
 )
+from toolkeel.compat.langchain.history import REMOVE_ALL_MESSAGES, RemoveMessage, trim_messages
 from toolkeel.compat.langchain.inject import (
     InjectedState,
     InjectedStore,
     InjectedToolArg,
     InjectedToolCallId,
 )
+from toolkeel.compat.langchain.interrupts import Interrupt, interrupt
 from toolkeel.compat.langchain.messages import (
     AIMessage,
     HumanMessage,
+    SystemMessage,
     ToolCall,
+    ToolMessage,
     convert_to_messages,
+)
+from toolkeel.compat.langchain.middleware import (
+    AgentMiddleware,
+    ModelRequest,
+    ModelResponse,
+    Runtime,
+    after_agent,
+    after_model,
+    before_agent,
+    before_model,
+    dynamic_prompt,
+    wrap_model_call,
+    wrap_tool_call,
 )
 from toolkeel.compat.langchain.names import NAMES
 from toolkeel.compat.langchain.run import ChatModel, ToolNode, init_chat_model, tools_condition
@@ -42,24 +63,26 @@ from toolkeel.compat.langchain.runtime import (
     RunnableConfig,
     ToolRuntime,
 )
-from toolkeel.compat.langchain.store import InMemoryStore
+from toolkeel.compat.langchain.store import BaseStore, InMemoryStore
 from toolkeel.compat.langchain.threads import (
     GraphRecursionError,
     HumanInTheLoopMiddleware,
     InMemorySaver,
-    Interrupt,
     MemorySaver,
 )
-from toolkeel.compat.langchain.tools import BaseTool, StructuredTool, tool
-from toolkeel.compat.langchain.wrapping import Command, ToolCallRequest
+from toolkeel.compat.langchain.tools import BaseTool, StructuredTool, Tool, tool
+from toolkeel.compat.langchain.wrapping import AgentState, Command, ToolCallRequest
 from toolkeel.compat.missing import missing
 from toolkeel.errors import SchemaAnnotationError
 from toolkeel.errors import ToolError as ToolException
-from toolkeel.messages import SystemMessage, ToolMessage
 
 __all__ = [
+    "REMOVE_ALL_MESSAGES",
     "AIMessage",
+    "AgentMiddleware",
+    "AgentState",
     "AsyncCallbackManagerForToolRun",
+    "BaseStore",
     "BaseTool",
     "CallbackManagerForToolRun",
     "ChatModel",
@@ -75,25 +98,39 @@ __all__ = [
     "InjectedToolCallId",
     "Interrupt",
     "MemorySaver",
+    "ModelRequest",
+    "ModelResponse",
+    "RemoveMessage",
     "RunnableConfig",
+    "Runtime",
     "SchemaAnnotationError",
     "StructuredTool",
     "SystemMessage",
+    "Tool",
     "ToolCall",
     "ToolCallRequest",
     "ToolException",
     "ToolMessage",
     "ToolNode",
     "ToolRuntime",
+    "after_agent",
+    "after_model",
+    "before_agent",
+    "before_model",
     "convert_to_anthropic_tool",
     "convert_to_messages",
     "convert_to_openai_function",
     "convert_to_openai_tool",
     "create_agent",
     "create_react_agent",
+    "dynamic_prompt",
     "init_chat_model",
+    "interrupt",
     "tool",
     "tools_condition",
+    "trim_messages",
+    "wrap_model_call",
+    "wrap_tool_call",
 ]
 
 __getattr__ = missing("LangChain", NAMES)

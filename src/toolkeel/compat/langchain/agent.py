@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
+
+from typing_extensions import is_typeddict
 
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolish, Toolset
+from toolkeel.compat.langchain.interrupts import ANSWERS, answered, interrupting, interrupts
 from toolkeel.compat.langchain.messages import convert_to_messages
+from toolkeel.compat.langchain.middleware import AgentMiddleware, Hooks, steps_of
 from toolkeel.compat.langchain.run import ChatModel, Config
 from toolkeel.compat.langchain.threads import (
     GraphRecursionError,
@@ -19,12 +23,13 @@ from toolkeel.compat.langchain.threads import (
     InMemorySaver,
     decisions_of,
 )
-from toolkeel.compat.langchain.wrapping import Command, updating
+from toolkeel.compat.langchain.wrapping import Command, Reducers, put, reducers_of, updating
+from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
 from toolkeel.limits import RunLimits
-from toolkeel.messages import AssistantMessage
-from toolkeel.model import Model, TextDelta
+from toolkeel.messages import AssistantMessage, SystemMessage
+from toolkeel.model import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 
 MODES = ("values", "updates", "messages", "custom")
@@ -34,10 +39,10 @@ class AgentOptions(TypedDict, total=False):
     """Options of an agent besides model, tools and instructions.
 
     Attributes:
-        middleware: `HumanInTheLoopMiddleware`; others are refused.
+        middleware: `AgentMiddleware`, what its decorators make, and `HumanInTheLoopMiddleware`.
         response_format: What its answers shall be: a pydantic model, or any other type.
-        state_schema: Taken for who reads it: the state is a dict.
-        context_schema: The same of the context.
+        state_schema: The keys of the state besides ``messages``, and how values of each are joined.
+        context_schema: What the context is: a dict becomes a dataclass or model of it.
         checkpointer: An `InMemorySaver`: runs of one ``thread_id`` go on from each other.
         store: Memory that outlives the run.
         name: For people and events.
@@ -67,11 +72,18 @@ class CompiledAgent:
         self._structured = options.get("response_format") is not None
         asks = [one for one in options.get("middleware") or () if hasattr(one, "interrupt")]
         self._asks = asks[0] if asks else HumanInTheLoopMiddleware({})
+        middleware = list(options.get("middleware") or ())
+        self._reducers = _reducers(options)
+        self._hooks = Hooks(middleware, self._reducers)
+        self._context_schema = options.get("context_schema")
 
-    def _begin(
+    async def _begin(
         self, state: Any, config: Config, context: object
     ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         """What the core's run begins with, its options, and the state without messages."""
+        schema = self._context_schema
+        if isinstance(context, Mapping) and schema is not None and not is_typeddict(schema):
+            context = schema(**context)
         given: dict[str, Any] = {"deps": context, "store": self._store}
         given["inject"] = {"config": config or {}}
         if (limit := (config or {}).get("recursion_limit")) is not None:
@@ -82,22 +94,37 @@ class CompiledAgent:
         if isinstance(state, Command):
             if session is None:
                 raise SetupError("Command(resume=...) needs a checkpointer, which kept what waits")
-            given["decisions"] = decisions_of(state.resume, session.pending)
+            found = answered(state.resume, session.pending)
+            own = decisions_of(state.resume, session.pending) if found is None else found
+            given["decisions"] = own
             return None, given, {}
-        shared = {key: value for key, value in state.items() if key != "messages"}
-        given["state"] = shared
-        return convert_to_messages(state["messages"]), given, shared
+        shared: dict[str, Any] = {}
+        for key, value in state.items():
+            if key != "messages":
+                put(shared, key, value, self._reducers)
+        begun: dict[str, Any] = {**shared, "messages": convert_to_messages(state["messages"])}
+        run: RunContext[Any] = RunContext(context, store=self._store)
+        if await self._hooks.told("before_agent", begun, run) is not None:
+            raise SetupError("before_agent: jump_to is not here; raise an exception")
+        prompt = begun.pop("messages")
+        given["state"] = begun
+        return prompt, given, begun
 
-    def _ended(self, run: Run[Any], shared: dict[str, Any]) -> dict[str, Any]:
+    async def _ended(self, run: Run[Any], shared: dict[str, Any]) -> dict[str, Any]:
         result = run.result
         if result.reason == "limit":
             raise GraphRecursionError(
                 "Recursion limit reached without hitting a stop condition: "
                 'config={"recursion_limit": ...} raises it'
             )
-        state = {**shared, **run.context.state, "messages": convert_to_messages(result.messages)}
+        kept = {key: value for key, value in run.context.state.items() if key != ANSWERS}
+        state = {**shared, **kept, "messages": convert_to_messages(result.messages)}
         if result.reason == "waiting":
-            state["__interrupt__"] = [self._asks.interrupt(result.pending)]
+            asked = [one for one in result.pending if not one.external]
+            about = [self._asks.interrupt(asked)] if asked else []
+            state["__interrupt__"] = [*about, *interrupts(result.pending)]
+        else:
+            await self._hooks.told("after_agent", state, run.context)
         if self._structured and result.answered:
             state["structured_response"] = result.answer
         return state
@@ -106,10 +133,10 @@ class CompiledAgent:
         self, state: Any, config: Config = None, *, context: object = None
     ) -> dict[str, Any]:
         """Run to the end; see `invoke`."""
-        prompt, options, shared = self._begin(state, config, context)
+        prompt, options, shared = await self._begin(state, config, context)
         run = self.agent.start(prompt, **options)
         await run
-        return self._ended(run, shared)
+        return await self._ended(run, shared)
 
     def invoke(
         self, state: Any, config: Config = None, *, context: object = None
@@ -144,7 +171,7 @@ class CompiledAgent:
         modes = [stream_mode] if isinstance(stream_mode, str) else list(stream_mode)
         if strange := [mode for mode in modes if mode not in MODES]:
             raise SetupError(f"stream_mode {strange[0]!r} is not here: there are {MODES}")
-        prompt, options, shared = self._begin(state, config, context)
+        prompt, options, shared = await self._begin(state, config, context)
         session = options.get("session")
         before = session.messages if session is not None and session.exists else []
         seen = convert_to_messages([*before, *(prompt or ())])
@@ -158,7 +185,7 @@ class CompiledAgent:
             for mode in modes:
                 for part in _parts(mode, event, {**shared, "messages": list(seen)}):
                     yield part if isinstance(stream_mode, str) else (mode, part)
-        final = self._ended(run, shared)
+        final = await self._ended(run, shared)
         if "__interrupt__" in final and "updates" in modes:
             part = {"__interrupt__": final["__interrupt__"]}
             yield part if isinstance(stream_mode, str) else ("updates", part)
@@ -223,9 +250,9 @@ def _parts(mode: str, event: Event, state: dict[str, Any]) -> Iterator[Any]:
 
 def create_agent(
     model: str | Model | ChatModel,
-    tools: Iterable[Toolish] = (),
+    tools: Iterable[Toolish] | None = (),
     *,
-    system_prompt: str | None = "",
+    system_prompt: str | SystemMessage | None = "",
     **options: Unpack[AgentOptions],
 ) -> CompiledAgent:
     """An agent: a model with tools, in a loop.
@@ -242,29 +269,44 @@ def create_agent(
     """
     if strange := sorted(options.keys() - AgentOptions.__annotations__.keys()):
         raise TypeError(f"create_agent has no option {', '.join(map(repr, strange))}")
-    held: Any = tools if isinstance(tools, Toolset) else list(tools)
-    for one in options.get("middleware") or ():
-        if not isinstance(one, HumanInTheLoopMiddleware):
+    middleware = list(options.get("middleware") or ())
+    for one in middleware:
+        if not isinstance(one, AgentMiddleware | HumanInTheLoopMiddleware):
             raise SetupError(
                 f"create_agent(middleware=...): {type(one).__name__} has no counterpart here; what "
                 "stands around a call is a step: docs/steps.md"
             )
-        held = one.asking(held)
+    more = [tool for one in middleware for tool in getattr(one, "tools", ())]
+    held: Any = [*(tools or ()), *more] if more or not isinstance(tools, Toolset) else tools
+    for one in middleware:
+        held = one.asking(held) if isinstance(one, HumanInTheLoopMiddleware) else held
     asked = model.model if isinstance(model, ChatModel) else model
+    settings = model.settings if isinstance(model, ChatModel) else Settings()
+    around_models, around_calls = steps_of(middleware, _reducers(options))
+    told = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt or ""
     agent: Agent[Any] = Agent(
         connect(asked),
         held,
-        instructions=system_prompt or "",
+        instructions=told,
         name=options.get("name") or "agent",
+        settings=settings,
         output_type=options.get("response_format") or str,
-        steps=[updating],
+        steps=[*around_calls, updating(_reducers(options)), interrupting],
+        model_steps=around_models,
     )
     return CompiledAgent(agent, options)
 
 
+def _reducers(options: AgentOptions) -> Reducers | None:
+    """What is said of the state's keys: by the agent, and by middleware."""
+    middleware = options.get("middleware") or ()
+    more = [getattr(one, "state_schema", None) for one in middleware]
+    return reducers_of([options.get("state_schema"), *more])
+
+
 def create_react_agent(
     model: str | Model | ChatModel,
-    tools: Iterable[Toolish] = (),
+    tools: Iterable[Toolish] | None = (),
     *,
     prompt: str | None = None,
     **options: Unpack[AgentOptions],

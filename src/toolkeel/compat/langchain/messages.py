@@ -4,14 +4,63 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from toolkeel.content import Content
 from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from toolkeel.messages import AssistantMessage, Message, UserMessage
+from toolkeel.messages import SystemMessage as CoreSystemMessage
 from toolkeel.messages import ToolCall as CoreToolCall
+from toolkeel.messages import ToolMessage as CoreToolMessage
 
-HumanMessage = UserMessage
+
+class Spoken:
+    """What a message says of itself: ``type``, and ``pretty_print()``."""
+
+    __slots__ = ()
+    type: ClassVar[str] = ""
+
+    def pretty_repr(self) -> str:
+        """A title and what was said, calls too."""
+        message: Any = self
+        lines = [f" {self.type.title()} Message ".center(80, "=")]
+        if name := getattr(message, "name", ""):
+            lines.append(f"Name: {name}")
+        lines += ["", message.text] if message.text or not hasattr(message, "tool_calls") else []
+        calls = getattr(message, "tool_calls", ())
+        lines += ["Tool Calls:"] if calls else []
+        for call in calls:
+            lines += [f"  {call.name} ({call.id})", f" Call ID: {call.id}", "  Args:"]
+            lines += [f"    {name}: {value}" for name, value in call.args.items()]
+        return "\n".join(lines)
+
+    def pretty_print(self) -> None:
+        """Print that."""
+        print(self.pretty_repr())
+
+
+class HumanMessage(Spoken, UserMessage):
+    """What a person says."""
+
+    __slots__ = ()
+    __match_args__ = UserMessage.__match_args__
+    type: ClassVar[str] = "human"
+
+
+class SystemMessage(Spoken, CoreSystemMessage):
+    """What the model is told before anything else."""
+
+    __slots__ = ()
+    __match_args__ = CoreSystemMessage.__match_args__
+    type: ClassVar[str] = "system"
+
+
+class ToolMessage(Spoken, CoreToolMessage):
+    """The result of one call."""
+
+    __slots__ = ()
+    __match_args__ = CoreToolMessage.__match_args__
+    type: ClassVar[str] = "tool"
 
 
 class ToolCall(CoreToolCall):
@@ -69,11 +118,12 @@ def as_call(call: CoreToolCall | Mapping[str, Any]) -> ToolCall:
     return ToolCall(call.get("id") or "", function["name"], args)
 
 
-class AIMessage(AssistantMessage):
+class AIMessage(Spoken, AssistantMessage):
     """A reply of a model; its calls may be given as dicts, and read as such."""
 
     __slots__ = ()
     __match_args__ = AssistantMessage.__match_args__
+    type: ClassVar[str] = "ai"
 
     def __new__(
         cls,
@@ -87,8 +137,8 @@ class AIMessage(AssistantMessage):
 
 
 _ROLES: Mapping[str, type[Any]] = {
-    "user": UserMessage,
-    "human": UserMessage,
+    "user": HumanMessage,
+    "human": HumanMessage,
     "system": SystemMessage,
     "developer": SystemMessage,
     "assistant": AIMessage,
@@ -104,18 +154,19 @@ def convert_to_messages(messages: object) -> list[Message]:
         SetupError: for anything else.
     """
     if isinstance(messages, str):
-        return [UserMessage(messages)]
+        return [HumanMessage(messages)]
     return [_message(item) for item in cast("Sequence[object]", messages)]
 
 
 def _message(item: object) -> Message:
     match item:
-        case AssistantMessage() if not isinstance(item, AIMessage):
-            return AIMessage(*(getattr(item, name) for name in AssistantMessage.__match_args__))
-        case UserMessage() | SystemMessage() | AssistantMessage() | ToolMessage():
-            return item
+        case Spoken():
+            return cast("Message", item)
+        case UserMessage() | CoreSystemMessage() | AssistantMessage() | CoreToolMessage():
+            kind = _KINDS[type(item)]
+            return cast("Message", kind(*(getattr(item, name) for name in kind.__match_args__)))
         case str():
-            return UserMessage(item)
+            return HumanMessage(item)
         case (str(role), content) if role in _ROLES:
             return cast("Message", _ROLES[role](content))
         case {"role": str(role), **fields} if role in _ROLES:
@@ -124,4 +175,10 @@ def _message(item: object) -> Message:
     raise SetupError(f"no message: {item!r}")
 
 
+_KINDS: Mapping[type[Any], type[Any]] = {
+    UserMessage: HumanMessage,
+    CoreSystemMessage: SystemMessage,
+    AssistantMessage: AIMessage,
+    CoreToolMessage: ToolMessage,
+}
 _FIELDS = ("content", "tool_calls", "tool_call_id")

@@ -8,12 +8,8 @@ NAMES: Mapping[str, str] = {
     r"StateGraph|MessageGraph|Graph|START|END|Send|add_messages|entrypoint|task|CompiledStateGraph": (
         "there are no graphs: an Agent is the loop, and an agent is a tool of another"
     ),
-    r"interrupt": "a tool that asks first is @tool(approval=True) of toolkeel: docs/approvals.md",
     r"HumanInTheLoopMiddleware|InterruptOnConfig": (
         "@tool(approval=True), or Rules(ask=[...]) for tools as they are: docs/approvals.md"
-    ),
-    r"(before|after|wrap|dynamic)_(model|agent|prompt)(_call)?|AgentMiddleware|ModelRequest": (
-        "what stands around a call is a step, steps=[...]; instructions may be a function"
     ),
     r"ToolCallLimitMiddleware|ModelCallLimitMiddleware": "RunLimits of toolkeel.runs",
     r"(Summarization|ContextEditing)Middleware": "history= of toolkeel's Agent: docs/sessions.md",
@@ -23,8 +19,7 @@ NAMES: Mapping[str, str] = {
     r"(Sqlite|Postgres|AsyncSqlite|AsyncPostgres)Saver|BaseCheckpointSaver": (
         "InMemorySaver(path) keeps threads in a file"
     ),
-    r"BaseStore|PostgresStore": "InMemoryStore, or KeyValueStore of toolkeel.sessions for a file",
-    r"RemoveMessage": "messages have no ids here; history= of toolkeel's Agent shortens a transcript",
+    r"PostgresStore": "InMemoryStore, or KeyValueStore of toolkeel.sessions for a file",
     r"Runnable(Lambda|Parallel|Passthrough|Sequence)?|chain|RunnableWithMessageHistory": (
         "there are no chains: call one function with what the other gives"
     ),

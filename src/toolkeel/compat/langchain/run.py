@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from toolkeel.agent.agent import Agent
@@ -57,7 +59,7 @@ class ToolNode:
         wrap_tool_call: Wrapper | None = None,
         awrap_tool_call: Wrapper | None = None,
     ) -> None:
-        self.tools = as_toolset(tools).around(updating)
+        self.tools = as_toolset(tools).around(updating())
         if handle_tool_errors is not None:
             self.tools = self.tools.around(handling(handle_tool_errors))
         if (wrapper := awrap_tool_call or wrap_tool_call) is not None:
@@ -78,7 +80,9 @@ class ToolNode:
             raise SetupError("the last message is not an AIMessage: there are no calls to run")
         if in_state:
             given.setdefault("state", state)
-        results = await self.tools.run(last.tool_calls, run_of(config, **given))
+        results = convert_to_messages(
+            await self.tools.run(last.tool_calls, run_of(config, **given))
+        )
         return {self._key: results} if in_state else results
 
     def invoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
@@ -142,6 +146,11 @@ class ChatModel:
         """The core's model."""
         return self._bound.model
 
+    @property
+    def settings(self) -> Settings:
+        """How it samples."""
+        return self._bound.settings
+
     def bind_tools(
         self,
         tools: Iterable[Any],
@@ -163,6 +172,7 @@ class ChatModel:
             SetupError: if `tool_choice` names no tool of these.
         """
         choice = "required" if tool_choice is True else tool_choice or None
+        own = self._bound.settings
         bound = bind_tools(
             self.model,
             [defined(tool) for tool in tools],
@@ -170,7 +180,13 @@ class ChatModel:
             strict=strict,
             parallel_tool_calls=parallel_tool_calls,
         )
-        return ChatModel(bound)
+        settings = replace(
+            own,
+            tool_choice=bound.settings.tool_choice,
+            parallel_tool_calls=bound.settings.parallel_tool_calls,
+            strict=bound.settings.strict,
+        )
+        return ChatModel(Bound(bound.model, bound.tools, settings))
 
     def with_structured_output(self, schema: Any) -> StructuredModel:
         """The same model, which answers with an instance of a type.
@@ -181,7 +197,7 @@ class ChatModel:
         Raises:
             DefinitionError: it has no JSON form.
         """
-        agent: Agent[Any] = Agent(self.model, output_type=schema)
+        agent: Agent[Any] = Agent(self.model, output_type=schema, settings=self.settings)
         return StructuredModel(agent)
 
     async def ainvoke(self, messages: object, config: Config = None) -> AIMessage:
@@ -200,11 +216,31 @@ class ChatModel:
         return run_sync(lambda: self.ainvoke(messages, config))
 
 
-def init_chat_model(model: str | Model, **options: Any) -> ChatModel:
+def init_chat_model(
+    model: str | Model, *, model_provider: str | None = None, **options: Any
+) -> ChatModel:
     """A chat model by name, such as ``openai:gpt-5`` or ``offline``, or of a core `Model`.
 
     Args:
-        model: Name or model.
-        options: See `toolkeel.providers.model_by_name.connect`.
+        model: Name or model; of a bare name the vendor is known by how it begins.
+        model_provider: The vendor, if the name does not say it.
+        options: ``temperature``, ``max_tokens``, ``top_p`` and ``seed`` of each request; the rest is
+            for `toolkeel.providers.model_by_name.connect`, which refuses what it does not know.
     """
-    return ChatModel(Bound(connect(model, **options), Toolset(), Settings()))
+    if isinstance(model, str) and ":" not in model:
+        known = (vendor for begin, vendor in _VENDORS.items() if re.match(begin, model))
+        vendor = model_provider or next(known, None)
+        model = f"{_SAME.get(vendor, vendor)}:{model}" if vendor else model
+    sampled: dict[str, Any] = {
+        name: options.pop(name) for name in ("top_p", "seed") if name in options
+    }
+    settings = Settings(
+        temperature=options.pop("temperature", None),
+        max_tokens=options.pop("max_tokens", None),
+        provider_options=sampled,
+    )
+    return ChatModel(Bound(connect(model, **options), Toolset(), settings))
+
+
+_VENDORS = {r"gpt-|o\d": "openai", "claude": "anthropic", "gemini": "google"}
+_SAME: Mapping[str | None, str] = {"google_genai": "google", "mistralai": "mistral"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolkeel._records.record import record
@@ -25,7 +26,42 @@ class Item:
     value: Any
 
 
-class InMemoryStore:
+class BaseStore(ABC):
+    """Memory by namespace; a store of your own writes these four methods."""
+
+    @abstractmethod
+    def put(self, namespace: Sequence[str], key: str, value: Any) -> None:
+        """Keep a value; None forgets it."""
+
+    @abstractmethod
+    def get(self, namespace: Sequence[str], key: str) -> Item | None:
+        """What lies there; None if nothing does."""
+
+    @abstractmethod
+    def delete(self, namespace: Sequence[str], key: str) -> None:
+        """Forget a value."""
+
+    search: Callable[..., list[Item]]
+    """What lies below a namespace; see `InMemoryStore.search`."""
+
+    async def aput(self, namespace: Sequence[str], key: str, value: Any) -> None:
+        """`put`, to be awaited, as the others."""
+        self.put(namespace, key, value)
+
+    async def aget(self, namespace: Sequence[str], key: str) -> Item | None:
+        """`get`."""
+        return self.get(namespace, key)
+
+    async def adelete(self, namespace: Sequence[str], key: str) -> None:
+        """`delete`."""
+        self.delete(namespace, key)
+
+    async def asearch(self, namespace_prefix: Sequence[str], /, **options: Any) -> list[Item]:
+        """`search`."""
+        return self.search(namespace_prefix, **options)
+
+
+class InMemoryStore(BaseStore):
     """Memory of one process: ``mset`` / ``mget`` by key, ``put`` / ``get`` / ``search`` by namespace.
 
     >>> store = InMemoryStore()

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.compat.langchain.interrupts import Interrupt
 from toolkeel.define.base import as_tool
 from toolkeel.errors import SetupError
 from toolkeel.sessions.session import Session
@@ -47,19 +47,6 @@ class InMemorySaver:
 
 
 MemorySaver = InMemorySaver
-
-
-@record
-class Interrupt:
-    """What a run waits for; in the state under ``__interrupt__``.
-
-    Args:
-        value: ``action_requests``: name, arguments and description of each call that waits.
-        id: The first ticket's.
-    """
-
-    value: Mapping[str, Any]
-    id: str
 
 
 class HumanInTheLoopMiddleware:

@@ -13,12 +13,14 @@ from toolkeel._records.record import NOTHING
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.direct_invoke import as_call
 from toolkeel.compat.langchain.convert import Schema
+from toolkeel.compat.langchain.fields import model_of
 from toolkeel.compat.langchain.inject import InjectedToolCallId
 from toolkeel.compat.langchain.run import Config, run_of
 from toolkeel.define import base
 from toolkeel.define import decorator as core
 from toolkeel.define.options import checked
-from toolkeel.define.tool import AnyTool, Tool, ToolOptions
+from toolkeel.define.tool import AnyTool, ToolOptions
+from toolkeel.define.tool import Tool as CoreTool
 from toolkeel.errors import CallError, DefinitionError, InjectionError, SetupError
 
 CORE_NAMES: Mapping[str, str] = {
@@ -50,6 +52,21 @@ class BaseTool(base.BaseTool):
     _core_names = CORE_NAMES
     verbose: bool = False
     callbacks: Any = None
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+        own: Any = type(self)
+        model = model_of(own, _base_of(own))
+        if model is None:
+            return
+        checked = model(**{name: one for name, one in fields.items() if name in model.model_fields})
+        for name in model.model_fields:
+            if name in fields or getattr(checked, name) != getattr(self, name, None):
+                setattr(self, name, getattr(checked, name))
+        for name, value in (checked.__pydantic_private__ or {}).items():
+            object.__setattr__(self, name, value)
+        if (after := getattr(self, "model_post_init", None)) is not None:
+            after(None)
 
     def _body(self) -> Callable[..., Any]:
         written = [getattr(self, name) for name in ("_arun", "_run") if hasattr(self, name)]
@@ -160,7 +177,7 @@ class StructuredTool(BaseTool):
     ) -> StructuredTool:
         """Make a tool without a decorator; the options are those of `tool`."""
         with _in_own_words():
-            made = Tool.from_function(
+            made = CoreTool.from_function(
                 func, coroutine, name, description, args_schema, **_core_options(options)
             )
         return cls._holding(made, args_schema, func, coroutine)
@@ -204,6 +221,54 @@ def tool(name_or_callable: Any = None, *, args_schema: Any = None, **options: An
             return StructuredTool._holding(wrap(function), args_schema, *pair)
 
     return hold(name_or_callable) if callable(name_or_callable) else hold
+
+
+def _base_of(cls: type) -> type:
+    """The last class of a tool's that is not its author's."""
+    return next(one for one in cls.__mro__ if one.__module__ == __name__)
+
+
+class Tool(StructuredTool):
+    """A tool of one text: ``Tool(name, func, description)``.
+
+    Args:
+        name: Its name.
+        func: A sync function of the text; None if there is a `coroutine`.
+        description: For the model.
+        coroutine: An async function of the text.
+        options: See `tool`.
+    """
+
+    def __new__(  # type: ignore[misc]
+        cls,
+        name: str,
+        func: Callable[[Any], Any] | None,
+        description: str,
+        coroutine: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> StructuredTool:
+        def run(**given: Any) -> Any:
+            [text] = given.values()
+            assert func is not None
+            return func(text)
+
+        async def arun(**given: Any) -> Any:
+            [text] = given.values()
+            assert coroutine is not None
+            return await coroutine(text)
+
+        options.setdefault("args_schema", _ONE_TEXT)
+        pair = (run if func else None, arun if coroutine else None)
+        return StructuredTool.from_function(*pair, name, description, **options)
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+
+
+_ONE_TEXT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"__arg1": {"type": "string"}},
+    "required": ["__arg1"],
+}
 
 
 @contextmanager

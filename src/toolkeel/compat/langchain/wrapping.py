@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, NotRequired, TypeAlias, get_args, get_origin, get_type_hints
+
+from typing_extensions import TypedDict
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.compat.langchain.messages import ToolCall, as_call, convert_to_messages
@@ -33,8 +35,58 @@ class Command:
     resume: Any = None
 
 
-async def updating(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-    """A step that carries out the `Command` that a tool returns.
+Reducers: TypeAlias = Mapping[str, Callable[[Any, Any], Any] | None]
+"""By key of the state: what joins a value that is there with one that comes; None puts it there."""
+
+
+class AgentState(TypedDict):
+    """The state of an agent: subclass it for keys of your own, and give it as ``state_schema``."""
+
+    messages: list[Any]
+    jump_to: NotRequired[str | None]
+    structured_response: NotRequired[Any]
+
+
+def reducers_of(schemas: Sequence[Any]) -> Reducers | None:
+    """What classes say of a state's keys: ``Annotated[list[str], operator.add]``; None if nothing.
+
+    Args:
+        schemas: Typed dicts, dataclasses or models; None among them are passed over.
+    """
+    known = [schema for schema in schemas if schema is not None]
+    made: dict[str, Any] = {}
+    for schema in known:
+        for name, hint in get_type_hints(schema, include_extras=True).items():
+            joins = [one for one in get_args(hint)[1:] if callable(one)]
+            made[name] = joins[-1] if get_origin(hint) is Annotated and joins else None
+    return made if known else None
+
+
+def put(state: Any, key: str, value: object, reducers: Reducers | None) -> None:
+    """Write into a run's state.
+
+    Raises:
+        SetupError: the schema of the state has no such key.
+    """
+    if reducers is not None and key not in reducers:
+        raise SetupError(f"state_schema has no {key!r}; it has {', '.join(sorted(reducers))}")
+    join = (reducers or {}).get(key)
+    state[key] = join(state[key], value) if join is not None and key in state else value
+
+
+def updating(reducers: Reducers | None = None) -> Step:
+    """The step that carries out the `Command` that a tool returns."""
+
+    async def step(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+        return await _updated(prepared, context, proceed, reducers)
+
+    return step
+
+
+async def _updated(
+    prepared: Prepared, context: ToolContext[Any], proceed: Proceed, reducers: Reducers | None
+) -> object:
+    """What a tool returned, or the result that its `Command` has for the call.
 
     Raises:
         SetupError: the command leads elsewhere, or has no result for its call.
@@ -57,7 +109,7 @@ async def updating(prepared: Prepared, context: ToolContext[Any], proceed: Proce
         )
     for key, item in value.update.items():
         if key != "messages":
-            context.state[key] = item
+            put(context.state, key, item, reducers)
     return results[-1]
 
 

@@ -1,0 +1,271 @@
+"""Middleware of an agent, under LangChain's names: steps around requests and calls of the core."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel.agent.turn.steps import Ask
+from toolkeel.compat.langchain.history import applied
+from toolkeel.compat.langchain.messages import convert_to_messages
+from toolkeel.compat.langchain.run import ChatModel
+from toolkeel.compat.langchain.wrapping import Reducers, put, wrapping
+from toolkeel.context import RunContext
+from toolkeel.define.tool import Step
+from toolkeel.errors import SetupError
+from toolkeel.events import Emitted
+from toolkeel.messages import AssistantMessage, SystemMessage
+from toolkeel.model import ModelRequest as CoreRequest
+
+C = TypeVar("C", default=Any)
+S = TypeVar("S", default=Any)
+R = TypeVar("R", default=Any)
+HOOKS = ("before_agent", "before_model", "after_model", "after_agent")
+WRAPS = ("wrap_model_call", "wrap_tool_call")
+
+
+@record
+class Runtime(Generic[C]):
+    """What middleware may see of the run besides its state.
+
+    Args:
+        context: The user's own object.
+        store: Memory that outlives the run.
+        stream_writer: Tells whoever watches the run.
+    """
+
+    context: C
+    store: Any
+    stream_writer: Callable[[object], None]
+
+
+@dataclasses.dataclass
+class ModelRequest(Generic[C]):
+    """A request to the model, as middleware sees it; `override` gives a changed one."""
+
+    model: Any
+    messages: list[Any]
+    system_message: SystemMessage | None
+    tool_choice: Any
+    tools: list[Any]
+    state: Mapping[str, Any]
+    runtime: Any
+    model_settings: Mapping[str, Any] = NOTHING
+    response_format: Any = None
+
+    @property
+    def system_prompt(self) -> str | None:
+        """What the model is told before anything else."""
+        return None if self.system_message is None else self.system_message.text
+
+    def override(self, **changes: Any) -> ModelRequest[C]:
+        """The same with other values; ``system_prompt`` gives a new system message."""
+        if "system_prompt" in changes:
+            prompt = changes.pop("system_prompt")
+            changes["system_message"] = SystemMessage(prompt) if prompt else None
+        return dataclasses.replace(self, **changes)
+
+
+@record
+class ModelResponse(Generic[R]):
+    """What a model said: one message."""
+
+    result: list[Any]
+    structured_response: R | None = None
+
+
+class AgentMiddleware(Generic[S, C, R]):
+    """Middleware as a class: write those of the hooks that you want, sync or with an ``a`` before.
+
+    ``before_agent``, ``before_model``, ``after_model`` and ``after_agent`` are given state and
+    runtime, and give what changes in the state; ``wrap_model_call`` and ``wrap_tool_call`` are given
+    a request and what carries it out. What they change in the messages is what the model is shown;
+    the transcript keeps what was said.
+    """
+
+    state_schema: Any = None
+    tools: Sequence[Any] = ()
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return type(self).__name__
+
+
+def _hook(kind: str) -> Callable[..., Any]:
+    """The decorator that makes middleware of one function."""
+
+    def decorate(func: Any = None, **options: Any) -> Any:
+        def make(function: Callable[..., Any]) -> AgentMiddleware:
+            name = f"a{kind}" if inspect.iscoroutinefunction(function) else kind
+            known: dict[str, Any] = {
+                key: options.pop(key) for key in ("state_schema", "tools") if key in options
+            }
+            named = options.pop("name", None) or function.__name__
+            options.pop("can_jump_to", None)  # any hook may go to the end
+            if options:
+                raise TypeError(f"{kind} has no option {', '.join(map(repr, options))}")
+            body = {name: staticmethod(function), "__doc__": function.__doc__, **known}
+            made: AgentMiddleware = type(named, (AgentMiddleware,), body)()
+            return made
+
+        return make if func is None else make(func)
+
+    decorate.__doc__ = f"Make middleware of a function that is its ``{kind}``."
+    return decorate
+
+
+before_agent, before_model = _hook("before_agent"), _hook("before_model")
+after_model, after_agent = _hook("after_model"), _hook("after_agent")
+wrap_model_call, wrap_tool_call = _hook("wrap_model_call"), _hook("wrap_tool_call")
+
+
+def dynamic_prompt(func: Callable[[ModelRequest], Any]) -> AgentMiddleware:
+    """Make middleware of a function whose text is the system prompt of each request."""
+
+    async def told(request: ModelRequest, handler: Callable[[ModelRequest], Any]) -> Any:
+        prompt = await _called(func, request)
+        return await handler(request.override(system_prompt=prompt))
+
+    made: AgentMiddleware = wrap_model_call(told)
+    return made
+
+
+def hook_of(one: object, kind: str) -> Callable[..., Any] | None:
+    """A hook of middleware, async by choice; None if it has none."""
+    return getattr(one, f"a{kind}", None) or getattr(one, kind, None)
+
+
+async def _called(function: Callable[..., Any], *given: Any) -> Any:
+    """What a function gives; a plain one runs in a thread, so that it may wait."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*given)
+    return await asyncio.to_thread(function, *given)
+
+
+def runtime_of(run: RunContext[Any]) -> Runtime[Any]:
+    """What middleware sees of a run."""
+    return Runtime(run.deps, run.store, lambda value: run.tell(Emitted(*run.next(), "", value)))
+
+
+class Hooks:
+    """The ``before`` and ``after`` hooks of all middleware, as one step around each request.
+
+    Args:
+        middleware: In the order in which it was given: the first looks first, and last at replies.
+        reducers: How values of the state are joined.
+    """
+
+    def __init__(self, middleware: Sequence[Any], reducers: Reducers | None = None) -> None:
+        self._middleware = middleware
+        self._reducers = reducers
+
+    async def told(self, kind: str, state: dict[str, Any], run: RunContext[Any]) -> str | None:
+        """Tell each of the hooks of one kind, and change the state; where one wants to go instead.
+
+        Raises:
+            SetupError: a hook gives no dict, or leads elsewhere than to the end.
+        """
+        turn = reversed if kind.startswith("after") else iter
+        for one in turn(self._middleware):
+            hook = hook_of(one, kind)
+            update = await _called(hook, state, runtime_of(run)) if hook is not None else None
+            if update is None:
+                continue
+            if not isinstance(update, Mapping):
+                raise SetupError(f"{kind} of {type(one).__name__} gave {update!r:.80}; give a dict")
+            goal = update.get("jump_to")
+            if goal not in (None, "end"):
+                raise SetupError(f"jump_to={goal!r} of {kind}: only 'end' is here")
+            for key, value in update.items():
+                if key == "messages":
+                    state[key] = applied(state[key], value)
+                elif key != "jump_to":
+                    put(state, key, value, self._reducers)
+                    run.state[key] = state[key]
+            if goal is not None:
+                return "end"
+        return None
+
+    async def __call__(
+        self, request: CoreRequest, run: RunContext[Any], proceed: Ask
+    ) -> AssistantMessage:
+        told = [one for one in request.messages if isinstance(one, SystemMessage)]
+        shown = [one for one in request.messages if not isinstance(one, SystemMessage)]
+        state: dict[str, Any] = {**run.state, "messages": convert_to_messages(shown)}
+        if await self.told("before_model", state, run) is None:
+            asked = dataclasses.replace(request, messages=[*told, *state["messages"]])
+            reply = await proceed(asked)
+        else:
+            last = state["messages"][-1]
+            return last if isinstance(last, AssistantMessage) else AssistantMessage("")
+        state["messages"] = [*state["messages"], *convert_to_messages([reply])]
+        before = len(state["messages"])
+        ended = await self.told("after_model", state, run)
+        last = state["messages"][-1]
+        if len(state["messages"]) != before and not (ended and isinstance(last, AssistantMessage)):
+            raise SetupError("after_model: messages change only with jump_to='end', to the answer")
+        if ended:
+            return AssistantMessage(last.content) if isinstance(last, AssistantMessage) else reply
+        return last if isinstance(last, AssistantMessage) else reply
+
+
+def around_model(hook: Callable[..., Any]) -> Any:
+    """The model step that a ``wrap_model_call`` is."""
+
+    async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
+        loop = asyncio.get_running_loop()
+        told = next((one for one in request.messages if isinstance(one, SystemMessage)), None)
+        shown = [one for one in request.messages if not isinstance(one, SystemMessage)]
+        messages = list(convert_to_messages(shown))
+        first: ModelRequest[Any] = ModelRequest(
+            request.model, messages, told, request.settings.tool_choice, list(request.tools),
+            {**run.state, "messages": messages}, runtime_of(run),
+        )  # fmt: skip
+
+        async def send(asked: ModelRequest[Any]) -> ModelResponse[Any]:
+            system = [] if asked.system_message is None else [asked.system_message]
+            settings = dataclasses.replace(
+                request.settings,
+                tool_choice=asked.tool_choice,
+                provider_options={**request.settings.provider_options, **asked.model_settings},
+            )
+            names = {getattr(tool, "name", None) for tool in asked.tools}
+            tools = [tool for tool in request.tools if tool.name in names]
+            if len(tools) < len(names):
+                raise SetupError("wrap_model_call: tools may be left out, not added: give them all")
+            model = asked.model.model if isinstance(asked.model, ChatModel) else asked.model
+            changed = CoreRequest([*system, *asked.messages], tools, settings, model)
+            return ModelResponse(convert_to_messages([await proceed(changed)]))
+
+        def wait(asked: ModelRequest[Any]) -> ModelResponse[Any]:
+            return asyncio.run_coroutine_threadsafe(send(asked), loop).result()
+
+        if inspect.iscoroutinefunction(hook):
+            said = await hook(first, send)
+        else:
+            said = await asyncio.to_thread(hook, first, wait)
+        reply = said.result[-1] if isinstance(said, ModelResponse) else said
+        if not isinstance(reply, AssistantMessage):
+            raise SetupError(f"wrap_model_call gave {said!r:.80}; give what the handler gives")
+        return reply
+
+    return step
+
+
+def steps_of(middleware: Sequence[Any], reducers: Reducers | None) -> tuple[list[Any], list[Step]]:
+    """Steps around requests, and steps around calls, outermost first."""
+    hooks = (
+        [Hooks(middleware, reducers)]
+        if any(hook_of(m, k) for m in middleware for k in HOOKS)
+        else []
+    )
+    models = [around_model(h) for m in middleware if (h := hook_of(m, WRAPS[0])) is not None]
+    calls = [wrapping(hook) for m in middleware if (hook := hook_of(m, WRAPS[1])) is not None]
+    return [*hooks, *models], calls

@@ -1,0 +1,205 @@
+"""Middleware stands around requests and calls in the order in which it was given."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+
+from toolkeel import SetupError
+from toolkeel.compat.langchain import (
+    REMOVE_ALL_MESSAGES,
+    AgentMiddleware,
+    AgentState,
+    AIMessage,
+    Command,
+    HumanMessage,
+    RemoveMessage,
+    ToolMessage,
+    ToolRuntime,
+    after_agent,
+    after_model,
+    before_agent,
+    before_model,
+    create_agent,
+    dynamic_prompt,
+    init_chat_model,
+    tool,
+    wrap_model_call,
+    wrap_tool_call,
+)
+from toolkeel.testing.scripted import Scripted, call
+
+
+@tool
+def look(runtime: ToolRuntime) -> Any:
+    """Look."""
+    message = ToolMessage("looked", tool_call_id=runtime.tool_call_id)
+    return Command(update={"seen": ["tool"], "messages": [message]})
+
+
+class Seen(AgentState):
+    seen: Annotated[list[str], operator.add]
+
+
+@dataclass
+class Mood:
+    mood: str
+
+
+def noting(name: str, log: list[str]) -> AgentMiddleware:
+    class Noting(AgentMiddleware):
+        def before_agent(self, state: Any, runtime: Any) -> None:
+            log.append(f"{name} begins with {len(state['messages'])}")
+
+        async def abefore_model(self, state: Any, runtime: Any) -> None:
+            await asyncio.sleep(0)
+            log.append(f"{name} before")
+
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            log.append(f"{name} asks")
+            return handler(request)
+
+        async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+            log.append(f"{name} calls {request.tool_call['name']}")
+            return await handler(request)
+
+        def after_model(self, state: Any, runtime: Any) -> None:
+            log.append(f"{name} after")
+
+        def after_agent(self, state: Any, runtime: Any) -> None:
+            log.append(f"{name} ends with {len(state['messages'])}")
+
+    return Noting()
+
+
+def test_the_first_is_the_outermost_everywhere() -> None:
+    log: list[str] = []
+    model = Scripted([call("look"), "bye"])
+    agent = create_agent(model, [look], middleware=[noting("a", log), noting("b", log)])
+    agent.invoke({"messages": "hi"})
+    turn = ["a before", "b before", "a asks", "b asks", "b after", "a after"]
+    assert log == [
+        "a begins with 1", "b begins with 1", *turn, "a calls look", "b calls look", *turn,
+        "b ends with 4", "a ends with 4",
+    ]  # fmt: skip
+
+
+def test_what_hooks_and_tools_write_is_joined_as_the_schema_says() -> None:
+    @before_agent
+    def begin(state: Any, runtime: Any) -> Any:
+        return {"seen": [f"begin {runtime.context.mood}"]}
+
+    @before_model
+    def before(state: Any, runtime: Any) -> Any:
+        return {"seen": ["before"]}
+
+    @after_model
+    async def after(state: Any, runtime: Any) -> Any:
+        return {"seen": ["after"]}
+
+    @after_agent
+    def end(state: Any, runtime: Any) -> Any:
+        return {"seen": ["end"]}
+
+    agent = create_agent(
+        Scripted([call("look"), "bye"]), [look], middleware=[begin, before, after, end],
+        state_schema=Seen, context_schema=Mood,
+    )  # fmt: skip
+    state = agent.invoke({"messages": "hi", "seen": ["given"]}, context={"mood": "kind"})
+    turn = ["before", "after"]
+    assert state["seen"] == ["given", "begin kind", *turn, "tool", *turn, "end"]
+
+
+def test_a_key_that_the_schema_does_not_have_is_refused() -> None:
+    agent = create_agent(Scripted(["x"]), state_schema=Seen)
+    with pytest.raises(SetupError, match="state_schema has no 'other'"):
+        agent.invoke({"messages": "hi", "other": 1})
+
+
+def test_what_the_model_is_shown_may_be_changed_and_the_transcript_stays() -> None:
+    model = Scripted(["one", "two"])
+
+    @before_model
+    def last(state: Any, runtime: Any) -> Any:
+        return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), *state["messages"][-1:]]}
+
+    @dynamic_prompt
+    def told(request: Any) -> str:
+        return f"be {request.runtime.context}; {len(request.messages)} shown"
+
+    agent = create_agent(model, middleware=[last, told])
+    given = [HumanMessage("a"), AIMessage("b"), HumanMessage("c")]
+    state = agent.invoke({"messages": given}, context="kind")
+    assert [one.text for one in model.requests[0].messages] == ["be kind; 1 shown", "c"]
+    assert [one.content for one in state["messages"]] == ["a", "b", "c", "one"]
+
+
+@pytest.mark.parametrize("hook", [before_model, after_model])
+def test_a_hook_may_go_to_the_end(hook: Any) -> None:
+    @hook(can_jump_to=["end"])
+    def stop(state: Any, runtime: Any) -> Any:
+        return {"messages": [AIMessage("enough")], "jump_to": "end"}
+
+    state = create_agent(Scripted([call("look")]), [look], middleware=[stop]).invoke(
+        {"messages": "hi"}
+    )
+    assert [one.content for one in state["messages"]] == ["hi", "enough"]
+
+
+def test_a_request_may_be_answered_elsewhere_or_go_to_another_model() -> None:
+    other = init_chat_model(Scripted(["from another"]))
+
+    @wrap_model_call
+    def reroute(request: Any, handler: Any) -> Any:
+        return handler(request.override(model=other, tools=[]))
+
+    @wrap_model_call
+    async def cached(request: Any, handler: Any) -> Any:
+        return AIMessage("from memory")
+
+    for middleware, said in ((reroute, "from another"), (cached, "from memory")):
+        agent = create_agent(Scripted([]), [look], middleware=[middleware])
+        assert agent.invoke({"messages": "hi"})["messages"][-1].content == said
+
+
+def test_a_wrapper_around_calls_may_answer_in_the_tools_place() -> None:
+    @wrap_tool_call
+    def pretend(request: Any, handler: Any) -> Any:
+        return ToolMessage("pretended", tool_call_id=request.tool_call["id"])
+
+    agent = create_agent(Scripted([call("look"), "bye"]), [look], middleware=[pretend])
+    assert agent.invoke({"messages": "hi"})["messages"][2].content == "pretended"
+
+
+@pytest.mark.parametrize(
+    ("update", "named"),
+    [
+        ({"jump_to": "tools"}, "jump_to"),
+        ({"messages": [HumanMessage("more")]}, "after_model"),
+        (7, "give a dict"),
+    ],
+)
+def test_what_a_hook_cannot_change_here_is_refused(update: Any, named: str) -> None:
+    @after_model
+    def wrong(state: Any, runtime: Any) -> Any:
+        return update
+
+    with pytest.raises(SetupError, match=named):
+        create_agent(Scripted(["x"]), middleware=[wrong]).invoke({"messages": "hi"})
+
+
+def test_an_option_of_a_decorator_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(TypeError, match="before_model has no option 'when'"):
+        before_model(when="always")(lambda state, runtime: None)
+
+
+def test_tools_of_middleware_are_the_agents_too() -> None:
+    class Looking(AgentMiddleware):
+        tools = (look,)
+
+    agent = create_agent(Scripted([call("look"), "bye"]), middleware=[Looking()])
+    assert agent.invoke({"messages": "hi"})["messages"][2].content == "looked"
