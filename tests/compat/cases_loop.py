@@ -125,7 +125,7 @@ def the_loop_ends_with_an_answer(ran: Ran) -> None:
     assert (result["tool_call_id"], result["content"]) == ("call_1", "22°C, 晴天")
     assert ran["said"][-1] == ("最终回答:", "北京是晴天。")
     last = ran["llm"].model.requests[-1].messages
-    assert [type(m).__name__ for m in last] == ["UserMessage", "AIMessage", "ToolMessage"]
+    assert [type(m).__name__ for m in last] == ["HumanMessage", "AIMessage", "ToolMessage"]
 
 
 def two_calls(ran: Ran) -> None:

@@ -444,7 +444,6 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "openai_agents.output",
         "openai_agents.models.own",
         "openai_agents.models.named",
-        "openai_agents.models.retry",
         "openai_agents.models",
         "openai_agents.state",
         "openai_agents.result",

@@ -238,7 +238,7 @@ def _parts(mode: str, event: Event, state: dict[str, Any]) -> Iterator[Any]:
         case "updates", Replied(message=message):
             yield {"model": {"messages": convert_to_messages([message])}}
         case "updates", ToolFinished(message=message):
-            yield {"tools": {"messages": [message]}}
+            yield {"tools": {"messages": convert_to_messages([message])}}
         case "values", Replied() | ToolFinished():
             yield state
         case "messages", Streamed(delta=TextDelta(text=text)):

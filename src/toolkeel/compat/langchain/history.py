@@ -93,7 +93,8 @@ def trim_messages(
     left = _until(left, options.get("end_on"), -1) if last else left
     while left and count([*system, *left]) > max_tokens:
         left = left[1:] if last else left[:-1]
-    left = _until(left, options.get("start_on" if last else "end_on"), 0 if last else -1)
+    edge = options.get("start_on") if last else options.get("end_on")
+    left = _until(left, edge, 0 if last else -1)
     return [*system, *left]
 
 

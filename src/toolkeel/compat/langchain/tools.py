@@ -15,6 +15,7 @@ from toolkeel.call.direct_invoke import as_call
 from toolkeel.compat.langchain.convert import Schema
 from toolkeel.compat.langchain.fields import model_of
 from toolkeel.compat.langchain.inject import InjectedToolCallId
+from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.compat.langchain.run import Config, run_of
 from toolkeel.define import base
 from toolkeel.define import decorator as core
@@ -22,6 +23,7 @@ from toolkeel.define.options import checked
 from toolkeel.define.tool import AnyTool, ToolOptions
 from toolkeel.define.tool import Tool as CoreTool
 from toolkeel.errors import CallError, DefinitionError, InjectionError, SetupError
+from toolkeel.messages import ToolMessage
 
 CORE_NAMES: Mapping[str, str] = {
     "args_schema": "parameters",
@@ -101,7 +103,8 @@ class BaseTool(base.BaseTool):
             raise InjectionError(
                 f"{self.name!r} asks for the id of its call: invoke it with a call"
             )
-        return await self.tool.ainvoke(input, run_of(config, **given))
+        result = await self.tool.ainvoke(input, run_of(config, **given))
+        return convert_to_messages([result])[0] if isinstance(result, ToolMessage) else result
 
     def invoke(  # type: ignore[override]
         self, input: object = "", config: Config = None, **given: Any

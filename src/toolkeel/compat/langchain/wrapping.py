@@ -160,10 +160,12 @@ def wrapping(wrapper: Wrapper) -> Step:
                 value = await proceed(passed)
             except Crashed as crash:
                 raise crash.__cause__ or crash from None
-            if isinstance(value, ToolMessage | Command):
+            if isinstance(value, Command):
                 return value
-            text = value if isinstance(value, str) else dumps(value)
-            return ToolMessage(text, context.call.id, prepared.tool.name, artifact=value)
+            if not isinstance(value, ToolMessage):
+                text = value if isinstance(value, str) else dumps(value)
+                value = ToolMessage(text, context.call.id, prepared.tool.name, artifact=value)
+            return convert_to_messages([value])[0]
 
         first = ToolCallRequest(as_call(context.call), prepared.tool, context.state, context)
         if inspect.iscoroutinefunction(wrapper):

@@ -146,6 +146,8 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.items import ToolCallItem as ToolCallItem
     from toolkeel.compat.openai_agents.items import ToolCallOutputItem as ToolCallOutputItem
     from toolkeel.compat.openai_agents.items import TResponseInputItem as TResponseInputItem
+    from toolkeel.compat.openai_agents.models.named import AnyLLMModel as AnyLLMModel
+    from toolkeel.compat.openai_agents.models.named import LitellmModel as LitellmModel
     from toolkeel.compat.openai_agents.models.named import ModelProvider as ModelProvider
     from toolkeel.compat.openai_agents.models.named import (
         OpenAIChatCompletionsModel as OpenAIChatCompletionsModel,
@@ -171,11 +173,6 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.models.own import Model as Model
     from toolkeel.compat.openai_agents.models.own import ModelResponse as ModelResponse
     from toolkeel.compat.openai_agents.models.own import ModelTracing as ModelTracing
-    from toolkeel.compat.openai_agents.models.retry import ModelRetrySettings as ModelRetrySettings
-    from toolkeel.compat.openai_agents.models.retry import RetryDecision as RetryDecision
-    from toolkeel.compat.openai_agents.models.retry import RetryPolicy as RetryPolicy
-    from toolkeel.compat.openai_agents.models.retry import RetryPolicyContext as RetryPolicyContext
-    from toolkeel.compat.openai_agents.models.retry import retry_policies as retry_policies
     from toolkeel.compat.openai_agents.output import AgentOutputSchema as AgentOutputSchema
     from toolkeel.compat.openai_agents.output import AgentOutputSchemaBase as AgentOutputSchemaBase
     from toolkeel.compat.openai_agents.prompts import DynamicPromptFunction as DynamicPromptFunction

@@ -27,7 +27,6 @@ from toolkeel.compat.openai_agents.handoffs import as_handoffs, held_handoffs
 from toolkeel.compat.openai_agents.hooks import AgentHooks, HookedModel, ToolHooks
 from toolkeel.compat.openai_agents.models import own
 from toolkeel.compat.openai_agents.models.named import LaterModel, default_settings, resolve
-from toolkeel.compat.openai_agents.models.retry import RetriedModel
 from toolkeel.compat.openai_agents.output import output_type_of
 from toolkeel.compat.openai_agents.prompts import PromptedModel
 from toolkeel.compat.openai_agents.result import RunResult, as_result
@@ -193,7 +192,6 @@ class Agent(core.Agent[Any], Generic[C]):
         if not isinstance(settings, Settings):
             merged = (settings or default_settings(asked)).resolve(config.model_settings)
             settings = merged.core(chat=isinstance(model, LaterModel) and model.chat)
-            model = model if merged.retry is None else RetriedModel(model, merged.retry)
         tools = ending(self.all_tools, fields.get("tool_use_behavior") or "run_llm_again")
         return {
             "model": model,

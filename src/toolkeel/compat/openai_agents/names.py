@@ -38,14 +38,11 @@ PLACES: Mapping[str, str] = {
         "TResponseInputItem ToolCallItem ToolCallOutputItem"
     ),
     "compat.openai_agents.models.named": (
-        "ModelProvider OpenAIChatCompletionsModel OpenAIProvider OpenAIResponsesModel "
+        "AnyLLMModel LitellmModel ModelProvider OpenAIChatCompletionsModel OpenAIProvider OpenAIResponsesModel "
         "get_default_model get_default_model_settings is_gpt_5_default set_default_openai_api "
         "set_default_openai_client set_default_openai_key"
     ),
     "compat.openai_agents.models.own": "Model ModelResponse ModelTracing",
-    "compat.openai_agents.models.retry": (
-        "ModelRetrySettings RetryDecision RetryPolicy RetryPolicyContext retry_policies"
-    ),
     "compat.openai_agents.output": "AgentOutputSchema AgentOutputSchemaBase",
     "compat.openai_agents.prompts": "DynamicPromptFunction GenerateDynamicPromptData Prompt",
     "compat.openai_agents.ready_tools.approving": (
@@ -111,7 +108,9 @@ NAMES: Mapping[str, str] = {
     r"MultiProvider": (
         "a model of your own is a toolkeel.Model: name, and async def stream(request)"
     ),
-    r"ModelRetry(Advice|Backoff|Normalized)\w*": "a policy sees error, attempt and max_retries",
+    r"ModelRetry.*|Retry(Decision|Policy.*)|retry_policies": (
+        "failed requests are sent again by the model itself: max_retries"
+    ),
     r"ModelTimeoutError": "catch toolkeel.ModelError",
     r"ModelRefusalError": "catch toolkeel.ModelError; its text is what the model said",
     r"ToolTimeoutError": "a call that timed out is a result of the kind 'timeout'",

@@ -13,6 +13,7 @@ from toolkeel.errors import SetupError
 from toolkeel.model import Model, Settings
 
 _REFUSED: Mapping[str, str] = {
+    "retry": "the model's own max_retries says how often a failed request is sent again",
     "extra_headers": "give them to the client: OpenAIResponsesModel(..., AsyncOpenAI(default_headers=...))",
     "extra_query": "give it to the client: OpenAIResponsesModel(..., AsyncOpenAI(default_query=...))",
     "context_management": "there is no counterpart yet",

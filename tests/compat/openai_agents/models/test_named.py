@@ -11,6 +11,7 @@ from toolkeel import SetupError
 from toolkeel.compat.openai_agents.models.named import (
     DEFAULT_MODEL,
     LaterModel,
+    LitellmModel,
     OpenAIChatCompletionsModel,
     OpenAIResponsesModel,
     _Defaults,
@@ -85,3 +86,8 @@ def test_a_client_of_ones_own_is_asked() -> None:
     assert kind(OpenAIResponsesModel(model="m", openai_client=client)) == "OpenAIResponses"
     set_default_openai_client(client)
     assert kind(resolve("gpt-9")) == "OpenAIResponses"
+
+
+def test_a_gateways_name_is_asked_at_the_vendor_itself() -> None:
+    model = LitellmModel("openai/gpt-5", base_url="http://127.0.0.1:9/v1", api_key="k")
+    assert (model.name, model.hosts) == ("openai:gpt-5", "")

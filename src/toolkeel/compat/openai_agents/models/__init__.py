@@ -2,5 +2,4 @@
 
 own    models of a program's own: classes with ``get_response`` and ``stream_response``
 named  models by their names: bare ones are OpenAI's
-retry  when a failed request is sent again
 """

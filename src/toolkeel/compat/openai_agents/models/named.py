@@ -162,6 +162,23 @@ class OpenAIResponsesModel(LaterModel):
         super().__init__(model, lambda: _made(model, "responses", openai_client), False)
 
 
+class LitellmModel(LaterModel):
+    """A model by another gateway's name, ``vendor/model``: asked through the core's own wires.
+
+    Args:
+        model: Its name there.
+        base_url: Address, if it is not the vendor's own.
+        api_key: Key; the vendor's variable by default.
+    """
+
+    def __init__(self, model: str, base_url: str | None = None, api_key: str | None = None) -> None:
+        place = {"base_url": base_url, "api_key": api_key}
+        given = {name: value for name, value in place.items() if value is not None}
+        name = model.replace("/", ":", 1)
+        super().__init__(name, lambda: connect(name, **given), True)
+
+
+AnyLLMModel = LitellmModel
 _EFFORTS: Sequence[tuple[str, str]] = (
     (r"gpt-5(-\d{4}-\d\d-\d\d)?|gpt-5\.2-codex", "low"),
     (r"gpt-5\.[24]-pro(-\d{4}-\d\d-\d\d)?", "medium"),
