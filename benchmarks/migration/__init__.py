@@ -1,6 +1,8 @@
-"""Run another library's own examples with their imports changed, beside the original.
+"""Run another library's examples with their imports changed, beside the original.
 
 server    a scripted model on loopback that speaks OpenAI's two wires and keeps what it was sent
 compare   what was sent and printed, without what no two runs share
+langchain  the same for LangChain and LangGraph, with the programs of `chains`
+chains     programs after their reference
 __main__  fetch, migrate, run both, and print the table
 """

@@ -175,14 +175,8 @@ class Hooks:
         turn = reversed if kind.startswith("after") else iter
         for one in turn(self._middleware):
             hook = hook_of(one, kind)
-            update = await _called(hook, state, runtime_of(run)) if hook is not None else None
-            if update is None:
-                continue
-            if not isinstance(update, Mapping):
-                raise SetupError(f"{kind} of {type(one).__name__} gave {update!r:.80}; give a dict")
-            goal = update.get("jump_to")
-            if goal not in (None, "end"):
-                raise SetupError(f"jump_to={goal!r} of {kind}: only 'end' is here")
+            said = await _called(hook, state, runtime_of(run)) if hook is not None else None
+            update, goal = _update(kind, said)
             for key, value in update.items():
                 if key == "messages":
                     state[key] = applied(state[key], value)
@@ -214,6 +208,16 @@ class Hooks:
         if ended:
             return AssistantMessage(last.content) if isinstance(last, AssistantMessage) else reply
         return last if isinstance(last, AssistantMessage) else reply
+
+
+def _update(kind: str, said: Any) -> tuple[Mapping[str, Any], str | None]:
+    """What a hook changes in the state, and where it goes instead."""
+    if not isinstance(said, Mapping | None):
+        raise SetupError(f"{kind} gave {said!r:.80}; give a dict, or None")
+    goal = (said or {}).get("jump_to")
+    if goal not in (None, "end"):
+        raise SetupError(f"jump_to={goal!r} of {kind}: only 'end' is here")
+    return said or {}, goal
 
 
 def around_model(hook: Callable[..., Any]) -> Any:

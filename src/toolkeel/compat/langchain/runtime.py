@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, cast
+
+from typing_extensions import TypeVar
 
 from toolkeel._records.record import record
 from toolkeel.context import RunContext, ToolContext
 
-C = TypeVar("C")
-S = TypeVar("S")
+C = TypeVar("C", default=Any)
+S = TypeVar("S", default=Any)
 
 
 class RunnableConfig(dict[str, Any]):

@@ -193,15 +193,17 @@ def reply_of(response: Any) -> AssistantMessage:
     if len(parts) < len(made):
         raise ModelError("a model's output is one reply: messages, reasoning and calls")
     calls = tuple(call for part in parts for call in part.tool_calls)
-    spent = response.usage
-    counts = (spent.input_tokens, spent.output_tokens) if spent is not None else (0, 0)
     return AssistantMessage(
         "".join(part.text for part in parts),
         calls,
         "tool_calls" if calls else "stop",
-        CoreUsage(1, *counts),
+        _spent(response.usage),
         tuple(thought for part in parts for thought in part.reasoning),
     )
+
+
+def _spent(usage: Any) -> CoreUsage:
+    return CoreUsage(1) if usage is None else CoreUsage(1, usage.input_tokens, usage.output_tokens)
 
 
 def response_of(reply: AssistantMessage, agent: Any = None) -> ModelResponse:

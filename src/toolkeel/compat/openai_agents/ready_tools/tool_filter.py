@@ -63,19 +63,18 @@ def check(approvals: Approvals) -> None:
     Raises:
         SetupError: it is none of its forms.
     """
-    lists = approvals if isinstance(approvals, Mapping) else {}
-    of_tools = [one for key, one in lists.items() if key in ("always", "never")]
-    each = [one for key, one in lists.items() if key not in ("always", "never")]
-    if isinstance(approvals, Mapping):
-        fine = all(isinstance(one, Mapping) and {*one} <= {"tool_names"} for one in of_tools)
-        fine = fine and all(one in _WORDS for one in each)
-    else:
-        fine = approvals in _WORDS
-    if not fine:
+    each = approvals.items() if isinstance(approvals, Mapping) else [("", approvals)]
+    if not all(_says_something(name, one) for name, one in each):
         raise SetupError(
             "require_approval is 'always', 'never', {tool: 'always'}, or "
             "{'always': {'tool_names': [...]}, 'never': ...}"
         )
+
+
+def _says_something(name: str, wanted: object) -> bool:
+    if name in ("always", "never"):
+        return isinstance(wanted, Mapping) and {*wanted} <= {"tool_names"}
+    return wanted in _WORDS
 
 
 def asking(tool: AnyTool, approvals: Approvals) -> AnyTool:

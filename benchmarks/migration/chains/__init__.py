@@ -1,0 +1,1 @@
+"""Programs after the reference of LangChain and LangGraph: tools, agents, middleware, people in the loop."""
