@@ -14,7 +14,7 @@ from toolkeel import Agent, Effects, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.result import RunResult
 from toolkeel.call.steps.rules import Rules
-from toolkeel.call.steps.taint import _is_named, can_act, labels_of
+from toolkeel.call.steps.taint import _is_below, _is_named, can_act, labels_of
 from toolkeel.context import RunContext
 from toolkeel.effects import PURE, acts, reads
 from toolkeel.errors import DefinitionError
@@ -343,3 +343,18 @@ def test_a_target_that_is_no_parameter_is_refused_where_the_tool_is_registered()
 
     with pytest.raises(DefinitionError, match="recipient as target, which is no parameter"):
         Toolset([post])
+
+
+@pytest.mark.parametrize("address", ["https://x.example", "www.x.example"])
+def test_a_place_above_an_address_that_was_named_is_not_named(address: str) -> None:
+    assert _is_named(address, [(f"look at {address}/.", "")])
+    assert not _is_named(address, [(f"look at {address}/hook", "")])
+
+
+HOSTS = st.lists(st.sampled_from(["a", "b", "example"]), min_size=1, max_size=3).map(".".join)
+
+
+@given(HOSTS, HOSTS)
+def test_a_host_is_trusted_by_its_whole_name_and_those_below_by_a_star(host: str, at: str) -> None:
+    assert _is_below(host, at) is (host == at)
+    assert _is_below(host, f"*.{at}") is host.endswith(f".{at}")
