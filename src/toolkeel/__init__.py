@@ -9,6 +9,7 @@ import typing as _typing
 
 from toolkeel._doors import door as _door
 from toolkeel._records.other_words import NAMES as _NAMES
+from toolkeel._records.record import lend_html as _lend_html
 
 # Words: data every chapter speaks with.
 from toolkeel.errors import (
@@ -75,10 +76,12 @@ else:
     )
 
 
-# Lent backwards: tools get their `invoke`, and agents take a model or a session by name.
+# Lent backwards: tools get their `invoke`, agents take a model or a session by name, notebooks
+# show what there is.
 _lend(lambda: _load("toolkeel.call.direct_invoke").DIRECT)
 _lend_connect(lambda name: _load("toolkeel.providers.model_by_name").connect(name))
 _lend_prices(lambda name: _load("toolkeel.providers.prices").price_of(name))
+_lend_html(lambda value: _load("toolkeel.observe.notebook").html(value))
 _lend_sessions(lambda name: _load("toolkeel.sessions").session(name))
 
 __all__ = [

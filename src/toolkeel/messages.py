@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from toolkeel._records.record import NOTHING, record
+from toolkeel._records.record import NOTHING, record, shown
 from toolkeel.content import Content, text_of
 
 Kind = Literal[
@@ -73,6 +73,8 @@ class ToolMessage:
     artifact: object = None
     details: Mapping[str, object] = NOTHING
     duration: float = 0.0
+
+    _repr_html_ = shown
 
     @property
     def text(self) -> str:

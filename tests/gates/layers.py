@@ -348,6 +348,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "semconv",
         "content",
         "telemetry",
+        "notebook",
         "json_lines",
     ),
     "testing": (

@@ -147,6 +147,19 @@ _SHARED = {
 }
 
 
+_html: list[Callable[[object], str]] = []
+
+
+def lend_html(give: Callable[[object], str]) -> None:
+    """Give what notebooks show: what is lent backwards in the order of chapters."""
+    _html[:] = [give]
+
+
+def shown(self: object) -> str:
+    """As a notebook shows it: HTML that runs nothing."""
+    return _html[0](self)
+
+
 Kinds = tuple[type, ...]
 
 

@@ -8,7 +8,7 @@ from typing import Generic, NoReturn, Protocol, cast
 from typing_extensions import TypeVar
 
 from toolkeel._records.other_words import RESULT
-from toolkeel._records.record import record
+from toolkeel._records.record import record, shown
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.correction_counts import Correction
 from toolkeel.agent.run_state import RunState
@@ -68,6 +68,8 @@ class RunResult(Generic[T]):
     finish_reason: FinishReason | None
     limit: str
     run: Held
+
+    _repr_html_ = shown
 
     @property
     def answered(self) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from toolkeel._records.entries import RunBegan
+from toolkeel._records.record import shown
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import resume as resuming
 from toolkeel.agent.conversation import Conversation, inner_saved
@@ -82,6 +83,8 @@ class Run(Generic[T]):
         if isinstance(self._from, RunState):
             resuming.take_back(context, self._from)
             self._charge.resume(self._from, goes_on=True)
+
+    _repr_html_ = shown
 
     @property
     def _plan(self) -> Plan:

@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from toolkeel._records.record import shown
 from toolkeel.call.arguments.mask import cover
 from toolkeel.call.batch import Batch, check_calls, check_turn
 from toolkeel.call.body.invoke import invoke
@@ -141,6 +142,8 @@ class Toolset:
             return self.find(name).tool
         except UnknownTool as error:
             raise KeyError(error.text) from None
+
+    _repr_html_ = shown
 
     def __repr__(self) -> str:
         return f"Toolset({', '.join(self.names)})"

@@ -18,7 +18,7 @@ from typing import (
     Unpack,
 )
 
-from toolkeel._records.record import NOTHING, record
+from toolkeel._records.record import NOTHING, record, shown
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema, Request, compile_function
 from toolkeel.define.inject import InjectedParameter
@@ -269,6 +269,8 @@ class Tool(Generic[P, R], metaclass=_Raw):
             return self
         method = function.__get__(instance, owner)
         return dataclasses.replace(self, function=method, unbound=False)
+
+    _repr_html_ = shown
 
     def __repr__(self) -> str:
         shown = self.parameters.get("properties")

@@ -5,6 +5,7 @@ stats       how well models call tools: first-try validity, correction rate, fie
 semconv     attribute and metric names of OpenTelemetry's GenAI conventions, as one table with its date
 content     messages in the conventions' JSON form, for who lets content out
 telemetry   OpenTelemetry spans (and their names) and metrics of runs, from their events
+notebook    tools, results and runs as notebooks show them
 json_lines  every event as a line of JSON, for files and logs
 """
 

@@ -1,0 +1,154 @@
+"""Tools, results and runs as notebooks show them (``_repr_html_``): escaped, no script, no style sheet.
+
+Whatever a tool or a model wrote is text here. Pictures are shown if their bytes are a raster
+picture's; nothing is fetched.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
+from typing import Any
+
+from toolkeel.agent.result import RunResult
+from toolkeel.agent.run import Run
+from toolkeel.call.toolset import Toolset
+from toolkeel.content import Content, Image, Text, sniff
+from toolkeel.define.tool import Tool
+from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from toolkeel.observe.wording import arguments_of, compact, count, duration, escaped, pretty
+
+MOST = 20_000
+"""Characters of one text."""
+_PICTURE_BYTES = 2_000_000
+_DIM = "opacity:.7;font-size:.9em"
+_BOX = (
+    "border:1px solid currentColor;border-radius:6px;padding:.5em .8em;margin:.2em 0;max-width:60em"
+)
+_PRE = "white-space:pre-wrap;overflow-wrap:anywhere;margin:.2em 0;text-align:left"
+
+
+def html(value: object) -> str:
+    """A value as HTML that runs nothing and reaches nothing.
+
+    Args:
+        value: A `Tool`, a `Toolset`, a `ToolMessage`, a `RunResult` or a `Run`; of anything else
+            its text.
+
+    >>> html("<b>")
+    '<div style="white-space:pre-wrap;overflow-wrap:anywhere;margin:.2em 0;text-align:left">&lt;b&gt;</div>'
+    """
+    match value:
+        case Tool():
+            return _box(_tool(value))
+        case Toolset():
+            return _box([_bold(count(len(value), "tool")), *map(_row, value)])
+        case ToolMessage():
+            return _box(_outcome(value))
+        case RunResult() | Run():
+            return _box(_run(value))
+        case _:
+            return _text(str(value))
+
+
+def _plain(text: object) -> str:
+    said = escaped(str(text))
+    more = len(said) - MOST
+    return escape(said[:MOST] + (f" … {count(more, 'character')} more" if more > 0 else ""))
+
+
+def _text(text: object) -> str:
+    return f'<div style="{_PRE}">{_plain(text)}</div>'
+
+
+def _bold(text: str) -> str:
+    return f"<b>{_plain(text)}</b>"
+
+
+def _dim(text: str) -> str:
+    return f'<span style="{_DIM}">{_plain(text)}</span>'
+
+
+def _box(parts: Iterable[str]) -> str:
+    return f'<div style="{_BOX}">{" ".join(parts)}</div>'
+
+
+def _more(head: str, inside: str) -> str:
+    return f"<details><summary>{head}</summary>{inside}</details>"
+
+
+def _tool(tool: Tool[..., Any]) -> Iterator[str]:
+    yield _bold(tool.name)
+    yield _text(tool.description)
+    known: Mapping[str, Any] = tool.parameters.get("properties", {})  # type: ignore[assignment]
+    required: Any = tool.parameters.get("required", ())
+    for name, schema in known.items():
+        kind = schema.get("type", "any") if isinstance(schema, Mapping) else "any"
+        told = schema.get("description", "") if isinstance(schema, Mapping) else ""
+        must = "" if name in required else ", may be left out"
+        yield f"<div>{_bold(name)} {_dim(f'{kind}{must}')} {_plain(told)}</div>"
+    yield _more("schema", _text(pretty(tool.parameters)))
+
+
+def _row(tool: Tool[..., Any]) -> str:
+    first = tool.description.partition("\n")[0]
+    return f"<div>{_bold(tool.name)} {_dim(first)}</div>"
+
+
+def _outcome(message: ToolMessage) -> Iterator[str]:
+    word = f"failed: {message.kind}" if message.failed else "done"
+    yield _dim(f"{message.name}: {word}, {duration(message.duration)}")
+    yield from _content(message.content)
+
+
+def _content(content: Content) -> Iterator[str]:
+    for block in (Text(content),) if isinstance(content, str) else content:
+        if not isinstance(block, Image):
+            yield _text(getattr(block, "text", f"[{type(block).__name__}]"))
+            continue
+        kind = sniff(block.data)
+        if kind.startswith("image/") and len(block.data) <= _PICTURE_BYTES:
+            data = b64encode(block.data).decode()
+            yield f'<div><img alt="" style="max-width:100%" src="data:{kind};base64,{data}"></div>'
+        else:
+            yield _dim(f"[{block.media_type}, {count(len(block.data), 'byte')}]")
+
+
+def _run(run: RunResult[Any] | Run[Any]) -> Iterator[str]:
+    messages = run.messages
+    results = {one.tool_call_id: one for one in messages if isinstance(one, ToolMessage)}
+    turns = sum(isinstance(message, AssistantMessage) for message in messages)
+    told = [run.reason or "not ended", count(turns, "turn"), count(len(results), "call")]
+    if run.usage.total_tokens:
+        told.append(count(run.usage.total_tokens, "token"))
+    yield _dim(", ".join(told))
+    for message in messages:
+        yield from _message(message, results)
+    if isinstance(run, RunResult) and run.answered and run.output != messages[-1].text:
+        yield f"<div>{_bold('answer')} {_text(run.output)}</div>"
+    for ticket in run.pending:
+        yield f"<div>{_bold('waits')} {_plain(ticket.tool)} {_dim(ticket.reason)}</div>"
+
+
+def _message(message: Message, results: Mapping[str, ToolMessage]) -> Iterator[str]:
+    if isinstance(message, UserMessage):
+        yield f"<div>{_bold('you')} {''.join(_content(message.content))}</div>"
+    if not isinstance(message, AssistantMessage):
+        return
+    if message.text.strip():
+        yield f"<div>{_bold('model')} {''.join(_content(message.content))}</div>"
+    for call in message.tool_calls:
+        result = results.get(call.id)
+        inside = "".join(_outcome(result)) if result else _dim("no result yet")
+        mark = "" if result is None else "✗ " if result.failed else "✓ "
+        yield _more(_plain(f"{mark}{_said(call)}"), inside)
+
+
+def _said(call: ToolCall) -> str:
+    arguments = arguments_of(call)
+    if isinstance(arguments, str):
+        return f"{call.name}({arguments})"
+    return (
+        f"{call.name}({', '.join(f'{key}={compact(value)}' for key, value in arguments.items())})"
+    )
