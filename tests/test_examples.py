@@ -14,13 +14,28 @@ EXAMPLES = ROOT / "examples"
 # What needs more than the core is run where its extra is tested.
 ELSEWHERE = {
     "approvals_service.py": "tests/test_approvals_service.py",
+    "document_search.py": "tests/test_examples_with_extras.py",
+    "four_vendors.py": "tests/test_examples_with_extras.py",
     "mcp_conformance_server.py": "tests/mcp/test_conformance.py",
+    "mcp_server.py": "tests/test_examples_with_extras.py",
     "workbench.py": "tests/builtin/test_workbench.py",
 }
 SAYS = {
     "approval.py": ["waiting - transfer", "answered - 50.00 EUR to Ada"],
     "class_tool.py": ["你好, Ada!", "cash: 12.5", "An amount of 0 cannot be booked"],
     "middleware.py": ["ok - results for cats", "ok - no results", "limit_reached"],
+    "coding_agent.py": [
+        "asked: edit maths.py",
+        "write: denied",
+        "edit: done",
+        "read: tool_error",
+        "maths.py: return n + n\nnotes.txt is there: False",
+    ],
+    "long_run.py": [
+        "killed: True\nby then: tides, 港口\n",
+        "then: All 5 chapters are written.\n",
+        "done, each once: tides, 港口, weather, radio, fees\n",
+    ],
     "memory_bot.py": [
         "was shown 7 messages of 10",
         "killed: True",
@@ -49,16 +64,22 @@ def test_every_example_is_listed_with_what_it_says():
     assert all((ROOT / test).is_file() for test in ELSEWHERE.values())
 
 
-@pytest.mark.parametrize("name", sorted(SAYS))
-def test_an_example_runs_offline_and_says_what_it_promises(name, tmp_path):
+def ran(name, folder):
+    """What an example prints."""
     done = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLES / name)],
         capture_output=True,
         encoding="utf-8",
         timeout=60,
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(SAYS))
+def test_an_example_runs_offline_and_says_what_it_promises(name, tmp_path):
+    said = ran(name, tmp_path)
     for text in SAYS[name]:
-        assert text in done.stdout, done.stdout
+        assert text in said, said
