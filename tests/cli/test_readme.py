@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from runpy import run_path
 
 from tests.gates.documents import blocks
 from tests.shared import ROOT
@@ -34,3 +35,11 @@ def test_the_readme_shows_what_the_demo_prints():
         check=True,
     ).stdout
     assert _steady(said) == _steady(shown.code)
+
+
+def test_the_picture_of_the_demo_is_drawn_from_its_text_and_fetches_nothing() -> None:
+    script = run_path(str(ROOT / "scripts" / "terminal_picture.py"))
+    drawn = script["picture"]((ROOT / "docs" / "demo.txt").read_text("utf-8"))
+    assert drawn == (ROOT / "docs" / "pictures" / "demo.svg").read_text("utf-8")
+    assert "http" not in drawn.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert "url(" not in drawn and "@import" not in drawn and "北京" in drawn

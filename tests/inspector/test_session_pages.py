@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.inspector.serving import GATE, REMOVED, busy, served
+from toolkeel import Agent
 from toolkeel.sessions import Sessions
+from toolkeel.testing import Scripted
 
 
 def seal(text: str) -> dict[str, str]:
@@ -169,3 +172,18 @@ def test_a_program_error_is_shown_and_the_page_lives_on(tmp_path: Path) -> None:
         assert Sessions(tmp_path / "talk.db")["ada"].info.ended == "failed"
         empty = page.post("/sessions", text="  ")
         assert empty.headers["location"] == "/sessions"
+
+
+def test_a_page_of_a_long_session_reads_its_window_and_nothing_before_it(tmp_path: Path) -> None:
+    with served(tmp_path) as page:
+        agent = Agent(Scripted(f"answer {n}" for n in range(200)))
+        for n in range(200):
+            agent.run_sync(f"question {n}", session=page.sessions["long"])
+        with sqlite3.connect(tmp_path / "talk.db") as other:
+            other.execute(
+                "UPDATE entry SET body = 'damaged' WHERE kind = 'person_said' AND seq < 9"
+            )
+        shown = page.client.get("/sessions/long")
+        assert shown.status_code == 200
+        assert "answer 199" in shown.text and "answer 0<" not in shown.text
+        assert "200 requests" in shown.text

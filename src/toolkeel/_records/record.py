@@ -160,6 +160,13 @@ def shown(self: object) -> str:
     return _html[0](self)
 
 
+class Shown:
+    """What notebooks show; records say ``_repr_html_ = shown``."""
+
+    __slots__ = ()
+    _repr_html_ = shown
+
+
 Kinds = tuple[type, ...]
 
 

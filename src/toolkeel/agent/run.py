@@ -15,7 +15,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from toolkeel._records.entries import RunBegan
-from toolkeel._records.record import shown
+from toolkeel._records.record import Shown
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import resume as resuming
 from toolkeel.agent.conversation import Conversation, inner_saved
@@ -41,7 +41,7 @@ S = TypeVar("S")
 T = TypeVar("T", default=str)
 
 
-class Run(Generic[T]):
+class Run(Shown, Generic[T]):
     """One run of an agent; `Agent.start` and `Agent.stream` make it.
 
     Args:
@@ -83,8 +83,6 @@ class Run(Generic[T]):
         if isinstance(self._from, RunState):
             resuming.take_back(context, self._from)
             self._charge.resume(self._from, goes_on=True)
-
-    _repr_html_ = shown
 
     @property
     def _plan(self) -> Plan:
@@ -358,8 +356,7 @@ class Run(Generic[T]):
     def outputs(self) -> Pieces[Item]:
         """The answer while it arrives: each time more of it, as far as it has come.
 
-        Nothing of it is validated yet, and a correction begins anew; ``result.output`` is, in the
-        end. With ``async for``, or ``for`` in sync code.
+        Nothing of it is validated yet, and a correction begins anew. With ``async for`` or ``for``.
 
         Raises:
             SetupError: no `output_type` was asked for.

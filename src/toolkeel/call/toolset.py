@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from toolkeel._records.record import shown
+from toolkeel._records.record import Shown
 from toolkeel.call.arguments.mask import cover
 from toolkeel.call.batch import Batch, check_calls, check_turn
 from toolkeel.call.body.invoke import invoke
@@ -38,7 +38,7 @@ LISTED = 20
 """Names listed for a model that asked for an unknown tool."""
 
 
-class Toolset:
+class Toolset(Shown):
     """Tools in order, each under one name.
 
     Usable without an agent and without an event loop: `run_sync` takes the calls of any client's
@@ -142,8 +142,6 @@ class Toolset:
             return self.find(name).tool
         except UnknownTool as error:
             raise KeyError(error.text) from None
-
-    _repr_html_ = shown
 
     def __repr__(self) -> str:
         return f"Toolset({', '.join(self.names)})"

@@ -18,7 +18,7 @@ from typing import (
     Unpack,
 )
 
-from toolkeel._records.record import NOTHING, record, shown
+from toolkeel._records.record import NOTHING, Shown, record
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema, Request, compile_function
 from toolkeel.define.inject import InjectedParameter
@@ -192,7 +192,7 @@ class _Raw(type):
 @dataclasses.dataclass(
     frozen=True, slots=True, eq=False, repr=False, kw_only=True, weakref_slot=True
 )
-class Tool(Generic[P, R], metaclass=_Raw):
+class Tool(Shown, Generic[P, R], metaclass=_Raw):
     """A function that models can call. Still callable as the plain function.
 
     Made by `@tool` or `from_schema`, which ``Tool(name, description, parameters, on_invoke)`` is
@@ -269,8 +269,6 @@ class Tool(Generic[P, R], metaclass=_Raw):
             return self
         method = function.__get__(instance, owner)
         return dataclasses.replace(self, function=method, unbound=False)
-
-    _repr_html_ = shown
 
     def __repr__(self) -> str:
         shown = self.parameters.get("properties")

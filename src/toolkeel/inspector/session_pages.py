@@ -130,7 +130,6 @@ class SessionPages:
             latest=upto == head,
             before_turns=session.info.turns - len(story.turns) if after else 0,
             problem=told or self._runs.problems.get(name, ""),
-            usage=session.usage,
             unread=session.unread if upto == head else (),
         )
 
