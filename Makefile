@@ -20,7 +20,7 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all again check alone bench lock clean
+.PHONY: help demo test test-slow test-all again check alone bench site lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -51,6 +51,10 @@ check: $(VENV)/dev.stamp ## lint, format, types, gates
 bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/performance.md (ROUNDS=3: half an hour)
 	.venv-bench/bin/python -m benchmarks --rounds $(ROUNDS) --out docs
 
+site: $(VENV)/dev.stamp .venv-site/site.stamp ## the documents as a site, in build/site/html; llms.txt too
+	$(BIN)/python scripts/site.py
+	.venv-site/bin/zensical build --config-file mkdocs.yml
+
 # A clone with nothing beside it, as a stranger has it: every test is collected, and those that would
 # take material from beside it pass or say that they did not run.
 alone: $(VENV)/dev.stamp ## the tests in a clone with nothing beside it
@@ -69,9 +73,10 @@ lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest ver
 	$(COMPILE) pyproject.toml requirements/core.in -o requirements/core.txt
 	$(COMPILE) --extra langchain --extra openai-agents --extra pydantic-ai pyproject.toml requirements/peers.in -o requirements/peers.txt
 	$(COMPILE) pyproject.toml requirements/bench.in -o requirements/bench.txt
+	$(COMPILE) requirements/site.in -o requirements/site.txt
 
 clean: ## remove everything that make and the tools made
-	rm -rf $(VENV) .venv-bench tests/node/node_modules dist build
+	rm -rf $(VENV) .venv-bench .venv-site tests/node/node_modules dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -102,6 +107,13 @@ $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
 	@echo "installing $< ..."
 	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
 	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# What builds the site, in an environment of its own: it reads the sources and imports nothing of them.
+.venv-site/site.stamp: requirements/site.txt
+	@$(PYTHON) -m venv --clear .venv-site
+	@echo "installing $< ..."
+	@.venv-site/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
 	@touch $@
 
 # Programs of the system (bubblewrap, ripgrep, chromium): only what is missing is installed, by apt-get

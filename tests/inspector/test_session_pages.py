@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tests.inspector.serving import GATE, REMOVED, busy, served
-from toolkeel import Agent
+from toolkeel import Agent, AssistantMessage, Usage
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted
 
@@ -176,7 +176,9 @@ def test_a_program_error_is_shown_and_the_page_lives_on(tmp_path: Path) -> None:
 
 def test_a_page_of_a_long_session_reads_its_window_and_nothing_before_it(tmp_path: Path) -> None:
     with served(tmp_path) as page:
-        agent = Agent(Scripted(f"answer {n}" for n in range(200)))
+        spent = Usage(input_tokens=3, output_tokens=2, requests=1)
+        lines = (AssistantMessage(f"answer {n}", usage=spent) for n in range(200))
+        agent = Agent(Scripted(lines))
         for n in range(200):
             agent.run_sync(f"question {n}", session=page.sessions["long"])
         with sqlite3.connect(tmp_path / "talk.db") as other:
