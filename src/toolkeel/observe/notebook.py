@@ -84,10 +84,10 @@ def _tool(tool: Tool[..., Any]) -> Iterator[str]:
     known: Mapping[str, Any] = tool.parameters.get("properties", {})  # type: ignore[assignment]
     required: Any = tool.parameters.get("required", ())
     for name, schema in known.items():
-        kind = schema.get("type", "any") if isinstance(schema, Mapping) else "any"
-        told = schema.get("description", "") if isinstance(schema, Mapping) else ""
+        said = schema if isinstance(schema, Mapping) else {}
         must = "" if name in required else ", may be left out"
-        yield f"<div>{_bold(name)} {_dim(f'{kind}{must}')} {_plain(told)}</div>"
+        kind = _dim(f"{said.get('type', 'any')}{must}")
+        yield f"<div>{_bold(name)} {kind} {_plain(said.get('description', ''))}</div>"
     yield _more("schema", _text(pretty(tool.parameters)))
 
 
@@ -119,16 +119,19 @@ def _run(run: RunResult[Any] | Run[Any]) -> Iterator[str]:
     messages = run.messages
     results = {one.tool_call_id: one for one in messages if isinstance(one, ToolMessage)}
     turns = sum(isinstance(message, AssistantMessage) for message in messages)
+    tokens = [count(run.usage.total_tokens, "token")] if run.usage.total_tokens else []
     told = [run.reason or "not ended", count(turns, "turn"), count(len(results), "call")]
-    if run.usage.total_tokens:
-        told.append(count(run.usage.total_tokens, "token"))
-    yield _dim(", ".join(told))
-    for message in messages:
-        yield from _message(message, results)
+    yield _dim(", ".join([*told, *tokens]))
+    yield from _transcript(messages, results)
     if isinstance(run, RunResult) and run.answered and run.output != messages[-1].text:
         yield f"<div>{_bold('answer')} {_text(run.output)}</div>"
     for ticket in run.pending:
         yield f"<div>{_bold('waits')} {_plain(ticket.tool)} {_dim(ticket.reason)}</div>"
+
+
+def _transcript(messages: Iterable[Message], results: Mapping[str, ToolMessage]) -> Iterator[str]:
+    for message in messages:
+        yield from _message(message, results)
 
 
 def _message(message: Message, results: Mapping[str, ToolMessage]) -> Iterator[str]:
