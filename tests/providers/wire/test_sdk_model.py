@@ -13,8 +13,8 @@ import openai
 import pytest
 
 from tests.gates.counts import calls
-from tests.providers.loopback import Json, Loopback, answer, chunk, saying
-from tests.providers.models import anthropic, chat, responses
+from tests.providers.loopback import Json, Loopback, answer, chunk, events, saying
+from tests.providers.models import anthropic, chat, gemini, responses
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import AccessDenied, ModelError, ModelUnavailable, RequestRejected
 from toolkeel.messages import AssistantMessage, UserMessage
@@ -30,6 +30,7 @@ SAYS: dict[Callable[..., Any], Json] = {
     responses: {"object": "response", "status": "completed", "output": [ITEM]},
     anthropic: {"type": "message", "content": [TEXT], "stop_reason": "end_turn"},
 }
+CANDIDATE = {"content": {"role": "model", "parts": [{"text": "Hi"}]}, "finishReason": "STOP"}
 ROOM = 1.25
 """What a turn may cost beside the HTTP client alone."""
 
@@ -73,6 +74,32 @@ def test_later_requests_are_those_that_the_sdk_would_send(
     assert draft.extensions["timeout"]["read"] == 7.0
     bodies = [json.dumps({k: v for k, v in one.items() if k != "head"}) for one in server.requests]
     assert bodies[0] == bodies[2] and "hihi" in bodies[1]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_later_requests_to_gemini_are_those_of_its_sdk(stream: bool) -> None:
+    said = {"candidates": [CANDIDATE]}
+    sent = events(said, done=False) if stream else answer(json.dumps(said))
+    with saying(sent) as server:
+        model = gemini(server, stream=stream, timeout=7.0)
+        asked(model, REQUEST, ModelRequest([UserMessage("hi" * 1000)]), REQUEST)
+        first, *later = heads(server)
+        assert later == [first, first]
+    bodies = [{k: v for k, v in one.items() if k != "head"} for one in server.requests]
+    assert bodies[0] == bodies[2] and "hihi" in str(bodies[1])
+    assert bodies[0]["contents"] == [{"role": "user", "parts": [{"text": "hi"}]}]
+
+
+def test_later_requests_to_gemini_fail_as_the_first_does() -> None:
+    said = answer(json.dumps({"candidates": [CANDIDATE]}))
+    busy = answer(json.dumps({"error": {"code": 503, "message": "busy"}}), status=503)
+    for before in ([], [said]):
+        with saying(*before, busy) as server:
+            model = gemini(server, stream=False, max_retries=0)
+            if before:
+                asked(model, REQUEST)
+            with pytest.raises(ModelUnavailable, match="m: busy"):
+                asyncio.run(ask(model))
 
 
 def test_each_choice_of_betas_is_sent_as_it_is() -> None:

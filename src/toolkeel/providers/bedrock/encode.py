@@ -134,7 +134,8 @@ class BedrockBlocks(ClaudeBlocks[BedrockProfile]):
 
     def __init__(self, tools: WireTools, profile: BedrockProfile) -> None:
         super().__init__(tools, profile)
-        self._claude = is_claude(profile.model) or not profile.model
+        nameless = not profile.model or "application-inference-profile/" in profile.model
+        self._claude = nameless or is_claude(profile.model)
         self._labels: set[str] = set()
 
     def unpacked(self, block: Json) -> Json:

@@ -19,17 +19,19 @@ from toolkeel.errors import (
 from toolkeel.providers.gemini.encode import ENCODING
 from toolkeel.providers.gemini.profile import GeminiProfile, retry_delay
 from toolkeel.providers.gemini.stream import StreamDecoder
-from toolkeel.providers.wire.body_cache import ValueCache
 from toolkeel.providers.wire.http import PerLoop, check_options, retry_after
 from toolkeel.providers.wire.model import ModelOptions, WireModel
 from toolkeel.providers.wire.plain import as_dict
 from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.sse import parsed
 from toolkeel.providers.wire.structured_output import gemini_holds
 
 try:
     import httpx2
     from google import genai
     from google.genai import errors, types
+
+    from toolkeel.providers.wire.sdk_model import draft_of, read_to_end, sent_again
 except ImportError as error:
     raise MissingExtraError("Gemini", "gemini") from error
 
@@ -78,7 +80,6 @@ class Gemini(WireModel):
     encoding = ENCODING
     decoder = StreamDecoder
     held_form = "gemini"
-    requests = ValueCache
 
     def __init__(
         self,
@@ -111,20 +112,29 @@ class Gemini(WireModel):
         return gemini_holds(self.name, tools=tools)
 
     async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
-        models = self._sdk.get().sdk.aio.models
+        client = self._sdk.get()
+        if client.draft:
+            answer = await sent_again(client.draft, client.http, body, self._stream)
+            await errors.APIError.raise_for_async_response(answer)
+            async with aclosing(
+                read_to_end(answer, parsed(answer.aiter_bytes()), self._stream)
+            ) as parts:
+                async for part in parts:
+                    yield part
+            return
+        options = types.HttpOptions(
+            extra_body=json.loads(body), retry_options=types.HttpRetryOptions(attempts=1)
+        )
         config = types.GenerateContentConfig(
-            http_options=types.HttpOptions(
-                extra_body=body, retry_options=types.HttpRetryOptions(attempts=1)
-            ),
+            http_options=options,
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )
+        asked: Any = {"model": self.name, "contents": _HERE, "config": config}
+        models = client.sdk.aio.models
         if not self._stream:
-            yield [await models.generate_content(model=self.name, contents=_HERE, config=config)]
+            yield [await models.generate_content(**asked)]
             return
-        stream = await models.generate_content_stream(
-            model=self.name, contents=_HERE, config=config
-        )
-        async with aclosing(_pumped(stream)) as chunks:
+        async with aclosing(_pumped(await models.generate_content_stream(**asked))) as chunks:
             async for chunk in chunks:
                 yield [chunk]
 
@@ -153,10 +163,29 @@ async def _pumped(chunks: AsyncIterator[T]) -> AsyncGenerator[T]:
 
 
 class _Client:
-    """The SDK's client, closed as the others are."""
+    """The SDK's client, closed as the others are.
 
-    def __init__(self, sdk: genai.Client) -> None:
+    Args:
+        sdk: The client.
+        own: Whether it is ours: then requests after the first are made like that one (see
+            `toolkeel.providers.wire.sdk_model`), unless each has a token of its own, as Vertex's.
+
+    Attributes:
+        draft: What the SDK sent first.
+    """
+
+    def __init__(self, sdk: genai.Client, own: bool) -> None:
         self.sdk = sdk
+        self.draft: httpx2.Request | None = None
+        self.http: Any = getattr(sdk._api_client, "_async_httpx_client", None)
+        if own and not sdk.vertexai and self.http is not None:
+            self.http.event_hooks = {"response": [self._hear]}
+
+    async def _hear(self, answer: httpx2.Response) -> None:
+        if answer.status_code == 200:
+            self.draft = draft_of(answer.request)
+        if self.draft or answer.is_redirect:
+            self.http.event_hooks = {}
 
     async def close(self) -> None:
         await self.sdk.aio.aclose()
@@ -165,7 +194,7 @@ class _Client:
 
 def _new_client(model: str, options: Mapping[str, Any]) -> _Client:
     try:
-        return _Client(genai.Client(**options))
+        return _Client(genai.Client(**options), own=True)
     except ValueError as error:
         raise SetupError(
             f"Gemini({model!r}): {error} Set GEMINI_API_KEY or pass api_key=; for Vertex AI set "
@@ -177,7 +206,7 @@ def _checked(client: object) -> _Client | None:
     if client is None:
         return None
     if isinstance(client, genai.Client):
-        return _Client(client)
+        return _Client(client, own=False)
     raise SetupError(
         f"Gemini(client=...): expected google.genai.Client, got {type(client).__name__}"
     )

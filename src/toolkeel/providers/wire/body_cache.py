@@ -278,14 +278,15 @@ class BodyCache(_Requests[P, _Json]):
             prepared = self._prepared.of(request)
             grown = self._grown(request, prepared.tools)
             if self._fixed[0] is not prepared:
-                self._fixed = (prepared, dumps(prepared.fixed)[1:].encode())
+                self._fixed = (prepared, dumps(prepared.fixed)[1:-1].encode())
             end = bytearray()
             append_json(end, [*grown.encoder.end(), *more])
             head = grown.encoder.head(prepared)
-            keys = dumps(head)[1:-1].encode() + b"," if head else b""
+            keys = dumps(head)[1:-1].encode() if head else b""
+            rest = b",".join(filter(None, (b"]", keys, self._fixed[1])))
             comma = b"," if grown.over and end else b""
             start = b'{"%s":[' % self._encoding.key.encode()
-            return b"".join((start, grown.over, comma, end, b"],", keys, self._fixed[1]))
+            return b"".join((start, grown.over, comma, end, rest, b"}"))
 
 
 class ValueCache(_Requests[P, _Values]):

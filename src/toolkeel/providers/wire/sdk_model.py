@@ -67,15 +67,9 @@ class SdkModel(WireModel):
     async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
         client = self._sdk.get()
         answer = await self._answer(client, body, self._betas(prepared))
-        try:
-            if self._stream:
-                async with aclosing(self._read(client, answer)) as read:
-                    async for events in read:
-                        yield events
-            else:
-                yield [await answer.aread()]
-        finally:
-            await answer.aclose()
+        async with aclosing(read_to_end(answer, self._read(client, answer), self._stream)) as read:
+            async for events in read:
+                yield events
 
     def _read(self, client: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
         """The events of a streamed answer, read here: the SDKs lose those without a name, and the
@@ -97,26 +91,52 @@ class SdkModel(WireModel):
             **sent,
         )
         if self._sdk.given is None and not answer.history and _keeps_its_key(client):
-            for name in ("content-length", "cookie"):
-                answer.request.headers.pop(name, "")
-            self._drafts[betas] = answer.request
+            self._drafts[betas] = draft_of(answer.request)
         return answer
 
     async def _answer_to(self, draft: httpx2.Request, client: Any, body: bytes) -> httpx2.Response:
-        http: httpx2.AsyncClient = client._client
-        request = httpx2.Request(
-            "POST",
-            draft.url,
-            headers=draft.headers,
-            cookies=http.cookies,
-            content=body,
-            extensions=draft.extensions,
-        )
-        answer = await http.send(request, stream=self._stream)
+        answer = await sent_again(draft, client._client, body, self._stream)
         if not answer.is_success:
             await answer.aread()
             raise client._make_status_error_from_response(answer)
         return answer
+
+
+def draft_of(request: httpx2.Request) -> httpx2.Request:
+    """What later requests have of one that was sent: all but its body and cookies."""
+    for name in ("content-length", "cookie"):
+        request.headers.pop(name, "")
+    return request
+
+
+async def sent_again(
+    draft: httpx2.Request, http: httpx2.AsyncClient, body: bytes, stream: bool
+) -> httpx2.Response:
+    """The answer to a request like an earlier one, with another body."""
+    request = httpx2.Request(
+        "POST",
+        draft.url,
+        headers=draft.headers,
+        cookies=http.cookies,
+        content=body,
+        extensions=draft.extensions,
+    )
+    return await http.send(request, stream=stream)
+
+
+async def read_to_end(
+    answer: httpx2.Response, events: AsyncGenerator[Sequence[object]], stream: bool
+) -> AsyncGenerator[Sequence[object]]:
+    """The events of an answer, which is then closed; without a stream it is one event."""
+    try:
+        if stream:
+            async with aclosing(events) as read:
+                async for some in read:
+                    yield some
+        else:
+            yield [await answer.aread()]
+    finally:
+        await answer.aclose()
 
 
 def _keeps_its_key(client: Any) -> bool:
