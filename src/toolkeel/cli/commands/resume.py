@@ -86,9 +86,8 @@ def command(
     """Go on with a run that waits for approval, once.
 
     What is decided neither here nor in STATE is asked about on the terminal. An ID is that of
-    `toolkeel approvals STATE`, or its beginning. Without --tools it goes on with those it had, once
-    you have said that they may be loaded. STATE is renamed to STATE.used before anything
-    runs, so that no approval serves twice.
+    `toolkeel approvals STATE`, or its beginning. Without --tools, those it had are loaded if you
+    agree. STATE is renamed to STATE.used before anything runs: no approval serves twice.
     """
     if reason and not deny:
         raise UsageProblem("--reason says why of --deny, and there is none")
