@@ -110,3 +110,13 @@ def test_a_folder_and_a_file_that_is_no_text_are_refused(tmp_path: Path) -> None
     for wrong in (path, tmp_path):
         with pytest.raises(SetupError, match="cannot be read"):
             load(wrong)
+
+
+def test_the_terms_of_a_run_are_kept_with_it_and_the_run_is_read_without_them(
+    tmp_path: Path,
+) -> None:
+    path = save(STATE, "r1", tmp_path / "s.json", ["-t", "tools.py"])
+    assert load(path).terms == ["-t", "tools.py"]
+    keep(path, load(path))
+    assert load(path).terms == ["-t", "tools.py"]
+    assert RunState.from_json(path.read_text("utf-8")) == STATE

@@ -126,6 +126,7 @@ class RunState:
             version = data.get("version")
             if type(version) is not int or version not in READ:
                 raise SetupError(f"a saved run of version {version!r:.40} cannot be read here")
+            data.pop("terms", None)  # of the command that saved it; nothing here goes by them
             signature = data.pop("signature", "")
             if key and not hmac.compare_digest(_signature(data, key), str(signature)):
                 raise SetupError("this saved run is not signed with this key, or was changed")

@@ -1,6 +1,7 @@
 """A suspended run as a file: what waits, what was decided, and that it serves once.
 
-The file is a `RunState` as JSON; once something is decided, with one more key, ``decisions``. It
+The file is a `RunState` as JSON, with ``terms``, on which the command ran that saved it, and, once
+something is decided, ``decisions``. It
 holds the transcript, so it is its owner's alone. Whoever goes on from it first renames it, and
 leaves a mark for each ticket decided, which counts for copies of the file as well.
 """
@@ -11,7 +12,7 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,12 @@ class Saved:
     Args:
         state: The run.
         decisions: At most one for each ticket.
+        terms: On which it ran, as options and their values. Nothing they name is loaded unasked.
     """
 
     state: RunState
     decisions: Mapping[str, Decision]
+    terms: Sequence[str] = ()
 
     @property
     def undecided(self) -> list[Ticket]:
@@ -109,13 +112,14 @@ def free(path: Path) -> Path:
     return path
 
 
-def save(state: RunState, run_id: str, path: Path | None) -> Path:
+def save(state: RunState, run_id: str, path: Path | None, terms: Sequence[str] = ()) -> Path:
     """Write a suspended run where nothing is yet; readable by its owner alone.
 
     Args:
         state: The run.
         run_id: Names the file, if `path` is None.
         path: The file.
+        terms: On which it ran.
 
     Raises:
         SetupError: if it cannot be written.
@@ -127,7 +131,7 @@ def save(state: RunState, run_id: str, path: Path | None) -> Path:
             path = folder / f"{run_id}.json"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(state.to_json() + "\n")
+            file.write(_text(Saved(state, {}, terms)))
     except OSError as error:
         raise SetupError(f"the suspended run cannot be saved: {error}") from None
     return path
@@ -151,9 +155,9 @@ def load(path: Path) -> Saved:
         raise SetupError(f"{path} cannot be read: {error}") from None
     if not _is_mine(facts):
         raise SetupError(f"{path} could have been written by somebody else, so it is not trusted")
-    decided, rest = _parted(text)
+    decided, terms, rest = _parted(text)
     state = RunState.from_json(rest)
-    return Saved(state, _decisions(decided, state))
+    return Saved(state, _decisions(decided, state), terms)
 
 
 def _is_mine(facts: os.stat_result) -> bool:
@@ -163,16 +167,27 @@ def _is_mine(facts: os.stat_result) -> bool:
     return facts.st_uid == os.getuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _parted(text: str) -> tuple[list[Any], str]:
-    """The decisions, and the run without them; what is neither is left for the run to refuse."""
+def _parted(text: str) -> tuple[list[Any], list[str], str]:
+    """Decisions, terms, and the run without them; what is neither is left for the run to refuse."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        return [], text
-    decided = data.pop("decisions", None) if isinstance(data, dict) else None
-    if not isinstance(decided, list):
-        return [], text
-    return decided, json.dumps(data)
+        return [], [], text
+    if not isinstance(data, dict):
+        return [], [], text
+    decided, terms = data.pop("decisions", []), data.pop("terms", [])
+    if not (isinstance(decided, list) and isinstance(terms, list)):
+        return [], [], text
+    return decided, [str(word) for word in terms], json.dumps(data)
+
+
+def _text(saved: Saved) -> str:
+    data: dict[str, Any] = json.loads(saved.state.to_json())
+    if saved.decisions:
+        data["decisions"] = [each.to_dict() for each in saved.decisions.values()]
+    if saved.terms:
+        data["terms"] = [*saved.terms]
+    return json.dumps(data, ensure_ascii=False) + "\n"
 
 
 def _decisions(decided: Iterable[Any], state: RunState) -> dict[str, Decision]:
@@ -192,13 +207,11 @@ def keep(path: Path, saved: Saved) -> None:
     Raises:
         SetupError: if it cannot be written, or somebody has used it meanwhile.
     """
-    data: dict[str, Any] = json.loads(saved.state.to_json())
-    data["decisions"] = [each.to_dict() for each in saved.decisions.values()]
     try:
         descriptor, name = tempfile.mkstemp(prefix=path.name, dir=path.absolute().parent)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(json.dumps(data, ensure_ascii=False) + "\n")
+                file.write(_text(saved))
             if not path.exists():
                 raise SetupError(f"{path} was used already: a saved run goes on once")
             os.replace(name, path)

@@ -325,3 +325,31 @@ def test_a_state_is_never_overwritten(asker: Path) -> None:
     assert ended.code == 2
     assert "state.json exists already" in ended.err
     assert path.read_bytes() == before
+
+
+def test_a_saved_run_says_what_it_ran_with_and_nothing_of_it_is_loaded_unasked(
+    asker: Path,
+) -> None:
+    saved(asker, "two")
+    before = (asker / "state.json").read_bytes()
+    (asker / "tools.py").write_text("raise SystemExit('loaded')")
+    unasked = toolkeel("resume", "state.json", cwd=asker)
+    assert unasked.code == 2
+    assert "would load: -t tools.py -m models.py:two" in " ".join(unasked.err.split())
+    assert (asker / "state.json").read_bytes() == before
+    make(asker)
+    decided = [word for id in ids(asker / "state.json") for word in ("--approve", id)]
+    done = toolkeel("resume", "state.json", "--yes", "-m", "models.py:after", *decided, cwd=asker)
+    assert (done.code, done.out.strip()) == (0, "done"), done.err
+    assert written(asker) == ["first", "second"]
+
+
+def test_at_a_terminal_a_person_is_asked_what_may_be_loaded(asker: Path) -> None:
+    saved(asker, "one")
+    terminal = at_terminal(asker, "resume", "state.json")
+    asked = " ".join(terminal.until(lambda screen: "[y/N]" in screen).split())
+    assert "wants to load: -t tools.py -m models.py:one. Do so?" in asked
+    terminal.type("n\r")
+    ended = terminal.end()
+    assert ended.code == 2 and written(asker) == []
+    assert (asker / "state.json").exists()

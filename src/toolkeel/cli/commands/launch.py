@@ -193,13 +193,14 @@ class Launch:
 
     def resume_command(self, path: Path) -> list[str]:
         """The words that go on from a state, on the same terms."""
-        return ["toolkeel", "resume", str(path), *self._terms()]
+        return ["toolkeel", "resume", str(path), *self.words()]
 
     def session_command(self) -> list[str]:
         """The words that go on with its session, on the same terms."""
-        return ["toolkeel", "run", "--session", self.session, *self._terms()]
+        return ["toolkeel", "run", "--session", self.session, *self.words()]
 
-    def _terms(self) -> list[str]:
+    def words(self) -> list[str]:
+        """The options that say on which terms it runs."""
         words: list[str] = []
         words += [word for target in self.targets for word in ("-t", target)]
         words += ["-m", self.model]
@@ -336,7 +337,7 @@ def _end(result: RunResult, token: CancelToken, launch: Launch) -> None:
     if result.reason == "waiting" and launch.session:
         _wait_in_session(result.pending, launch)
     if result.reason == "waiting":
-        path = save(result.state, result.run_id, launch.state)
+        path = save(result.state, result.run_id, launch.state, launch.words())
         wait(result.pending, launch, path)
     if result.reason == "limit":
         turns = count(launch.max_turns, "turn")
@@ -353,7 +354,7 @@ def _keep(state: RunState, run_id: str, launch: Launch) -> None:
         return
     words = launch.session_command()
     if not launch.session:
-        words = launch.resume_command(save(state, run_id, launch.state))
+        words = launch.resume_command(save(state, run_id, launch.state, launch.words()))
     note("go on from here:", DIM)
     note(f"  {shlex.join(words)}")
 

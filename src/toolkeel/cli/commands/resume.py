@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +34,7 @@ from toolkeel.cli.exits import UsageProblem
 from toolkeel.cli.state import Saved, answers, claim, free, keep, load
 from toolkeel.cli.terminal.approve import Arguments, can_ask, checked_by
 from toolkeel.cli.terminal.streams import DIM, note, stdout_kept_clean
+from toolkeel.cli.terminal.text import visible_line
 from toolkeel.errors import CallError
 
 StatePath = Annotated[Path, typer.Argument(metavar="STATE", help="The saved run.")]
@@ -55,6 +58,10 @@ DecideOnly = Annotated[
     bool, typer.Option("--decide-only", help="Write the decisions into STATE; run nothing.")
 ]
 
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Load what STATE says that it ran with, without asking.")
+]
+
 
 def command(
     state: StatePath,
@@ -73,13 +80,14 @@ def command(
     yes_to: YesTo = None,
     answer_within: AnswerWithin = None,
     next_state: StateFile = None,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run that waits for approval, once.
 
     What is decided neither here nor in STATE is asked about on the terminal. An ID is that of
-    `toolkeel approvals STATE`, or its beginning. STATE is renamed to STATE.used before anything
-    runs, so that no approval serves twice.
+    `toolkeel approvals STATE`, or its beginning. Without --tools, those it had are loaded if you
+    agree. STATE is renamed to STATE.used before anything runs: no approval serves twice.
     """
     if reason and not deny:
         raise UsageProblem("--reason says why of --deny, and there is none")
@@ -104,7 +112,35 @@ def command(
         answer_within=answer_within,
         state=free(next_state) if next_state else None,
     )
-    _go_on(state, saved, launch)
+    _go_on(state, saved, _as_begun(launch, saved, yes))
+
+
+def _as_begun(launch: Launch, saved: Saved, yes: bool) -> Launch:
+    """On the terms that the run was saved with, if none are given and a person agrees.
+
+    Raises:
+        UsageProblem: nobody has said that what it names may be loaded.
+    """
+    if launch.targets or not saved.terms:
+        return launch
+    terms: dict[str, list[str]] = {}
+    for option, value in zip(saved.terms[::2], saved.terms[1::2], strict=False):
+        terms.setdefault(option, []).append(value)
+    begun = replace(
+        launch,
+        targets=tuple(terms.get("-t", ())),
+        model=terms.get("-m", [OFFLINE])[-1] if launch.model == OFFLINE else launch.model,
+        rules=launch.rules or next(map(Path, terms.get("--rules", ())), None),
+        yes_to=launch.yes_to or tuple(terms.get("--yes-to", ())),
+    )
+    words = visible_line(shlex.join(begun.words()))
+    if not (yes or can_ask()):
+        raise UsageProblem(
+            f"this saved run would load: {words}. Give --yes, or what you want by -t"
+        )
+    if not (yes or typer.confirm(f"this saved run wants to load: {words}. Do so?", err=True)):
+        raise UsageProblem("nothing was loaded, and nothing used up")
+    return begun
 
 
 def _go_on(path: Path, saved: Saved, launch: Launch) -> None:
@@ -140,7 +176,7 @@ def _with(saved: Saved, made: Iterable[Decision]) -> Saved:
     for ticket in saved.state.pending:
         if ticket.id in now:
             check_decision(ticket, now[ticket.id])
-    return Saved(saved.state, {**saved.decisions, **now})
+    return Saved(saved.state, {**saved.decisions, **now}, saved.terms)
 
 
 def _check(saved: Saved, agent: Agent) -> None:
