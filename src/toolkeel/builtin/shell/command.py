@@ -20,6 +20,7 @@ from toolkeel.context import ToolContext
 from toolkeel.effects import Effects, Resource
 from toolkeel.engines.process_tree import Finished, NotStarted
 from toolkeel.engines.sandbox.confine import Sandbox
+from toolkeel.engines.sandbox.secret_files import SecretFiles
 from toolkeel.errors import Cancelled, ToolError
 from toolkeel.messages import ToolOutput
 
@@ -209,6 +210,9 @@ async def run_command(
     if allowed <= 0:
         raise ToolError("timeout counts from 1, in seconds.")
     tail = tail or Tail(lambda text: None)
+    secrets = SecretFiles.below(*sandbox.roots)
+    line = words[-1] if _TELLING in words else " ".join(words)
+    name = context.tool_name if context else ""
     try:
         finished = await without_terminal(sandbox).run(
             words, timeout=allowed, cwd=cwd, sink=tail.add, max_output=MAX_OUTPUT
@@ -218,7 +222,9 @@ async def run_command(
     except asyncio.CancelledError:
         if context is None or not context.cancel.cancelled:
             raise
-        raise _cancelled(tail, context) from None
+        stopped = _cancelled(tail, context)
+        read = secrets.read_by(line, stopped.text, name)
+        raise Cancelled(stopped.text, {**stopped.details, **read}) from None
     finally:
         tail.close()
     text, notice = tail.text()
@@ -226,6 +232,7 @@ async def run_command(
     why = _why(finished, allowed)
     parts = [text, f"[{notice}]" if notice else "", why]
     shown = "\n\n".join(part for part in parts if part)
+    details |= secrets.read_by(line, shown, name)
     if why:
         raise ToolError(shown, details)
     return ToolOutput(shown or "(no output)", details=details)
