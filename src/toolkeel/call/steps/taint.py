@@ -17,11 +17,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from toolkeel._records.path_patterns import secret_part
 from toolkeel._records.taint import Source, Taint, as_details, of_details
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.resources import resource_keys
+from toolkeel.call.steps.resources import resource_keys, secrets_read
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
@@ -50,8 +49,6 @@ _ADDRESS = re.compile(
     r"|\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b",
     re.IGNORECASE,
 )
-_PATHS = re.compile(r"path|file|uri|source", re.IGNORECASE)
-"""Names of parameters that hold paths, in tools that declare no resources."""
 _NUMBER = re.compile(r"[\d\s.,+-]+")
 
 
@@ -82,22 +79,11 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
         finally:
             what = next(iter(_texts(_aims(prepared))), "")[:200]
             found = [Source(label, tool.name, what) for label in labels]
-            found += [Source("secret", tool.name, path[:200]) for path in _secrets(prepared)]
+            found += [Source("secret", tool.name, path[:200]) for path in secrets_read(prepared)]
             for source in (*found, *(of_details(details) if isinstance(details, Mapping) else ())):
                 touch(context.run, source, context.call.id)
 
     return marked
-
-
-def _secrets(prepared: Prepared) -> Iterator[str]:
-    """The files with secrets that a call reads, by what it declares or else by its arguments."""
-    effects = prepared.tool.effects
-    if keys := [key for key in resource_keys(prepared) if key.startswith("file:")]:
-        paths = [key.removeprefix("file:") for key in keys if effects.read_only]
-    else:
-        given = (value for name, value in as_json(prepared).items() if _PATHS.search(name))
-        paths = [path.removeprefix("file:") for value in given for path in _texts(value)]
-    return (path for path in paths if "://" not in path and secret_part(path))
 
 
 def touch(run: RunContext[Any], source: Source, call_id: str = "") -> None:
