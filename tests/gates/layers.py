@@ -385,6 +385,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "files.apply_patch",
         "weather_fixture",
         "web.addresses",
+        "web.proxy",
         "web.inflate",
         "web.client",
         "search.hidden_html",
