@@ -20,7 +20,7 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all again check alone bench lock clean
+.PHONY: help demo test test-slow test-all again check alone bench injections lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -51,6 +51,9 @@ check: $(VENV)/dev.stamp ## lint, format, types, gates
 bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/performance.md (ROUNDS=3: half an hour)
 	.venv-bench/bin/python -m benchmarks --rounds $(ROUNDS) --out docs
 
+injections: .venv-agentdojo/agentdojo.stamp ## what injected orders do on AgentDojo, with a model that obeys (five minutes)
+	.venv-agentdojo/bin/python -m benchmarks.injections
+
 # A clone with nothing beside it, as a stranger has it: every test is collected, and those that would
 # take material from beside it pass or say that they did not run.
 alone: $(VENV)/dev.stamp ## the tests in a clone with nothing beside it
@@ -69,9 +72,10 @@ lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest ver
 	$(COMPILE) pyproject.toml requirements/core.in -o requirements/core.txt
 	$(COMPILE) --extra langchain --extra openai-agents --extra pydantic-ai pyproject.toml requirements/peers.in -o requirements/peers.txt
 	$(COMPILE) pyproject.toml requirements/bench.in -o requirements/bench.txt
+	$(COMPILE) --no-deps requirements/agentdojo.in -o requirements/agentdojo.txt
 
 clean: ## remove everything that make and the tools made
-	rm -rf $(VENV) .venv-bench tests/node/node_modules dist build
+	rm -rf $(VENV) .venv-bench .venv-agentdojo tests/node/node_modules dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -102,6 +106,13 @@ $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
 	@echo "installing $< ..."
 	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
 	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Without what it would ask models with: nobody asks one.
+.venv-agentdojo/agentdojo.stamp: requirements/agentdojo.txt pyproject.toml
+	@$(PYTHON) -m venv --clear .venv-agentdojo
+	@.venv-agentdojo/bin/python -m pip --disable-pip-version-check -qq install --no-deps --require-hashes -r $<
+	@.venv-agentdojo/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Programs of the system (bubblewrap, ripgrep, chromium): only what is missing is installed, by apt-get
