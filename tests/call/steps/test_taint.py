@@ -379,8 +379,8 @@ def labels(*turns: Any, tools: Sequence[Any]) -> set[str]:
     "asked",
     [
         call("read", {"path": "deploy/.env"}),
-        call("fs_read", {"filepath": "/home/ada/.ssh/id_rsa"}),
-        call("fs_read", {"filepath": "file:///home/ada/.aws/credentials"}),
+        call("fs_read", {"filepath": "/srv/ada/.ssh/id_rsa"}),
+        call("fs_read", {"filepath": "file:///srv/ada/.aws/credentials"}),
         call("telling", {"path": "x"}),
         call("telling", {"path": "none"}),
     ],
