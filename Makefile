@@ -20,7 +20,7 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all again check alone bench injections lock clean
+.PHONY: help demo test test-slow test-all again check alone bench injections sbom lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -53,6 +53,9 @@ bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/performanc
 
 injections: .venv-agentdojo/agentdojo.stamp ## what injected orders do on AgentDojo, with a model that obeys (five minutes)
 	.venv-agentdojo/bin/python -m benchmarks.injections
+
+sbom: $(VENV)/dev.stamp ## bills of materials, for each extra, into build/sbom
+	@$(BIN)/python -m scripts.sbom build/sbom
 
 # A clone with nothing beside it, as a stranger has it: every test is collected, and those that would
 # take material from beside it pass or say that they did not run.

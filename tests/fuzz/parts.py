@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 
 from mcp.shared.message import SessionMessage
 
@@ -45,15 +46,10 @@ def wires(text: str) -> None:
     except (ValueError, RecursionError):
         return
     for wire in WIRES:
-        try:
-            reply = wire.decode(given)
-            assert isinstance(reply, AssistantMessage)
-        except ModelError:
-            pass
-        try:
+        with suppress(ModelError):
+            assert isinstance(wire.decode(given), AssistantMessage)
+        with suppress(ModelError):
             list(wire.decode_stream(given if isinstance(given, list) else [given]))
-        except ModelError:
-            pass
 
 
 def events(text: str) -> None:
