@@ -20,7 +20,7 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all again check alone bench site lock clean
+.PHONY: help demo test test-slow test-all again check alone bench site injections sbom lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -55,6 +55,12 @@ site: $(VENV)/dev.stamp .venv-site/site.stamp ## the documents as a site, in bui
 	$(BIN)/python scripts/site.py
 	.venv-site/bin/zensical build --config-file mkdocs.yml
 
+injections: .venv-agentdojo/agentdojo.stamp ## what injected orders do on AgentDojo, with a model that obeys (five minutes)
+	.venv-agentdojo/bin/python -m benchmarks.injections
+
+sbom: $(VENV)/dev.stamp ## bills of materials, for each extra, into build/sbom
+	@$(BIN)/python -m scripts.sbom build/sbom
+
 # A clone with nothing beside it, as a stranger has it: every test is collected, and those that would
 # take material from beside it pass or say that they did not run.
 alone: $(VENV)/dev.stamp ## the tests in a clone with nothing beside it
@@ -74,9 +80,10 @@ lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest ver
 	$(COMPILE) --extra langchain --extra openai-agents --extra pydantic-ai pyproject.toml requirements/peers.in -o requirements/peers.txt
 	$(COMPILE) pyproject.toml requirements/bench.in -o requirements/bench.txt
 	$(COMPILE) requirements/site.in -o requirements/site.txt
+	$(COMPILE) --no-deps requirements/agentdojo.in -o requirements/agentdojo.txt
 
 clean: ## remove everything that make and the tools made
-	rm -rf $(VENV) .venv-bench .venv-site tests/node/node_modules dist build
+	rm -rf $(VENV) .venv-bench .venv-site .venv-agentdojo tests/node/node_modules dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -114,6 +121,13 @@ $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
 	@$(PYTHON) -m venv --clear .venv-site
 	@echo "installing $< ..."
 	@.venv-site/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
+	@touch $@
+
+# Without what it would ask models with: nobody asks one.
+.venv-agentdojo/agentdojo.stamp: requirements/agentdojo.txt pyproject.toml
+	@$(PYTHON) -m venv --clear .venv-agentdojo
+	@.venv-agentdojo/bin/python -m pip --disable-pip-version-check -qq install --no-deps --require-hashes -r $<
+	@.venv-agentdojo/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Programs of the system (bubblewrap, ripgrep, chromium): only what is missing is installed, by apt-get

@@ -19,6 +19,11 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
+NAMES = (
+    *("parse", "validate", "schema", "state", "wires", "events", "frames", "paths", "addresses"),
+    *("shell", "patch", "transcript", "journal"),
+)
+"""Of the targets, which are imported only where they run: so atheris sees what they import."""
 LARGEST = 200
 """Characters of a text that is kept."""
 
@@ -76,7 +81,7 @@ def fuzz(target: str, minutes: float) -> tuple[list[str], int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fuzz a target.")
-    parser.add_argument("target", choices=["parse", "validate", "schema", "state"])
+    parser.add_argument("target", choices=NAMES)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     given, options = parser.parse_known_args()

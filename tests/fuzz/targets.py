@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, SecretStr
 
+from tests.fuzz.parts import PARTS
 from toolkeel import RunState, SetupError, Tool, ToolCall, tool
 from toolkeel.call.arguments.parse import parse_arguments
 from toolkeel.call.arguments.partial import PartialArguments
@@ -170,4 +171,5 @@ TARGETS: dict[str, Callable[[str], None]] = {
     "validate": validate,
     "schema": schema,
     "state": state,
+    **PARTS,
 }

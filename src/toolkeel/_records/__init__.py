@@ -14,6 +14,7 @@ recorder       turns what a run does into entries of its journal
 reporter       what a running call reports: progress, and the values it emits
 kept           results too long to be shown, kept whole under a name that tools read by line and column
 taint          what a run has touched (taint): private data, strangers' text, secrets, each with its sources
+path_patterns  which paths fall under patterns of names, and which hold secrets
 places         where data is kept if nobody says: the user's data folder
 used_tickets   which tickets were decided, noted in a folder that processes share: none serves twice
 """

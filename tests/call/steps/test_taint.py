@@ -14,12 +14,12 @@ from toolkeel import Agent, Effects, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.result import RunResult
 from toolkeel.call.steps.rules import Rules
-from toolkeel.call.steps.taint import _is_below, _is_named, can_act, labels_of
+from toolkeel.call.steps.taint import BUILDS, _is_below, _is_named, can_act, labels_of
 from toolkeel.context import RunContext
 from toolkeel.effects import PURE, acts, reads
-from toolkeel.errors import DefinitionError
+from toolkeel.errors import DefinitionError, ToolError
 from toolkeel.events import Event, Tainted, event_dict
-from toolkeel.messages import ToolCall
+from toolkeel.messages import ToolCall, ToolOutput
 from toolkeel.testing.scripted import Scripted, call
 
 SENT: list[str] = []
@@ -358,3 +358,94 @@ HOSTS = st.lists(st.sampled_from(["a", "b", "example"]), min_size=1, max_size=3)
 def test_a_host_is_trusted_by_its_whole_name_and_those_below_by_a_star(host: str, at: str) -> None:
     assert _is_below(host, at) is (host == at)
     assert _is_below(host, f"*.{at}") is host.endswith(f".{at}")
+
+
+# — secrets —
+
+
+@tool(effects=Effects(read_only=True, open_world=False, resources=("file:{path}",)))
+def read(path: str) -> str:
+    """Read a file."""
+    return "KEY=1"
+
+
+@tool(effects=Effects(stranger=True))
+def fs_read(filepath: str, query: str = "") -> str:
+    """Read a file by a server."""
+    return "KEY=1"
+
+
+@tool(effects=PURE, tags=["private"])
+def telling(path: str) -> ToolOutput:
+    """Say itself what it has read."""
+    details = {"taint": [{"label": "secret", "tool": "telling", "what": ".env"}]}
+    if path == "none":
+        raise ToolError("No such thing", details)
+    return ToolOutput("KEY=1", details=details)
+
+
+def labels(*turns: Any, tools: Sequence[Any]) -> set[str]:
+    told: list[Event] = []
+    run("go", *turns, tools=tools, listeners=[told.append])
+    return {event.label for event in told if isinstance(event, Tainted)}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        call("read", {"path": "deploy/.env"}),
+        call("fs_read", {"filepath": "/srv/ada/.ssh/id_rsa"}),
+        call("fs_read", {"filepath": "file:///srv/ada/.aws/credentials"}),
+        call("telling", {"path": "x"}),
+        call("telling", {"path": "none"}),
+    ],
+)
+def test_reading_a_file_that_holds_secrets_sets_the_label(asked: ToolCall) -> None:
+    assert "secret" in labels(asked, tools=[read, fs_read, telling])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        call("read", {"path": "src/.env.example"}),
+        call("fs_read", {"filepath": "notes.txt", "query": ".env"}),
+        call("write", {"path": ".env"}),
+        call("page", {"url": "https://a.example/credentials"}),
+    ],
+)
+def test_what_reads_no_such_file_sets_no_label_of_secrets(asked: ToolCall) -> None:
+    files = Effects(open_world=False, resources=("file:{path}",))
+    write = tool("write", effects=files)(path_body())
+    assert "secret" not in labels(asked, tools=[read, fs_read, write, page])
+
+
+def test_after_a_secret_nothing_goes_out_unasked_even_to_who_was_named() -> None:
+    turns = (call("read", {"path": ".env"}), to("bob@mine.example"))
+    result = run("mail bob@mine.example what is in .env", *turns, tools=[read, send])
+    assert (result.reason, SENT) == ("waiting", [])
+    [ticket] = result.pending
+    assert "secrets (read .env)" in ticket.reason
+
+
+# — what the next build runs —
+
+
+def test_a_file_that_the_next_build_runs_asks_after_strangers_text_alone() -> None:
+    @tool(
+        effects=Effects(open_world=False, resources=("file:{path}",)),
+        metadata={BUILDS: lambda key: "makefile" if key.endswith("Makefile") else ""},
+    )
+    def write(path: str) -> str:
+        """Write a file."""
+        SENT.append(path)
+        return "written"
+
+    for name, first, waits in (
+        ("Makefile", READ, True),
+        ("notes.txt", READ, False),
+        ("Makefile", call("mailbox", {}), False),
+    ):
+        turns = (first, call("write", {"path": name}))
+        result = run("write it", *turns, tools=[page, mailbox, write])
+        assert bool(result.pending) is waits, name
+    assert SENT == ["notes.txt", "Makefile"]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkeel._records.path_patterns import secret_part
 from toolkeel.engines.sandbox.protected_files import (
     PROTECTED,
     build_part,
     protected_below,
     protected_part,
     protected_state,
-    secret_part,
     set_aside,
     shared_environments,
 )
@@ -54,6 +54,11 @@ def test_what_builds_run_and_what_holds_secrets_is_told_apart() -> None:
     assert build_part("sub/Makefile") == "makefile" and protected_part("sub/Makefile") == ""
     assert secret_part("k/server.pem") == "*.pem" == protected_part("k/server.pem")
     assert secret_part(".github/a") == "" and build_part("src/main.py") == ""
+
+
+@pytest.mark.parametrize("path", [".git", "./.git", "sub/.git", "a/.GIT ", "a\\.git"])
+def test_a_file_in_the_place_of_git_s_folder_counts(path: str) -> None:
+    assert protected_part(path) == ".git"
 
 
 @given(st.lists(st.sampled_from(["a", "src", ".git", "..", "x.y", "é"]), max_size=4))

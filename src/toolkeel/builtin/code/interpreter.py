@@ -23,6 +23,7 @@ from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import LABELS, Effects
+from toolkeel.engines.sandbox.secret_files import SecretFiles
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
@@ -100,7 +101,11 @@ class CodeInterpreterTool:
             "code_interpreter",
             description=self._description(),
             # Tools that code calls are judged one by one; without a network it has no other way out.
-            effects=Effects(open_world=self._network, safe_after=() if self._network else LABELS),
+            effects=Effects(
+                open_world=self._network,
+                private=self._folder is not None or bool(self._files),
+                safe_after=() if self._network else LABELS,
+            ),
             timeout=self.limits.total,
             sequential=True,
             hosted=Hosted(natives, self.where),
@@ -151,15 +156,18 @@ class CodeInterpreterTool:
             raise ToolError(f"The code has {len(code):,} characters; {MAX_CODE:,} are taken.")
         session = self._session(context.run)
         async with session.lock:
+            secrets = await asyncio.to_thread(SecretFiles.below, session.folder.path)
             ran = await session.interpreter.run(code, context)
             written = await asyncio.to_thread(session.folder.written)
             images = await asyncio.to_thread(self._pictures, session.folder, ran, written)
         text = _told(ran, written)
+        read = secrets.read_by(code, text, "code_interpreter")
         if ran.error:
-            raise ToolError(text, {"error": ran.error, "files": [one.path for one in written]})
+            files = [one.path for one in written]
+            raise ToolError(text, {"error": ran.error, "files": files, **read})
         outputs = [{"type": "logs", "logs": ran.text}] if ran.text else []
         item: dict[str, Any] = {"type": "code_interpreter_call", "id": context.tool_call_id}
-        item |= {"status": "completed", "code": code, "outputs": outputs}
+        item |= {"status": "completed", "code": code, "outputs": outputs, **read}
         item["files"] = [str(session.folder.path / one.path) for one in written]
         content: list[Block] = [Text(text), *images]
         return ToolOutput(tuple(content) if images else text, item)

@@ -7,11 +7,12 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
-from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from toolkeel.builtin.web.addresses import PORTS, Reach
+from toolkeel.builtin.web.proxy import Proxy
 from toolkeel.errors import MissingExtraError, SetupError, ToolError
 
 try:
@@ -29,8 +30,13 @@ _FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # the proxy alone asks for names
+    "--proxy-bypass-list=<-loopback>",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its older name
 )
 _LOAD = 10_000
+_SCHEMES = ("http", "https", "data", "blob", "about")
 _BUTTONS = {"left": "left", "right": "right", "wheel": "middle"}
 _KEYS = {
     "alt": "Alt",
@@ -75,13 +81,15 @@ _KEYS = {
 class Browser:
     """One browser window with the full interface of a computer; use it with ``async with``.
 
-    It has a profile of its own that is forgotten at the end, and takes no downloads.
+    It has a profile of its own that is forgotten at the end, and takes no downloads. All it asks,
+    whoever in a page asks it, goes through a proxy of ours that lets out only to what may be reached.
 
     Args:
-        url: What it shows first.
+        url: What it shows first; its own host may be reached, even if it is this machine.
         width: Of the page, in pixels.
         height: Of the page, in pixels.
-        allow: Hosts it may talk to, such as ``*.example.org``; None: all.
+        allow: Hosts it may talk to, such as ``*.example.org`` or ``127.0.0.1:8000``, or a `Reach`;
+            None: all that are public.
         program: Chromium's path; None: looked for.
         headless: Whether nobody sees it.
 
@@ -97,13 +105,14 @@ class Browser:
         *,
         width: int = 1024,
         height: int = 768,
-        allow: Sequence[str] | None = None,
+        allow: Sequence[str] | Reach | None = None,
         program: str | None = None,
         headless: bool = True,
     ) -> None:
         self.dimensions = (width, height)
         self._url = url
-        self._allow = None if allow is None else tuple(host.lower() for host in allow)
+        self._reach = allow if isinstance(allow, Reach) else _reach(url, allow)
+        self._proxy = Proxy(self._reach)
         self._program = program or next(filter(None, map(shutil.which, PROGRAMS)), None)
         if self._program is None:
             raise SetupError(
@@ -119,13 +128,19 @@ class Browser:
         try:
             # Chromium's own sandbox does not work for root.
             flags = [*_FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+            proxy = await self._stack.enter_async_context(self._proxy)
             browser = await driver.chromium.launch(
-                executable_path=self._program, headless=self._headless, args=flags
+                executable_path=self._program,
+                headless=self._headless,
+                args=flags,
+                proxy={"server": proxy.url, "username": proxy.user, "password": proxy.password},
             )
             self._stack.push_async_callback(browser.close)
             width, height = self.dimensions
             self._context = await browser.new_context(
-                viewport={"width": width, "height": height}, accept_downloads=False
+                viewport={"width": width, "height": height},
+                accept_downloads=False,
+                service_workers="block",
             )
             await self._context.route("**/*", self._route)
             await self._context.new_page()
@@ -165,8 +180,10 @@ class Browser:
         parts = urlsplit(url if "://" in url else f"https://{url}")
         if parts.scheme not in ("http", "https"):
             raise ToolError(f"{url!r} is not opened: only http and https addresses are.")
-        if not self._allowed(parts.hostname):
-            raise ToolError(f"{url!r} is not opened: the browser may not talk to that host.")
+        try:
+            await self._reach.addresses(parts.hostname or "", parts.port or _port(parts.scheme))
+        except (ToolError, ValueError) as error:
+            raise ToolError(f"{url!r} is not opened. {error}") from None
         try:
             await self.page.goto(parts.geturl(), timeout=_LOAD, wait_until="domcontentloaded")
         except PlaywrightError as error:
@@ -240,14 +257,27 @@ class Browser:
             await self.page.wait_for_load_state("domcontentloaded", timeout=3000)
 
     async def _route(self, route: Route) -> None:
-        host = urlsplit(route.request.url).hostname
+        """What goes by no proxy, such as ``file:``, is not opened at all."""
+        scheme = urlsplit(route.request.url).scheme
         with suppress(PlaywrightError):  # the page has gone on meanwhile
-            await (route.continue_() if self._allowed(host) else route.abort("accessdenied"))
+            await (route.continue_() if scheme in _SCHEMES else route.abort("accessdenied"))
 
-    def _allowed(self, host: str | None) -> bool:
-        if self._allow is None:
-            return True
-        return any(fnmatchcase((host or "").lower(), pattern) for pattern in self._allow)
+
+def _reach(url: str, allow: Sequence[str] | None) -> Reach:
+    """What may be reached: what is listed, else all that is public; and where it begins."""
+    parts = urlsplit(url if "://" in url else f"https://{url}")
+    first = parts.hostname or ""
+    place = f"[{first}]" if ":" in first else first
+    own = [f"{place}:{parts.port or _port(parts.scheme)}"] if first else []
+    if allow is None:
+        return Reach(own)
+    plain = [host for host in allow if "*" not in host]
+    only = [urlsplit(f"//{host}").hostname or host for host in allow]
+    return Reach([*own, *plain], [*only, *([first] if first else [])], PORTS)
+
+
+def _port(scheme: str) -> int:
+    return 80 if scheme == "http" else 443
 
 
 class _Held:

@@ -144,7 +144,8 @@ class ComputerTool:
         return tool(
             "computer",
             description=f"Use {where}. Gives a screenshot after the last action.{going}",
-            effects=Effects(open_world=True, destructive=True),
+            # What it shows is strangers' text; what it does there is where it may be, and no more.
+            effects=Effects(stranger=True, safe_after=("stranger",)),
             timeout=TIMEOUT,
             sequential=True,
             approval=self._needs,

@@ -19,6 +19,7 @@ from toolkeel.builtin.files.encodings import as_shown, decode
 from toolkeel.builtin.files.open_beneath import FileResource
 from toolkeel.builtin.files.similar import described
 from toolkeel.builtin.files.workspace import Workspace
+from toolkeel.call.steps.taint import BUILDS
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
@@ -61,6 +62,7 @@ def apply_patch(workspace: Workspace, where: Where = "auto") -> AnyTool:
         hosted=Hosted({"openai-responses": Native({"type": "apply_patch"}, here=True)}, where),
         effects=Effects(open_world=False, resources=(FileResource(workspace.root, "path"),)),
         approval=workspace.asks,
+        metadata={BUILDS: workspace.build_part},
     )
     def run(type: Kind, path: str, diff: str = "") -> ToolOutput:
         """Make, change or delete one file.

@@ -13,7 +13,9 @@ from time import perf_counter
 from typing import BinaryIO, NamedTuple
 
 from toolkeel._records.kept import KEPT, PREFIX
+from toolkeel._records.path_patterns import secret_part
 from toolkeel._records.record import record
+from toolkeel._records.taint import Source, as_details
 from toolkeel.builtin.files import ripgrep
 from toolkeel.builtin.files.encodings import as_shown, decode, is_utf_16
 from toolkeel.builtin.files.find import matcher
@@ -103,6 +105,7 @@ class Search:
         self.shown: list[str] = []
         self.hits = 0
         self.files_hit = 0
+        self.secrets: list[Source] = []
         self.shortened = 0
         self.cut: list[str] = []
         self.stopped = ""  # why it ended early: "limit", "bytes" or "time"
@@ -175,6 +178,8 @@ class Search:
             if self.stopped:
                 break
         self.files_hit += found
+        if found and secret_part(path):
+            self.secrets.append(Source("secret", "grep", path))
 
     def _read(self, path: str) -> str | None:
         """A file's text; None if it is binary, too large, or may not be read."""
@@ -240,6 +245,7 @@ class Search:
             "files": self.files_hit,
             "lines_shortened": self.shortened,
             "stopped_by": self.stopped or None,
+            **({"taint": as_details(self.secrets)} if self.secrets else {}),
         }
         notice = f"[{self._notice()}]"
         text = "\n".join([*self.shown, "", notice] if self.shown else [notice])

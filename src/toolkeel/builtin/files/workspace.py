@@ -41,13 +41,19 @@ from toolkeel.builtin.shell.command import (
     telling_words,
 )
 from toolkeel.call.render import KEEPS
+from toolkeel.call.steps.taint import BUILDS
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.engines.sandbox.confine import Mode, Sandbox
 from toolkeel.engines.sandbox.mounts import imported_from
-from toolkeel.engines.sandbox.protected_files import protected_part, protected_state, set_aside
+from toolkeel.engines.sandbox.protected_files import (
+    build_part,
+    protected_part,
+    protected_state,
+    set_aside,
+)
 from toolkeel.errors import Cancelled, SetupError, ToolError
 from toolkeel.messages import ToolOutput
 
@@ -126,13 +132,21 @@ class Workspace:
         self.tools = self._made()
 
     def _made(self) -> tuple[AnyTool, ...]:
-        writing = [but(self._on_files(t), approval=self.asks) for t in (self.write, self.edit)]
+        writing = [self._writing(t) for t in (self.write, self.edit)]
         bash = []
         if self.sandbox is not None:
             made = but(self.bash, effects=command_effects(self.sandbox))
             said = f"{made.description}\n\n{described(self.sandbox)}"
             bash = [but(made, description=said, approval=self.sandbox.backend == "none")]
         return (self._on_files(self.read), *writing, *bash, *map(self._on_files, self._lookers()))
+
+    def _writing(self, made: AnyTool) -> AnyTool:
+        metadata = {**made.metadata, BUILDS: self.build_part}
+        return but(self._on_files(made), approval=self.asks, metadata=metadata)
+
+    def build_part(self, key: str) -> str:
+        """By which pattern the next build runs a file of this root."""
+        return build_part(os.path.relpath(key.removeprefix("file:"), self.root.path))
 
     def _lookers(self) -> tuple[AnyTool, ...]:
         return (self.grep, self.find, self.ls)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import copy
+import functools
 import os
 from collections import deque
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from toolkeel.context import ToolContext
 from toolkeel.effects import Effects, Resource
 from toolkeel.engines.process_tree import Finished, NotStarted
 from toolkeel.engines.sandbox.confine import Sandbox
+from toolkeel.engines.sandbox.secret_files import SecretFiles
 from toolkeel.errors import Cancelled, ToolError
 from toolkeel.messages import ToolOutput
 
@@ -209,6 +211,7 @@ async def run_command(
     if allowed <= 0:
         raise ToolError("timeout counts from 1, in seconds.")
     tail = tail or Tail(lambda text: None)
+    read = _reading(sandbox, words, context)
     try:
         finished = await without_terminal(sandbox).run(
             words, timeout=allowed, cwd=cwd, sink=tail.add, max_output=MAX_OUTPUT
@@ -218,27 +221,38 @@ async def run_command(
     except asyncio.CancelledError:
         if context is None or not context.cancel.cancelled:
             raise
-        raise _cancelled(tail, context) from None
+        raise _cancelled(tail, context, read) from None
     finally:
         tail.close()
     text, notice = tail.text()
-    details = _details(finished, tail, bool(notice), sandbox)
     why = _why(finished, allowed)
     parts = [text, f"[{notice}]" if notice else "", why]
     shown = "\n\n".join(part for part in parts if part)
+    details = {**_details(finished, tail, bool(notice), sandbox), **read(shown)}
     if why:
         raise ToolError(shown, details)
     return ToolOutput(shown or "(no output)", details=details)
 
 
-def _cancelled(tail: Tail, context: ToolContext[Any]) -> Cancelled:
+def _reading(
+    sandbox: Sandbox, words: list[str], context: ToolContext[Any] | None
+) -> Callable[[str], dict[str, object]]:
+    """What tells, of what a command said, which files with secrets it has read."""
+    line = words[-1] if _TELLING in words else " ".join(words)
+    name = context.tool_name if context else ""
+    return functools.partial(SecretFiles.below(*sandbox.roots).read_by, line, tool=name)
+
+
+def _cancelled(
+    tail: Tail, context: ToolContext[Any], read: Callable[[str], dict[str, object]]
+) -> Cancelled:
     """What is told of a command that was cancelled: its output so far first."""
     tail.close()
     text, notice = tail.text()
     stopped = told(context, "cancelled", None, "stopped")
     shown = "\n\n".join(filter(None, [text, notice and f"[{notice}]", stopped.text]))
     kept = {"truncated": bool(notice), "full_output_path": tail.path or None}
-    return Cancelled(shown, {**stopped.details, **kept})
+    return Cancelled(shown, {**stopped.details, **kept, **read(shown)})
 
 
 def _details(

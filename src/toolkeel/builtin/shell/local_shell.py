@@ -29,6 +29,7 @@ from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.engines.process_tree import Finished
 from toolkeel.engines.sandbox.confine import Sandbox
+from toolkeel.engines.sandbox.secret_files import SecretFiles
 from toolkeel.errors import ToolError
 from toolkeel.hosted import Hosted, Native, Where, Wire
 from toolkeel.messages import ToolOutput
@@ -131,13 +132,14 @@ def shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
             timeout_ms: Milliseconds each may take.
             max_output_length: Most characters of each output to tell.
         """
-        output = []
+        secrets, output = SecretFiles.below(*sandbox.roots), []
         for number, line in enumerate(commands, 1):
             context.progress(line, done=number, total=len(commands))
             finished = await run_line(sandbox, line, timeout_ms)
             output.append(as_output(finished, max_output_length))
         text = "\n\n".join(_told(line, one) for line, one in zip(commands, output, strict=True))
         details: dict[str, object] = {"output": output, "max_output_length": max_output_length}
+        details |= secrets.read_by("\n".join(commands), text, "shell")
         return ToolOutput((Data(output, text or "(no commands)"),), details=details)
 
     return run

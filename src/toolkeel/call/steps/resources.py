@@ -12,12 +12,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from toolkeel._records.path_patterns import secret_part
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import Resource, Shared
 from toolkeel.errors import DefinitionError
 
 _NAME = re.compile(r"\{(\w+)\}")
+_PATHS = re.compile(r"path|file|uri|source", re.IGNORECASE)
+"""Names of parameters that hold paths, in tools that declare no files."""
 Branch: TypeAlias = tuple[str, ...]
 """A resource as the steps that lead to it from the root of everything."""
 
@@ -73,6 +76,19 @@ def _text(value: object, absent: str) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # however it was written
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def secrets_read(prepared: Prepared) -> list[str]:
+    """The files with secrets that a call reads, by what it declares or else by its arguments."""
+    tool = prepared.tool
+    if keys := [key for key in resource_keys(prepared) if key.startswith("file:")]:
+        paths = keys if tool.effects.read_only else []
+    else:
+        given = [value for name, value in as_json(prepared).items() if _PATHS.search(name)]
+        lists = (value if isinstance(value, list | tuple) else [value] for value in given)
+        paths = [text for texts in lists for text in texts if isinstance(text, str)]
+    plain = (path.removeprefix("file://").removeprefix("file:") for path in paths)
+    return [path for path in plain if "://" not in path and secret_part(path)]
 
 
 def branch_of(key: str) -> Branch:

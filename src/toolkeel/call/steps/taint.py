@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 from toolkeel._records.taint import Source, Taint, as_details, of_details
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps.compose import Handler
+from toolkeel.call.steps.resources import resource_keys, secrets_read
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
@@ -37,6 +38,8 @@ TRUSTED = "trusted"
 """Key of a tool's metadata: hosts that may be told anything, ``*.example.org`` for all below."""
 PRIVATE = "private"
 """The tag of a tool that reads private data; those of ``file:`` and ``db:`` resources need none."""
+BUILDS = "builds"
+"""Key of a tool's metadata: of a path, says by which pattern the next build runs it, if it does."""
 SHORTEST = 3
 """Characters of a target below which it never counts as named."""
 MAX_TEXT = 2_000_000
@@ -65,12 +68,20 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
     labels = labels_of(tool)
 
     async def marked(prepared: Prepared, context: ToolContext[Any]) -> object:
+        details: object = None
         try:
-            return await last(prepared, context)
+            value = await last(prepared, context)
+            details = getattr(value, "details", None)
+            return value
+        except BaseException as error:
+            details = getattr(error, "details", None)
+            raise
         finally:
             what = next(iter(_texts(_aims(prepared))), "")[:200]
-            for label in labels:
-                touch(context.run, Source(label, tool.name, what), context.call.id)
+            found = [Source(label, tool.name, what) for label in labels]
+            found += [Source("secret", tool.name, path[:200]) for path in secrets_read(prepared)]
+            for source in (*found, *(of_details(details) if isinstance(details, Mapping) else ())):
+                touch(context.run, source, context.call.id)
 
     return marked
 
@@ -117,6 +128,8 @@ def can_act(tool: AnyTool) -> bool:
     effects = tool.effects
     if set(effects.safe_after) >= {"private", "stranger", "secret"}:
         return False
+    if BUILDS in tool.metadata:
+        return True
     return effects.open_world or not (effects.read_only or _is_local(tool))
 
 
@@ -149,10 +162,16 @@ def question(prepared: Prepared, run: RunContext[Any]) -> str:
         return ""
     safe = tool.effects.safe_after
     labels = {label: s for label, s in taint.until(run.seen).items() if label not in safe}
+    if _is_local(tool):  # asks for what it changes alone
+        return _builds(prepared, labels)
     if tool.effects.read_only:  # it only reads there: what strangers ask for harms by what is told
         labels.pop("stranger", None)
-    if not labels:
-        return ""
+    return _asks(prepared, taint, labels) if labels else ""
+
+
+def _asks(prepared: Prepared, taint: Taint, labels: Mapping[str, Sequence[Source]]) -> str:
+    """Why it asks, of a call that goes out while these labels count; empty if it need not."""
+    tool = prepared.tool
     values = _texts(_aims(prepared))
     if _goes_home(values, tool.metadata.get(TRUSTED)):
         return ""
@@ -164,6 +183,15 @@ def question(prepared: Prepared, run: RunContext[Any]) -> str:
         if not unnamed and values:
             return ""
     return _why(labels, unnamed)
+
+
+def _builds(prepared: Prepared, labels: Mapping[str, Sequence[Source]]) -> str:
+    """Why a person must be asked about a file of the project that the next build obeys."""
+    part: Any = prepared.tool.metadata[BUILDS]
+    found = next(filter(None, map(part, resource_keys(prepared))), "")
+    if not found or "stranger" not in labels:
+        return ""
+    return f"{_why({'stranger': labels['stranger']}, ())}, and the next build runs {found!r}"
 
 
 def _why(labels: Mapping[str, Sequence[Source]], unnamed: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Commands that see and change no more of the machine than they were given.
 
 protected_files  files whose change would widen what an agent may do, or run code behind its user's back
+secret_files     which files with secrets a command has read, by its words and by what it has said
 mounts           what a confined command may see and change of the machine's files
 seccomp          a filter of system calls for commands in a sandbox, as the kernel's BPF program
 become           turn from root into a user that is nobody else, in front of a command

@@ -3,24 +3,21 @@
 `OBEYED` are followed without anybody asking (a hook, a shell's start file, an editor's tasks, an
 agent's orders): changing one asks a person first, and in a sandbox those that are there stay
 read-only. `BUILD` are run by the next ordinary build or test, so changing them is normal work,
-unless strangers' text was read. `SECRET` hold secrets. Names are matched in any letter case, as
-composed Unicode, and without the dots and spaces at the end that some disks drop.
+unless strangers' text was read. How names are matched, and which files hold secrets, stands in
+`toolkeel._records.path_patterns`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import stat
 import time
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from fnmatch import translate
-from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
+
+from toolkeel._records.path_patterns import SECRET, folded, part_under
 
 _GIT = """
 .git/hooks .git/config .git/config.worktree .git/commondir .git/gitdir .git/modules .git/worktrees
@@ -73,12 +70,6 @@ sitecustomize.py usercustomize.py *.pth __pycache__ *.pyc pyvenv.cfg .venv venv 
 node_modules .direnv .pixi eslint.config.* prettier.config.* tailwind.config.* svelte.config.*
 astro.config.* .eslintrc* .prettierrc*
 """
-_SECRETS = """
-.env .env.* .netrc _netrc .pgpass .my.cnf .npmrc .pypirc .ssh .gnupg .aws .azure .kube
-.docker/config.json .config/gcloud .config/gh .config/hub .git-credentials *.pem *.key *.p12 *.pfx
-*.jks *.kdbx id_rsa id_dsa id_ecdsa id_ed25519 service-account*.json credentials credentials.json
-secrets.* terraform.tfstate* .vault-token .cargo/credentials* .terraform.d
-"""
 _BUILDS = """
 makefile gnumakefile *.mk cmakelists.txt cmakepresets.json cmakeuserpresets.json meson.build build
 build.bazel workspace workspace.bazel module.bazel build.rs build.zig *.gradle* pom.xml build.sbt
@@ -97,18 +88,11 @@ OBEYED: tuple[str, ...] = tuple(
     " ".join((_GIT, _SHELL, _EDITORS, _AGENTS, _CI, _PACKAGES, _PYTHON)).split()
 )
 """What is followed without anybody asking: patterns of one or more parts of a path."""
-SECRET: tuple[str, ...] = tuple(_SECRETS.split())
-"""What holds secrets; changing it asks, too."""
 BUILD: tuple[str, ...] = tuple(_BUILDS.split())
 """What the next build or test runs."""
 PROTECTED: tuple[str, ...] = tuple(dict.fromkeys((*OBEYED, *SECRET)))
 """What stays as it is unless a person says otherwise, at any depth: each with all below it."""
 
-_Match: TypeAlias = Callable[[str], object]
-_Compiled: TypeAlias = (
-    "tuple[frozenset[str], list[tuple[str, _Match]], list[tuple[str, list[_Match]]]]"
-)
-_SAMPLES = (".example", ".sample", ".template")
 _ENVIRONMENTS = (".venv", "venv", "node_modules", ".tox", ".nox", "__pycache__", "*.pyc", "*.pth")
 """Asked about when edited, and not mounted: programs in a sandbox keep their caches there."""
 MAX_LOOKED_AT = 5_000
@@ -128,16 +112,10 @@ def protected_part(path: str) -> str:
     >>> protected_part("lib/.git/hooks/pre-commit"), protected_part("src/hooks/a.py")
     ('.git/hooks', '')
     """
-    return _part(path, PROTECTED) or ("a bare git repository" if _in_bare(path) else "")
-
-
-def secret_part(path: str) -> str:
-    """The pattern by which a path holds secrets; empty if none does.
-
-    >>> secret_part("deploy/.env.production"), secret_part(".env.example")
-    ('.env.*', '')
-    """
-    return _part(path, SECRET)
+    last = folded(path.replace("\\", "/").rstrip("/.").rpartition("/")[2])
+    if last == ".git":  # a file in the place of a folder points elsewhere
+        return part_under(path, PROTECTED) or last
+    return part_under(path, PROTECTED) or ("a bare git repository" if _in_bare(path) else "")
 
 
 def build_part(path: str) -> str:
@@ -146,55 +124,12 @@ def build_part(path: str) -> str:
     >>> build_part("app/Makefile")
     'makefile'
     """
-    return _part(path, BUILD)
-
-
-def _part(path: str, patterns: tuple[str, ...]) -> str:
-    parts = [_folded(part) for part in path.replace("\\", "/").split("/")]
-    parts = [part for part in parts if part not in ("", ".")]
-    for start in range(len(parts)):
-        found = _begins(tuple(parts[start : start + 4]), patterns)
-        if found and not (found.startswith(".env") and parts[start].endswith(_SAMPLES)):
-            return found
-    # A file in the place of a folder points elsewhere: .git itself, as a file or a link.
-    return ".git" if parts and parts[-1] == ".git" and patterns is PROTECTED else ""
-
-
-@lru_cache(8192)
-def _begins(parts: tuple[str, ...], patterns: tuple[str, ...]) -> str:
-    """The first pattern that the beginning of these parts is."""
-    plain, single, several = _compiled(patterns)
-    if parts[0] in plain:
-        return parts[0]
-    for pattern, wanted in several:
-        if len(parts) >= len(wanted) and all(w(p) for w, p in zip(wanted, parts, strict=False)):
-            return pattern
-    return next((pattern for pattern, wanted in single if wanted(parts[0])), "")
-
-
-@cache
-def _compiled(patterns: tuple[str, ...]) -> _Compiled:
-    plain = frozenset(p for p in patterns if not set("*/") & set(p))
-    single: list[tuple[str, _Match]] = [
-        (p, re.compile(translate(p)).match) for p in patterns if "*" in p and "/" not in p
-    ]
-    several: list[tuple[str, list[_Match]]] = [
-        (p, [re.compile(translate(part)).match for part in p.split("/")])
-        for p in patterns
-        if "/" in p
-    ]
-    return plain, single, several
-
-
-def _folded(part: str) -> str:
-    """A name as the disks see it that take most for the same."""
-    name = unicodedata.normalize("NFC", part.partition(":")[0]).casefold()
-    return unicodedata.normalize("NFC", name).rstrip(". ") or part
+    return part_under(path, BUILD)
 
 
 def _in_bare(path: str) -> bool:
     """Whether a path looks like the inside of a bare repository: git obeys its config."""
-    parts = [_folded(part) for part in path.split("/")]
+    parts = [folded(part) for part in path.split("/")]
     return len(parts) > 1 and parts[-2].endswith(".git") and parts[-2] != ".git"
 
 
@@ -224,7 +159,7 @@ def protected_below(root: Path) -> Iterator[Path]:
 
 def _kept(path: Path) -> Iterable[Path]:
     """What of one name in a folder stays read-only in a sandbox."""
-    name = _folded(path.name)
+    name = folded(path.name)
     if path.is_symlink():
         return ()
     if name == ".git" and path.is_dir():

@@ -1,0 +1,83 @@
+"""Which paths fall under patterns of names, and which hold secrets.
+
+A pattern is one part of a path or several, such as ``*.pem`` or ``.config/gh``, and counts at any
+depth and for all below it. Names are matched in any letter case, as composed Unicode, and without
+the dots and spaces at the end that some disks drop.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from fnmatch import translate
+from functools import cache, lru_cache
+from typing import TypeAlias
+
+_SECRETS = """
+.env .env.* .netrc _netrc .pgpass .my.cnf .npmrc .pypirc .ssh .gnupg .aws .azure .kube
+.docker/config.json .config/gcloud .config/gh .config/hub .git-credentials *.pem *.key *.p12 *.pfx
+*.jks *.kdbx id_rsa id_dsa id_ecdsa id_ed25519 service-account*.json credentials credentials.json
+secrets.* terraform.tfstate* .vault-token .cargo/credentials* .terraform.d
+"""
+
+SECRET: tuple[str, ...] = tuple(_SECRETS.split())
+"""What holds secrets; changing it asks, too."""
+
+_Match: TypeAlias = Callable[[str], object]
+_Compiled: TypeAlias = (
+    "tuple[frozenset[str], list[tuple[str, _Match]], list[tuple[str, list[_Match]]]]"
+)
+_SAMPLES = (".example", ".sample", ".template")
+
+
+def secret_part(path: str) -> str:
+    """The pattern by which a path holds secrets; empty if none does.
+
+    >>> secret_part("deploy/.env.production"), secret_part(".env.example")
+    ('.env.*', '')
+    """
+    return part_under(path, SECRET)
+
+
+def part_under(path: str, patterns: tuple[str, ...]) -> str:
+    """The first of the patterns that a path falls under; empty if none does."""
+    parts = [folded(part) for part in path.replace("\\", "/").split("/")]
+    parts = [part for part in parts if part not in ("", ".")]
+    for start in range(len(parts)):
+        found = _begins(tuple(parts[start : start + 4]), patterns)
+        if found and not (found.startswith(".env") and parts[start].endswith(_SAMPLES)):
+            return found
+    return ""
+
+
+@lru_cache(8192)
+def _begins(parts: tuple[str, ...], patterns: tuple[str, ...]) -> str:
+    """The first pattern that the beginning of these parts is."""
+    plain, single, several = _compiled(patterns)
+    if parts[0] in plain:
+        return parts[0]
+    for pattern, wanted in several:
+        if len(parts) >= len(wanted) and all(w(p) for w, p in zip(wanted, parts, strict=False)):
+            return pattern
+    return next((pattern for pattern, wanted in single if wanted(parts[0])), "")
+
+
+@cache
+def _compiled(patterns: tuple[str, ...]) -> _Compiled:
+    plain = frozenset(p for p in patterns if not set("*/") & set(p))
+    single: list[tuple[str, _Match]] = [
+        (p, re.compile(translate(p)).match) for p in patterns if "*" in p and "/" not in p
+    ]
+    several: list[tuple[str, list[_Match]]] = [
+        (p, [re.compile(translate(part)).match for part in p.split("/")])
+        for p in patterns
+        if "/" in p
+    ]
+    return plain, single, several
+
+
+def folded(part: str) -> str:
+    """A name as the disks see it that take most for the same."""
+    name = unicodedata.normalize("NFC", part.partition(":")[0]).casefold()
+    return unicodedata.normalize("NFC", name).rstrip(". ") or part

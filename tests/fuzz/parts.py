@@ -1,0 +1,164 @@
+"""What is fuzzed beside arguments: wires, frames, paths, lines of shell, patches, transcripts, journals."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from contextlib import suppress
+
+from mcp.shared.message import SessionMessage
+
+from toolkeel._records.entries_json import dump_entry, load_entry
+from toolkeel._records.path_patterns import secret_part
+from toolkeel.agent.transcript import repair
+from toolkeel.builtin.files.apply_patch import parse as parse_patch
+from toolkeel.builtin.files.apply_patch import patched
+from toolkeel.builtin.files.open_beneath import clean
+from toolkeel.builtin.web.client import parse_url
+from toolkeel.call.steps.commands import MAX_LENGTH, allowed, mentions, plain_words
+from toolkeel.engines.sandbox.protected_files import protected_part
+from toolkeel.errors import ModelError, ToolError
+from toolkeel.mcp.client.frames import Frames
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from toolkeel.providers.anthropic.stream import DECODING as ANTHROPIC
+from toolkeel.providers.bedrock.stream import DECODING as BEDROCK
+from toolkeel.providers.gemini.stream import DECODING as GEMINI
+from toolkeel.providers.openai_chat.stream import DECODING as CHAT
+from toolkeel.providers.openai_responses.stream import DECODING as RESPONSES
+from toolkeel.providers.wire.sse import SSEParser
+
+WIRES = (CHAT, RESPONSES, ANTHROPIC, GEMINI, BEDROCK)
+GOOD = b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
+
+
+def wires(text: str) -> None:
+    """Any JSON is a reply on every wire, whole and as events, or an error of the model's."""
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    for wire in WIRES:
+        with suppress(ModelError):
+            assert isinstance(wire.decode(given), AssistantMessage)
+        with suppress(ModelError):
+            list(wire.decode_stream(given if isinstance(given, list) else [given]))
+
+
+def events(text: str) -> None:
+    """Server-sent events are the same however the bytes are cut."""
+    data = text.encode("utf-8", "surrogatepass")
+    whole, cut = SSEParser(), SSEParser()
+    once = [*whole.feed(data), *whole.close()]
+    parts = [event for at in range(0, len(data), 3) for event in cut.feed(data[at : at + 3])]
+    assert [*parts, *cut.close()] == once
+
+
+def frames(text: str) -> None:
+    """Lines of a peer are the same messages however they are cut, and the next one is read."""
+    data = text.encode("utf-8", "surrogatepass") + b"\n" + GOOD
+    whole, cut = Frames("s", 200), Frames("s", 200)
+    once = list(whole.feed(data))
+    parts = [one for at in range(0, len(data), 5) for one in cut.feed(data[at : at + 5])]
+    assert [one.message for one in parts] == [one.message for one in once]
+    assert isinstance(once[-1], SessionMessage) and getattr(once[-1].message, "id", None) == 1
+
+
+def paths(text: str) -> None:
+    """A path is clean and stays so, or refused; what it is called decides whether it is protected."""
+    protected_part(text)
+    try:
+        found = clean(text)
+    except ToolError:
+        return
+    assert clean(found) == found or found.startswith("@") or found != found.strip()
+    assert "\0" not in found and not found.startswith("/")
+    assert not {"..", ""} & set(found.split("/"))
+    assert protected_part(f"a/{found}") == protected_part(found)
+    assert secret_part(f"a/{found}/") == secret_part(found)
+
+
+def addresses(text: str) -> None:
+    """An address is one that may be asked for, without who asks, or refused."""
+    try:
+        url = parse_url(text)
+    except ToolError:
+        return
+    assert url.scheme in ("http", "https") and url.host and not url.userinfo
+
+
+def shell(text: str) -> None:
+    """A line is the words that a shell would run, or covered by no rule that allows."""
+    words = plain_words(text)
+    mentions("git *", text)
+    mentions("rm -rf *", text)
+    if words is None:
+        assert not allowed("*", text) and not allowed("git *", text)
+        return
+    assert len(text) <= MAX_LENGTH and not set(text) & set("\0\n;&|<>$`")
+    assert shlex.split(text) == words
+
+
+def patch(text: str) -> None:
+    """A patch changes what it says, and brings nothing of its own."""
+    file, _, diff = text.partition("\f")
+    try:
+        made = patched(file, diff)
+    except ToolError:
+        return
+    new = {line for hunk in parse_patch(diff) for line in hunk.new}
+    ending = "\r\n" if "\r\n" in file else "\n"
+    assert set(made.split(ending)) <= set(file.split(ending)) | new | {""}
+
+
+def transcript(text: str) -> None:
+    """A transcript that was mended is whole, and mending it again changes nothing."""
+    mended = repair(map(_message, text))
+    assert repair(mended) == mended
+    for at, message in enumerate(mended):
+        if isinstance(message, AssistantMessage) and message.tool_calls:
+            behind = mended[at + 1 : at + 1 + len(message.tool_calls)]
+            answered = [one.tool_call_id for one in behind if isinstance(one, ToolMessage)]
+            ids = [call.id for call in message.tool_calls]
+            is_last = all(isinstance(one, ToolMessage) for one in mended[at + 1 :])
+            assert answered == ids or is_last
+
+
+def _message(char: str) -> Message:
+    kind, id = ord(char) % 6, str(ord(char) // 6 % 4)
+    if kind in (0, 1):
+        ids = [id, str((int(id) + kind) % 4)][: kind + 1]
+        return AssistantMessage("", tuple(ToolCall(one, "add") for one in ids))
+    if kind in (2, 3):
+        return ToolMessage("3", id if kind == 2 else "", "add")
+    return UserMessage("go") if kind == 4 else SystemMessage("be")
+
+
+def journal(text: str) -> None:
+    """A line of a journal is an entry that is the same when it is read again, or refused."""
+    try:
+        given = json.loads(text)
+        entry = load_entry(given)
+    except (ValueError, RecursionError):
+        return
+    assert load_entry(json.loads(json.dumps(dump_entry(entry)))) == entry
+
+
+PARTS: dict[str, Callable[[str], None]] = {
+    "wires": wires,
+    "events": events,
+    "frames": frames,
+    "paths": paths,
+    "addresses": addresses,
+    "shell": shell,
+    "patch": patch,
+    "transcript": transcript,
+    "journal": journal,
+}
