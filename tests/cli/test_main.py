@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.commandline import environment, toolkeel
 from tests.cli.conftest import Here
+from tests.gates.brought import HIDE, hidden
 from tests.shared import ROOT
 from toolkeel.cli.main import COMMANDS, main
 
@@ -22,6 +23,55 @@ def test_help_lists_every_command_and_the_exit_codes(here: Here) -> None:
     for name, (_, summary) in COMMANDS.items():
         assert re.search(rf"(?m)^  {name} +{re.escape(summary)}$", ended.out)
     assert "Exit codes: 0 done, 1 the tool or the model failed, 2 wrong usage" in ended.out
+
+
+HELPS = """
+from toolkeel.cli.main import COMMANDS, main
+for name in COMMANDS:
+    ended = None
+    try:
+        main([name, "--help"])
+    except SystemExit as error:
+        ended = error.code
+    print(f"ended {name} {ended}")
+"""
+
+
+def test_every_command_shows_its_help_where_only_the_command_line_is_installed() -> None:
+    code = HIDE.format(names=hidden("toolkeel[cli]")) + HELPS
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False
+    )
+    for name in COMMANDS:
+        assert f"Usage: toolkeel {name} " in done.stdout, (name, done.stderr)
+        assert f"ended {name} 0" in done.stdout, (name, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (("inspect", "calculator"), "inspect"),
+        (("mcp", "tools", "npx nothing"), "mcp"),
+        (("serve", "calculator"), "mcp"),
+        (("gateway", "mcp.json"), "mcp"),
+        (("index", "."), "search"),
+    ],
+)
+def test_a_command_that_needs_an_extra_tells_its_install_line(
+    words: tuple[str, ...], extra: str, tmp_path: Path
+) -> None:
+    code = HIDE.format(names=hidden("toolkeel[cli]"))
+    code += f"from toolkeel.cli.main import main\nmain({list(words)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    assert f"pip install 'toolkeel[{extra}]'" in done.stderr
 
 
 def test_no_words_at_all_say_what_to_do_next(here: Here) -> None:

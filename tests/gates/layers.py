@@ -27,6 +27,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "content",
         "messages",
         "errors",
+        "_records.needs_extra",
         "_records.places",
         "_records.used_tickets",
         "_records.other_words",
@@ -95,12 +96,12 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     ),
     "call": (
         "steps.compose",
-        "body.timer",
+        "body.loop_timer",
         "body.left_behind",
-        "body.told",
+        "body.stopped_text",
         "body.stop",
         "body.threads",
-        "body.interrupt",
+        "body.model_interrupt",
         "body.sync_bridge",
         "arguments.strict_reparse",
         "arguments.parse",
@@ -150,7 +151,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "guardrail",
         "handoff",
         "turn.steps",
-        "turn.ready",
+        "turn.ready_steps",
         "plan",
         "turn.cost",
         "turn.read_back",
@@ -330,7 +331,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "schema",
         "database",
         "artifacts",
-        "tables",
+        "queries",
         "writer_lock",
         "postgres",
         "store",
@@ -532,6 +533,8 @@ LATE = (
     f"{PACKAGE}.define.schema.arguments",
     f"{PACKAGE}.providers.model_by_name",
     f"{PACKAGE}.cli.main",
+    # Commands that live by an extra: without it they show their help, and tell its install line.
+    *(f"{PACKAGE}.cli.commands.{name}" for name in ("gateway", "index", "inspect", "mcp", "serve")),
 )
 
 Edges = dict[str, set[str]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ import pytest
 
 from tests.gates.brought import README
 from tests.gates.documents import blocks, program, prose
-from tests.gates.test_docs import _script
+from tests.gates.test_docs import DOCUMENTS, _script
+from tests.mcp.peers import free_port
 from tests.shared import ROOT, cannot_run
 
 pytestmark = pytest.mark.slow
@@ -43,18 +45,28 @@ LINES = {
     "docs/web.md": "toolkeel[web,cli,openai]",
     "docs/file-search.md": "toolkeel[search,cli,openai]",
     "docs/mcp-server.md": "toolkeel[cli,mcp]",
+    "docs/mcp-client.md": "toolkeel[cli,mcp]",
+    "docs/cli.md": "toolkeel[cli]",
+    "docs/sandbox.md": "toolkeel[cli]",
+    "docs/models.md": "toolkeel[openai,cli]",
+    "docs/inspector.md": "toolkeel[cli,inspect]",
 }
 # Commands that another line of the same document installs what they need for.
 ELSEWHERE = {"toolkeel serve my_tools.py": "toolkeel[cli,mcp]"}
-# What a command may end with where there is no key, no model's server and no network.
-WITHOUT_A_MODEL = (1, 3)
+# What a command may end with where there is no key, no model's server and no network, and where
+# there is no sandbox.
+ALLOWED = {r"openai:|https?://|base_url": (0, 1, 3), r"sandbox .*-- ": (0, 3)}
+# Servers: they run until they are interrupted.
+GOES_ON = re.compile(r"--http|^toolkeel inspect ")
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of this tree."""
     folder = tmp_path_factory.mktemp("wheel")
-    _say([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], ROOT)
+    _say(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], ROOT, folder
+    )
     [found] = folder.glob("*.whl")
     return found
 
@@ -71,11 +83,11 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         extras = frozenset(line.partition("[")[2].rstrip("]").split(","))
         if extras not in made:
             folder = tmp_path_factory.mktemp("stranger") / "venv"
-            _say([sys.executable, "-m", "venv", "--without-pip", str(folder)], ROOT)
+            _say([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder.parent)
             pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "-q"]
             pip.append("--disable-pip-version-check")
             wanted = f"{wheel}[{','.join(sorted(extras))}]"
-            done = _run([*pip, "install", "-c", str(pins), wanted], ROOT)
+            done = _run([*pip, "install", "-c", str(pins), wanted], folder.parent)
             if done.returncode:
                 cannot_run(f"{line} could not be installed: {done.stderr[-500:]}")
             made[extras] = folder / "bin"
@@ -84,13 +96,17 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     yield environment
 
 
-def _run(words: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def _environment(folder: Path) -> dict[str, str]:
     secret = ("PYTHON", "PYTEST", "TOOLKEEL", "COVERAGE")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(secret) and "KEY" not in k}
+    return {**kept, "HOME": str(folder), "XDG_DATA_HOME": str(folder)}
+
+
+def _run(words: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         words,
         cwd=folder,
-        env={**kept, "HOME": str(folder), "XDG_DATA_HOME": str(folder), **environment},
+        env={**_environment(folder), **environment},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
@@ -99,29 +115,46 @@ def _run(words: list[str], folder: Path, **environment: str) -> subprocess.Compl
     )
 
 
-def _say(words: list[str], folder: Path) -> None:
-    done = _run(words, folder)
+def _say(words: list[str], folder: Path, home: Path | None = None) -> None:
+    done = _run(words, folder, **({"HOME": str(home)} if home else {}))
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
 
 
-def commands(name: str) -> list[str]:
-    """Every command line of ours that a document tells its reader to type, in order."""
+def commands(name: str) -> list[tuple[str, str]]:
+    """Every command line of ours that a document tells its reader to type, and what it prints.
+
+    What is printed is known where a `console` block shows it.
+    """
     text = (ROOT / name).read_text("utf-8")
-    lines = [
-        line.removeprefix("$ ")
-        for block in blocks(text)
-        if block.language in SHELL
-        for line in block.code.splitlines()
-    ]
-    lines += re.findall(r"(?m)^    (toolkeel .*)$", prose(text))
-    lines += [
-        line.strip()
-        for block in blocks(text)
-        if block.language == "text"
-        for line in block.code.splitlines()
-        if line.startswith("   toolkeel ")
-    ]
-    return [line.strip() for line in lines if re.match(r"(\w+=\S+ )?toolkeel ", line)]
+    typed: list[tuple[str, str]] = []
+    for block in blocks(text):
+        if block.language == "console" and not block.excuse:
+            parts = re.split(r"(?m)^\$ ", block.code)[1:]
+            typed += [(line, printed) for line, _, printed in (p.partition("\n") for p in parts)]
+        elif block.language in SHELL and not block.excuse:
+            typed += [(line.strip(), "") for line in block.code.splitlines() if line.strip()]
+        elif block.language == "text":  # the tour of the README ends with what to type next
+            typed += [(line, "") for line in re.findall(r"(?m)^   (toolkeel .*)", block.code)]
+    typed += [(line, "") for line in re.findall(r"(?m)^    (toolkeel .*)$", prose(text))]
+    return typed
+
+
+def ours(name: str) -> list[tuple[str, str]]:
+    """The commands of a document, without the lines that install what they need."""
+    return [pair for pair in commands(name) if not pair[0].startswith("pip install ")]
+
+
+# What contributors type (CONTRIBUTING.md) is what CI types.
+TYPED = [name for name in DOCUMENTS if name.startswith(("README", "docs/")) and ours(name)]
+
+
+def test_each_document_that_shows_commands_is_tried_with_its_install_line() -> None:
+    assert set(TYPED) == set(LINES)
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_each_line_of_a_shell_block_is_a_command_of_ours_or_is_marked(name: str) -> None:
+    assert [line for line, _ in ours(name) if not re.match(r"(\w+=\S+ )?toolkeel ", line)] == []
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -133,25 +166,54 @@ def test_the_line_that_a_document_is_tried_with_stands_in_it(name: str) -> None:
 def test_every_command_of_a_document_runs_with_its_own_install_line(
     name: str, installed: object, tmp_path: Path
 ) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    tools = [block.code for block in program(text)] if name == "docs/cli.md" else [MY_TOOLS]
     (tmp_path / "my_tools.py").write_text(MY_TOOLS, "utf-8")
-    (tmp_path / "tools.py").write_text(MY_TOOLS, "utf-8")
+    (tmp_path / "tools.py").write_text(tools[0], "utf-8")
+    (tmp_path / "missing_import.py").write_text("import nosuchpackage\n", "utf-8")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "refunds.md").write_text("# Refunds\n\nWrite to us for a refund.\n")
     assert callable(installed)
-    typed = commands(name)
-    assert typed
-    for line in [*typed, "toolkeel demo"]:
+    for line, printed in [*ours(name), ("toolkeel demo", "")]:
         bare = line.partition(" #")[0].strip()
-        if "--http" in bare:  # a server that goes on: tests/cli/commands/test_serve.py
-            continue
         bin = installed(ELSEWHERE.get(bare, LINES[name]))
-        words = shlex.split(bare)
-        done = _run([str(bin / words[0]), *words[1:]], tmp_path, **_nowhere(bare))
-        reached = re.search(r"openai:|https?://|base_url", bare)
-        allowed = (0, *WITHOUT_A_MODEL) if reached else (0,)
+        words = [str(bin / "toolkeel"), *shlex.split(bare)[1:]]
+        if GOES_ON.search(bare):
+            _serves(words, tmp_path)
+            continue
+        done = _run(words, tmp_path, **_nowhere(bare))
         said = f"{line}\n{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
-        assert done.returncode in allowed, said
         assert "Traceback" not in done.stderr and "pip install" not in done.stderr, said
+        if printed:
+            pattern = re.escape(printed).replace(re.escape("..."), "(?s:.*?)")
+            both = (done.stdout + done.stderr, done.stderr + done.stdout)
+            assert any(re.fullmatch(pattern, each) for each in both), said
+            continue
+        allowed = next((codes for part, codes in ALLOWED.items() if re.search(part, bare)), (0,))
+        assert done.returncode in allowed, said
+
+
+def _serves(words: list[str], folder: Path) -> None:
+    """A server says where it is, and ends when it is interrupted."""
+    words = [word.replace(":8000", f":{free_port()}") for word in words]
+    process = subprocess.Popen(
+        words,
+        cwd=folder,
+        env=_environment(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+    )
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if "http://127.0.0.1:" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=SECONDS)
+    assert "http://127.0.0.1:" in said[-1] and "Traceback" not in rest, "".join(said) + rest
 
 
 def _nowhere(line: str) -> dict[str, str]:

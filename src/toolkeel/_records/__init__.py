@@ -5,6 +5,7 @@ redact         known secrets taken out of any value (events: call/arguments/mask
 tickets        approvals: what a person is asked before a call runs, and what they may answer
 edit           what somebody changed in a call before it ran
 cancel         the cancel token: a wish to stop, which any thread may give
+needs_extra    around the imports of optional packages: where they fail, the install line is told (extras)
 other_words    other libraries' words for an option: refused with the right name
 data_urls      ``data:`` URLs as bytes, and files that are text
 messages_json  messages as JSON and back (serialization): saved runs, journals, exports

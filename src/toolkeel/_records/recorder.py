@@ -13,28 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from toolkeel._records.entries import (
-    CallEnded,
-    CallIntended,
-    Compacted,
-    Emitted,
-    HandedOver,
-    Journal,
-    Judged,
-    ModelAsked,
-    ModelFailed,
-    ModelReplied,
-    PersonSaid,
-    Queued,
-    RunBegan,
-    RunEnded,
-    StateChanged,
-    Steered,
-    Tainted,
-    Unqueued,
-    Waits,
-    call_key,
-)
+from toolkeel._records import entries
 from toolkeel._records.messages_json import plain
 from toolkeel._records.tickets import Ticket, new_id
 from toolkeel.errors import SetupError
@@ -64,7 +43,7 @@ class Recorder:
 
     def __init__(
         self,
-        journal: Journal,
+        journal: entries.Journal,
         run: str,
         known: int = 0,
         turn: int = 0,
@@ -82,7 +61,7 @@ class Recorder:
         self._reply = AssistantMessage()
         self._answered: dict[int, int] = {}
         self._calls: dict[int, int] = {}
-        self._queued: dict[int, Queued] = {}
+        self._queued: dict[int, entries.Queued] = {}
         self._seen: set[str] = set()
         self._asked = 0
         self._sent = ModelRequest(())
@@ -99,7 +78,7 @@ class Recorder:
         made.within = self._run, self.key(call)
         return made
 
-    def began(self, began: RunBegan, messages: list[Message], told: int) -> None:
+    def began(self, began: entries.RunBegan, messages: list[Message], told: int) -> None:
         """The run begins, or goes on.
 
         Args:
@@ -125,18 +104,18 @@ class Recorder:
                 if id(message) not in self._answered.values():
                     position = self._position(message)
                     self._answered[position] = id(message)
-                    write(CallEnded(self._run, self._turn, position, message))
+                    write(entries.CallEnded(self._run, self._turn, position, message))
                 continue
             self._at = place + 1
             if isinstance(message, AssistantMessage):
                 self._reply, self._answered = message, {}
-                write(ModelReplied(self._run, self._turn, message))
+                write(entries.ModelReplied(self._run, self._turn, message))
             elif (queued := self._queued.pop(id(message), None)) is not None:
-                write(Steered(self._run, message, queued.id, queued.who))
+                write(entries.Steered(self._run, message, queued.id, queued.who))
             else:
-                write(PersonSaid(self._run, message))
+                write(entries.PersonSaid(self._run, message))
 
-    def queue(self, queued: Queued) -> bool:
+    def queue(self, queued: entries.Queued) -> bool:
         """A message will join the transcript; whether this is the first time it is said so."""
         if queued.id in self._seen:
             return False
@@ -151,7 +130,7 @@ class Recorder:
             message: It.
             when: As `Queued` has it.
         """
-        queued = Queued(self._run, new_id(), message, "", when)
+        queued = entries.Queued(self._run, new_id(), message, "", when)
         self.journal.append(queued)
         self.queue(queued)
         self.journal.flush()
@@ -160,7 +139,7 @@ class Recorder:
         """Messages that were to join the transcript will not."""
         for message in messages:
             if (queued := self._queued.pop(id(message), None)) is not None:
-                self.journal.append(Unqueued(self._run, queued.id))
+                self.journal.append(entries.Unqueued(self._run, queued.id))
         self.journal.flush()
 
     def _position(self, message: ToolMessage) -> int:
@@ -181,7 +160,7 @@ class Recorder:
         self.catch_up()
         if turn != self._asked:
             self._asked, self._turn = turn, self._turn + 1
-        asked = ModelAsked(self._run, self._turn, model, *self._changes(request))
+        asked = entries.ModelAsked(self._run, self._turn, model, *self._changes(request))
         self.journal.append(asked)
         await self.journal.commit()
 
@@ -207,21 +186,21 @@ class Recorder:
             model: Name of the model.
             usage: What was billed, as far as is known.
         """
-        failed = ModelFailed(self._run, self._turn, attempt, error, usage, model)
+        failed = entries.ModelFailed(self._run, self._turn, attempt, error, usage, model)
         self.journal.append(failed)
 
     def judged(self, by: str, verdict: str, reason: str) -> None:
         """A guardrail has looked at what a person said, or at an answer."""
-        self.journal.append(Judged(self._run, by, verdict, reason=reason))
+        self.journal.append(entries.Judged(self._run, by, verdict, reason=reason))
 
     def hide(self, count: int) -> None:
         """The model is not shown the last messages any more: a guardrail has refused them."""
         self.catch_up()
         if places := self.places[-count:]:
-            cut = Compacted(self._run, places[0], places[-1] + 1, (), "guardrail")
+            cut = entries.Compacted(self._run, places[0], places[-1] + 1, (), "guardrail")
             self.journal.append(cut)
 
-    def compacted(self, cut: Compacted, start: int, stop: int) -> None:
+    def compacted(self, cut: entries.Compacted, start: int, stop: int) -> None:
         """The model is shown something else in place of a part from now on.
 
         Args:
@@ -250,7 +229,7 @@ class Recorder:
         """
         self._at += how[1]
         self.catch_up()
-        self.journal.append(HandedOver(self._run, agent, messages, how[0], told))
+        self.journal.append(entries.HandedOver(self._run, agent, messages, how[0], told))
 
     async def intends(self, calls: Sequence[ToolCall], repeatable: Repeatable) -> None:
         """Calls are about to run; this is durable when it returns.
@@ -265,7 +244,7 @@ class Recorder:
         for call in calls:
             place = places.get(id(call), 0)
             self.journal.append(
-                CallIntended(
+                entries.CallIntended(
                     self._run, self._turn, place, call.id, call.name, repeatable=repeatable(call)
                 )
             )
@@ -274,7 +253,11 @@ class Recorder:
     def key(self, call: ToolCall) -> str:
         """What names a call for ever; see `call_key`."""
         place = self._calls.get(id(call))
-        return f"{self._run}-{call.id}" if place is None else call_key(self._run, self._turn, place)
+        return (
+            f"{self._run}-{call.id}"
+            if place is None
+            else entries.call_key(self._run, self._turn, place)
+        )
 
     def call_ended(self, call: ToolCall, message: ToolMessage) -> None:
         """A call has its result, while others of its turn still run.
@@ -284,7 +267,7 @@ class Recorder:
         place = self._calls.pop(id(call), None)
         if place is not None and self._calls:
             self._answered[place] = id(message)
-            self.journal.append(CallEnded(self._run, self._turn, place, message))
+            self.journal.append(entries.CallEnded(self._run, self._turn, place, message))
             self.journal.flush()
 
     def calls_ended(self, tickets: Sequence[Ticket], state: Mapping[str, object]) -> None:
@@ -297,7 +280,7 @@ class Recorder:
         self._calls = {}
         self.catch_up()
         for ticket in tickets:
-            self.journal.append(Waits(self._run, ticket))
+            self.journal.append(entries.Waits(self._run, ticket))
         self.changed(state)
 
     def state_changed(self, key: str, value: object) -> None:
@@ -314,25 +297,25 @@ class Recorder:
             ) from None
         if self._state.get(key) != (text := _text(value)):
             self._state[key] = text
-            self.journal.append(StateChanged(self._run, key, plain(value)))
+            self.journal.append(entries.StateChanged(self._run, key, plain(value)))
 
     def emitted(self, value: object) -> None:
         """A call has told something of its own."""
-        self.journal.append(Emitted(self._run, plain(value)))
+        self.journal.append(entries.Emitted(self._run, plain(value)))
 
     def tainted(self, label: str, source: str) -> None:
         """The run has touched what some ways out must not pass on unasked."""
-        self.journal.append(Tainted(self._run, label, source))
+        self.journal.append(entries.Tainted(self._run, label, source))
 
     def changed(self, state: Mapping[str, object]) -> None:
         """Write what of the state has changed, in whatever way."""
         for key in [key for key in self._state if key not in state]:
             del self._state[key]
-            self.journal.append(StateChanged(self._run, key, removed=True))
+            self.journal.append(entries.StateChanged(self._run, key, removed=True))
         for key, value in list(state.items()):
             if key not in OWN_KEYS and self._state.get(key) != (text := _text(value)):
                 self._state[key] = text
-                self.journal.append(StateChanged(self._run, key, plain(value)))
+                self.journal.append(entries.StateChanged(self._run, key, plain(value)))
 
     def ended(
         self, reason: str, error: str, state: Mapping[str, object], output: object = None
@@ -341,7 +324,7 @@ class Recorder:
         self._calls = {}
         self.catch_up()
         self.changed(state)
-        self.journal.append(RunEnded(self._run, reason, error, output))
+        self.journal.append(entries.RunEnded(self._run, reason, error, output))
 
 
 def _text(value: object) -> str:

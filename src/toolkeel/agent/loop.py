@@ -18,7 +18,7 @@ from toolkeel.agent.transcript import order_results
 from toolkeel.agent.turn.ask import Asking
 from toolkeel.agent.turn.in_charge import InCharge, said_last
 from toolkeel.call.batch import Batch, skipped
-from toolkeel.call.body.interrupt import Interrupt
+from toolkeel.call.body.model_interrupt import Interrupt
 from toolkeel.call.failure import unknown_outcome
 from toolkeel.call.pipeline import start_call
 from toolkeel.call.steps.taint import carry, relearn

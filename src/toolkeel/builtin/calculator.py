@@ -14,15 +14,14 @@ import operator
 import re
 from collections.abc import Callable
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
-from toolkeel.errors import MissingExtraError, ToolError
+from toolkeel.errors import ToolError
 
-try:
+with needs_extra("toolkeel.builtin.calculator", "builtin"):
     import simpleeval  # type: ignore[import-untyped]
-except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
-    raise MissingExtraError("toolkeel.builtin.calculator", "builtin") from error
 
 MAX_LENGTH = 1000
 """Longest expression, in characters."""

@@ -8,8 +8,9 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.define.tool import AnyTool
-from toolkeel.errors import MissingExtraError, SetupError
+from toolkeel.errors import SetupError
 
 BUILTINS: Mapping[str, str] = MappingProxyType(
     {
@@ -46,12 +47,8 @@ def load_from(kind: str, text: str, **options: object) -> Any:
         MissingExtraError: it needs a package that is not installed.
     """
     module, _, factory = ELSEWHERE[kind].partition(":")
-    try:
+    with needs_extra("an MCP server", "mcp"):
         make = getattr(import_module(module), factory)
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2", "anyio"):
-            raise
-        raise MissingExtraError("an MCP server", "mcp") from None
     return make(text, **options)
 
 

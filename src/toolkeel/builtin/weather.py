@@ -13,15 +13,14 @@ import re
 from typing import Literal
 from urllib.parse import urlsplit
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
-from toolkeel.errors import MissingExtraError, ToolError
+from toolkeel.errors import ToolError
 
-try:
+with needs_extra("toolkeel.builtin.weather", "builtin"):
     import httpx2
-except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
-    raise MissingExtraError("toolkeel.builtin.weather", "builtin") from error
 
 FORECAST_URL = "https://api.open-meteo.com"
 GEOCODING_URL = "https://geocoding-api.open-meteo.com"

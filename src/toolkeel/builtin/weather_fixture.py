@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from types import TracebackType
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
@@ -70,12 +69,7 @@ class WeatherFixture:
         self._thread.start()
         return self.url
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -8,7 +8,7 @@ from typing import Any
 
 from toolkeel._records.tickets import Ticket
 from toolkeel.call.body.stop import GIVE_UP, GRACE
-from toolkeel.call.body.told import not_started
+from toolkeel.call.body.stopped_text import not_started
 from toolkeel.call.failure import failed, interrupted
 from toolkeel.call.pipeline import Finds, start_call
 from toolkeel.call.steps.lock import end_turn

@@ -13,7 +13,7 @@ from toolkeel._records.record import NOTHING, maker, record
 from toolkeel.call.arguments.edits import telling, what_ran
 from toolkeel.call.arguments.validate import LooksLong, prepare
 from toolkeel.call.body.invoke import run_in_thread
-from toolkeel.call.body.told import not_started, overdue
+from toolkeel.call.body.stopped_text import not_started, overdue
 from toolkeel.call.failure import failed
 from toolkeel.call.render import Keeper, render
 from toolkeel.call.steps.compose import Begin, Rest

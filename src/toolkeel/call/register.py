@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from toolkeel.call.arguments.edits import revise
 from toolkeel.call.arguments.mask import learning
-from toolkeel.call.arguments.model_validators import Whole
+from toolkeel.call.arguments.model_validators import ModelValidators
 from toolkeel.call.arguments.validate import completing, renewing
 from toolkeel.call.body.invoke import begin_bare, invoke, is_bare, promised
 from toolkeel.call.body.stop import watched
@@ -69,7 +69,7 @@ def begin_of(
         begin = begin_bare if plain else beginning(last)
         return _seen(made, guarding(as_guards(outer), begin)) if outer else begin
     if approval is not None:
-        within = approval.around(compose(inner, approval.seal(last), unchangeable))
+        within = approval.around(compose(inner, approval.run_approved(last), unchangeable))
     else:
         within = compose(inner, last, unchangeable)
     return _seen(made, beginning(watched(compose(outer, within, revise))))
@@ -131,6 +131,6 @@ def _parted(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step
             inner.append((PLACES.index(place), step))
         else:
             raise SetupError(f"{made.name}: a step stands at {place!r}; places are {PLACES}")
-    if made.arguments.whole is not None:
-        outer.insert(0, Whole())
+    if made.arguments.model_validators is not None:
+        outer.insert(0, ModelValidators())
     return outer, [step for _, step in sorted(inner, key=lambda item: item[0])]

@@ -10,7 +10,8 @@ from pathlib import Path
 from toolkeel._records.places import sessions_file
 from toolkeel.cli.state import home
 from toolkeel.cli.terminal.streams import BOLD, DIM, layout, styled, width_of
-from toolkeel.cli.terminal.text import cells, count, fit, padded, visible_line
+from toolkeel.cli.terminal.text import cells, fit, padded
+from toolkeel.observe.wording import count, visible_line
 from toolkeel.sessions import Sessions
 
 FIRST = """\

@@ -36,7 +36,7 @@ from toolkeel.define.schema.arguments import (
     own_defaults,
 )
 from toolkeel.define.schema.from_model import from_model
-from toolkeel.define.schema.model_fields import input_model_fields, whole_check
+from toolkeel.define.schema.model_fields import input_model_fields, model_validators
 from toolkeel.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _from_model(
     _check_fit(name, f"parameters {model.__name__}", fields, signature, always)
     made = from_model(name, model, hidden, unknown_keys)
     if hidden:
-        made = dataclasses.replace(made, whole=whole_check(name, model, hidden))
+        made = dataclasses.replace(made, model_validators=model_validators(name, model, hidden))
     return made, more
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from toolkeel.engines.futures import Futures as Futures
     from toolkeel.engines.local import Inline as Inline
     from toolkeel.engines.local import Thread as Thread
+    from toolkeel.engines.order import ProcessError as ProcessError
     from toolkeel.engines.process import Process as Process
-    from toolkeel.engines.process import ProcessError as ProcessError
     from toolkeel.engines.sandbox.confine import Limits as Limits
     from toolkeel.engines.sandbox.confine import Sandbox as Sandbox
     from toolkeel.engines.sandbox.protected_files import PROTECTED as PROTECTED
@@ -39,7 +39,8 @@ else:
             "engines.executor": "Capabilities Executor",
             "engines.futures": "Futures",
             "engines.local": "Inline Thread",
-            "engines.process": "Process ProcessError",
+            "engines.order": "ProcessError",
+            "engines.process": "Process",
             "engines.sandbox.confine": "Limits Sandbox",
             "engines.sandbox.protected_files": "PROTECTED",
         },

@@ -11,8 +11,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from toolkeel.call.body.invoke import invoke
+from toolkeel.call.body.stopped_text import left_behind
 from toolkeel.call.body.threads import LEAKS, ThreadPool
-from toolkeel.call.body.told import left_behind
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.engines.executor import Capabilities

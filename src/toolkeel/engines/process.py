@@ -27,7 +27,6 @@ from toolkeel.engines import warm_pool
 from toolkeel.engines.executor import Capabilities
 from toolkeel.engines.frames import Message, pack
 from toolkeel.engines.order import (
-    ProcessError,
     check_sendable,
     order_of,
     tell,
@@ -171,6 +170,3 @@ def _died(tool: AnyTool, worker: Worker, said: str) -> object:
     how = f"was killed by {found.signal}" if found.signal else f"exited ({found.code})"
     details = {"exit_code": found.code, "signal": found.signal, "stderr": said}
     return unknown(tool, how, details)
-
-
-__all__ = ["Process", "ProcessError"]

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
 from typing import Literal
 
 from toolkeel._records.record import record
@@ -79,12 +78,7 @@ class Command:
     def __enter__(self) -> Command:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def started(self) -> None:

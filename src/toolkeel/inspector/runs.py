@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from toolkeel import events
 from toolkeel._records.entries import Decided
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.agent import Agent
@@ -17,16 +18,6 @@ from toolkeel.agent.run import Run
 from toolkeel.call.arguments.validate import as_json, prepare
 from toolkeel.context import CancelToken
 from toolkeel.errors import CallError, SetupError, ToolkeelError
-from toolkeel.events import (
-    Event,
-    Nested,
-    Progress,
-    Replied,
-    RunFinished,
-    Streamed,
-    ToolFinished,
-    TurnStarted,
-)
 from toolkeel.messages import ToolCall
 from toolkeel.model import CallDelta, TextDelta
 from toolkeel.observe.wording import one_line
@@ -55,21 +46,21 @@ class Live:
         self.progress: dict[str, str] = {}
         self.run: Run[Any] | None = None
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Take note of what happened."""
         match event:
-            case Streamed(delta=TextDelta(text=text)):
+            case events.Streamed(delta=TextDelta(text=text)):
                 self.text = (self.text + text)[-TAIL:]
-            case Streamed(delta=CallDelta() as delta):
+            case events.Streamed(delta=CallDelta() as delta):
                 told = self.calls.get(delta.index, "") + (delta.name or "") + delta.arguments
                 self.calls[delta.index] = told[-TAIL:]
-            case Progress():
+            case events.Progress():
                 self.progress[event.call_id] = one_line(event.message)
-            case TurnStarted() | Replied() | RunFinished():
+            case events.TurnStarted() | events.Replied() | events.RunFinished():
                 self.text, self.calls = "", {}
-            case ToolFinished():
+            case events.ToolFinished():
                 self.progress.pop(event.call_id, None)
-            case Nested(event=Progress(message=message)):
+            case events.Nested(event=events.Progress(message=message)):
                 self.progress[event.call_id] = one_line(message)
             case _:
                 return

@@ -10,26 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
-from toolkeel._records.entries import (
-    CallEnded,
-    CallIntended,
-    Compacted,
-    Decided,
-    Entry,
-    HandedOver,
-    Judged,
-    ModelAsked,
-    ModelFailed,
-    ModelReplied,
-    PersonSaid,
-    Queued,
-    RunBegan,
-    RunEnded,
-    Steered,
-    Tainted,
-    Unqueued,
-    Waits,
-)
+from toolkeel._records import entries
 from toolkeel._records.tickets import Ticket
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, Usage
 from toolkeel.observe.wording import arguments_of
@@ -174,18 +155,18 @@ class Story:
         self._inner: dict[str, Story] = {}
         self._queued: dict[str, Said] = {}
 
-    def see(self, seq: int, at: float, entry: Entry) -> None:
+    def see(self, seq: int, at: float, entry: entries.Entry) -> None:
         """Take in one more entry."""
         run: str = getattr(entry, "run", "")
-        if isinstance(entry, RunBegan) and entry.parent:
+        if isinstance(entry, entries.RunBegan) and entry.parent:
             self._nest(entry)
         story = self._inner.get(run, self)
-        if isinstance(entry, ModelReplied):
+        if isinstance(entry, entries.ModelReplied):
             self.usage = self.usage + entry.message.usage
         if (take := _TAKE.get(type(entry))) is not None:
             take(story, seq, at, entry)
 
-    def _nest(self, entry: RunBegan) -> None:
+    def _nest(self, entry: entries.RunBegan) -> None:
         """A run begins within a call."""
         outer = self._inner.get(entry.parent, self)
         place = entry.call.rpartition("-")[2]
@@ -212,29 +193,29 @@ class Story:
 
     # — one for each kind —
 
-    def _run_began(self, seq: int, at: float, entry: RunBegan) -> None:
+    def _run_began(self, seq: int, at: float, entry: entries.RunBegan) -> None:
         self.run, self.began, self.reason = entry.run, at, ""
         self.turns.append(seq)
 
-    def _person_said(self, seq: int, at: float, entry: PersonSaid) -> None:
+    def _person_said(self, seq: int, at: float, entry: entries.PersonSaid) -> None:
         self.items.append(_said(seq, at, entry.message, entry.who))
 
-    def _queued_up(self, seq: int, at: float, entry: Queued) -> None:
+    def _queued_up(self, seq: int, at: float, entry: entries.Queued) -> None:
         said = _said(seq, at, entry.message, entry.who)
         said.how = "queued"
         self._queued[entry.id] = said
         self.items.append(said)
 
-    def _steered(self, seq: int, at: float, entry: Steered) -> None:
+    def _steered(self, seq: int, at: float, entry: entries.Steered) -> None:
         if (queued := self._queued.pop(entry.id, None)) is not None:
             self.items.remove(queued)
         self.items.append(_said(seq, at, entry.message, entry.who))
 
-    def _unqueued(self, seq: int, at: float, entry: Unqueued) -> None:
+    def _unqueued(self, seq: int, at: float, entry: entries.Unqueued) -> None:
         if (queued := self._queued.pop(entry.id, None)) is not None:
             self.items.remove(queued)
 
-    def _model_asked(self, seq: int, at: float, entry: ModelAsked) -> None:
+    def _model_asked(self, seq: int, at: float, entry: entries.ModelAsked) -> None:
         self.reason = ""
         self.items.append(Replied(seq, entry.turn, entry.model, at))
 
@@ -246,10 +227,10 @@ class Story:
             self.items.append(reply)
         return reply
 
-    def _model_failed(self, seq: int, at: float, entry: ModelFailed) -> None:
+    def _model_failed(self, seq: int, at: float, entry: entries.ModelFailed) -> None:
         self._asking(seq, entry.turn).failures.append(entry.error)
 
-    def _model_replied(self, seq: int, at: float, entry: ModelReplied) -> None:
+    def _model_replied(self, seq: int, at: float, entry: entries.ModelReplied) -> None:
         reply = self._asking(seq, entry.turn)
         reply.seq, reply.at, reply.message = seq, at, entry.message
         reply.model = entry.message.model or reply.model
@@ -262,16 +243,16 @@ class Story:
             return None
         return reply.calls[position]
 
-    def _call_intended(self, seq: int, at: float, entry: CallIntended) -> None:
+    def _call_intended(self, seq: int, at: float, entry: entries.CallIntended) -> None:
         if (called := self._called(entry.turn, entry.position, entry.within)) is not None:
             called.seq, called.began = seq, at
 
-    def _call_ended(self, seq: int, at: float, entry: CallEnded) -> None:
+    def _call_ended(self, seq: int, at: float, entry: entries.CallEnded) -> None:
         called = self._called(entry.turn, entry.position, entry.within)
         if called is not None and called.result is None:
             called.seq, called.ended, called.result = seq, at, entry.message
 
-    def _waits(self, seq: int, at: float, entry: Waits) -> None:
+    def _waits(self, seq: int, at: float, entry: entries.Waits) -> None:
         reply = self._reply()
         for called in reply.calls if reply is not None else ():
             if called.call.id == entry.ticket.call_id and called.result is None:
@@ -284,7 +265,7 @@ class Story:
                 called.began = None
                 return
 
-    def _decided(self, seq: int, at: float, entry: Decided) -> None:
+    def _decided(self, seq: int, at: float, entry: entries.Decided) -> None:
         for called in self.calls():
             if called.ticket is not None and called.ticket.id == entry.decision.ticket:
                 decision = entry.decision
@@ -293,21 +274,21 @@ class Story:
                     at, decision.verdict, entry.who, decision.reason
                 )
 
-    def _run_ended(self, seq: int, at: float, entry: RunEnded) -> None:
+    def _run_ended(self, seq: int, at: float, entry: entries.RunEnded) -> None:
         self.reason = entry.reason
         if entry.reason not in QUIET_ENDS:
             self.items.append(Note(seq, at, f"ended {entry.reason}", entry.error))
 
-    def _tainted(self, seq: int, at: float, entry: Tainted) -> None:
+    def _tainted(self, seq: int, at: float, entry: entries.Tainted) -> None:
         self.items.append(Note(seq, at, f"tainted {entry.label}", entry.source))
 
-    def _judged(self, seq: int, at: float, entry: Judged) -> None:
+    def _judged(self, seq: int, at: float, entry: entries.Judged) -> None:
         self.items.append(Note(seq, at, "judged", f"{entry.by}: {entry.verdict} {entry.reason}"))
 
-    def _handed_over(self, seq: int, at: float, entry: HandedOver) -> None:
+    def _handed_over(self, seq: int, at: float, entry: entries.HandedOver) -> None:
         self.items.append(Note(seq, at, "handed over", entry.agent))
 
-    def _compacted(self, seq: int, at: float, entry: Compacted) -> None:
+    def _compacted(self, seq: int, at: float, entry: entries.Compacted) -> None:
         self.items.append(Note(seq, at, "compacted", entry.policy))
 
 
@@ -315,35 +296,35 @@ def _said(seq: int, at: float, message: Message, who: str) -> Said:
     return Said(seq, at, message.text, who, "system" if isinstance(message, SystemMessage) else "")
 
 
-def story_of(entries: Iterable[Stored]) -> Story:
+def story_of(written: Iterable[Stored]) -> Story:
     """What entries tell.
 
     >>> story_of([]).items
     []
     """
     story = Story()
-    for each in entries:
+    for each in written:
         story.see(each.seq, each.at, each.entry)
     return story
 
 
 _TAKE: dict[type, Callable[[Story, int, float, Any], None]] = {
-    RunBegan: Story._run_began,
-    PersonSaid: Story._person_said,
-    Queued: Story._queued_up,
-    Steered: Story._steered,
-    Unqueued: Story._unqueued,
-    ModelAsked: Story._model_asked,
-    ModelFailed: Story._model_failed,
-    ModelReplied: Story._model_replied,
-    CallIntended: Story._call_intended,
-    CallEnded: Story._call_ended,
-    Waits: Story._waits,
-    Decided: Story._decided,
-    RunEnded: Story._run_ended,
-    Tainted: Story._tainted,
-    Judged: Story._judged,
-    HandedOver: Story._handed_over,
-    Compacted: Story._compacted,
+    entries.RunBegan: Story._run_began,
+    entries.PersonSaid: Story._person_said,
+    entries.Queued: Story._queued_up,
+    entries.Steered: Story._steered,
+    entries.Unqueued: Story._unqueued,
+    entries.ModelAsked: Story._model_asked,
+    entries.ModelFailed: Story._model_failed,
+    entries.ModelReplied: Story._model_replied,
+    entries.CallIntended: Story._call_intended,
+    entries.CallEnded: Story._call_ended,
+    entries.Waits: Story._waits,
+    entries.Decided: Story._decided,
+    entries.RunEnded: Story._run_ended,
+    entries.Tainted: Story._tainted,
+    entries.Judged: Story._judged,
+    entries.HandedOver: Story._handed_over,
+    entries.Compacted: Story._compacted,
 }
 """What each kind adds; the others add nothing."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from types import TracebackType
 from typing import TextIO
 
 from toolkeel._records.messages_json import json_line
@@ -55,10 +54,5 @@ class JsonLines:
     def __enter__(self) -> JsonLines:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

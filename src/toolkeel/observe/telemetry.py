@@ -15,27 +15,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, Literal, TypeAlias
 
+from toolkeel import events
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed
-from toolkeel.errors import MissingExtraError, SetupError
-from toolkeel.events import (
-    Event,
-    Nested,
-    Replied,
-    Retrying,
-    RunFinished,
-    RunStarted,
-    Streamed,
-    ToolFinished,
-    ToolStarted,
-    ToolSuspended,
-    TurnStarted,
-)
+from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Usage
 from toolkeel.observe import semconv
 from toolkeel.observe.content import arguments_json, message_json, messages_json
 
-try:
+with needs_extra("toolkeel.observe.telemetry", "otel"):
     from opentelemetry import context as otel_context
     from opentelemetry.metrics import Histogram, MeterProvider, get_meter
     from opentelemetry.trace import (
@@ -47,8 +36,6 @@ try:
         get_tracer,
         set_span_in_context,
     )
-except ImportError as error:
-    raise MissingExtraError("toolkeel.observe.telemetry", "otel") from error
 
 SWITCH = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 Attributes: TypeAlias = dict[str, Any]
@@ -70,7 +57,7 @@ class _Call:
 class _Run:
     """A run whose span is open."""
 
-    def __init__(self, span: Span, event: RunStarted) -> None:
+    def __init__(self, span: Span, event: events.RunStarted) -> None:
         self.span = span
         self.at = event.at
         self.model = event.model
@@ -123,7 +110,7 @@ class OpenTelemetry:
         self._conversation = conversation
         self._runs: dict[str, _Run] = {}
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         take = _TAKES.get(type(event))
         if take is not None:
             take(self, event, None)
@@ -142,7 +129,7 @@ class OpenTelemetry:
 
     # — runs —
 
-    def _run_started(self, event: RunStarted, outer: _Call | None) -> None:
+    def _run_started(self, event: events.RunStarted, outer: _Call | None) -> None:
         name = event.agent or "agent"
         attributes = self._attributes("invoke_agent", {semconv.AGENT: name})
         attributes[semconv.REQUEST_MODEL] = event.model
@@ -155,7 +142,7 @@ class OpenTelemetry:
         )
         self._runs[event.run_id] = _Run(span, event)
 
-    def _run_finished(self, event: RunFinished, _: _Call | None) -> None:
+    def _run_finished(self, event: events.RunFinished, _: _Call | None) -> None:
         run = self._runs.pop(event.run_id, None)
         if run is None:
             return
@@ -173,7 +160,7 @@ class OpenTelemetry:
         self._record("gen_ai.invoke_agent.inference_calls", run.usage.requests, told)
         self._record("gen_ai.invoke_agent.tool_calls", run.made, told)
 
-    def _nested(self, event: Nested, _: _Call | None) -> None:
+    def _nested(self, event: events.Nested, _: _Call | None) -> None:
         inner = event.event
         take = _TAKES.get(type(inner))
         if take is None:
@@ -183,7 +170,7 @@ class OpenTelemetry:
 
     # — requests —
 
-    def _turn_started(self, event: TurnStarted, _: _Call | None) -> None:
+    def _turn_started(self, event: events.TurnStarted, _: _Call | None) -> None:
         run = self._runs.get(event.run_id)
         if run is None:
             return
@@ -198,17 +185,17 @@ class OpenTelemetry:
         )
         run.chat, run.first_chunk, run.retries = _Call(span, event.at), None, 0
 
-    def _streamed(self, event: Streamed, _: _Call | None) -> None:
+    def _streamed(self, event: events.Streamed, _: _Call | None) -> None:
         run = self._runs.get(event.run_id)
         if run is not None and run.chat is not None and run.first_chunk is None:
             run.first_chunk = event.at - run.chat.at
 
-    def _retrying(self, event: Retrying, _: _Call | None) -> None:
+    def _retrying(self, event: events.Retrying, _: _Call | None) -> None:
         run = self._runs.get(event.run_id)
         if run is not None:
             run.retries += 1
 
-    def _replied(self, event: Replied, _: _Call | None) -> None:
+    def _replied(self, event: events.Replied, _: _Call | None) -> None:
         run = self._runs.get(event.run_id)
         if run is None or run.chat is None:
             return
@@ -236,7 +223,7 @@ class OpenTelemetry:
 
     # — calls —
 
-    def _tool_started(self, event: ToolStarted, _: _Call | None) -> None:
+    def _tool_started(self, event: events.ToolStarted, _: _Call | None) -> None:
         run = self._runs.get(event.run_id)
         if run is None:
             return
@@ -258,7 +245,7 @@ class OpenTelemetry:
         )
         run.calls[event.call_id] = _Call(span, event.at)
 
-    def _tool_finished(self, event: ToolFinished, _: _Call | None) -> None:
+    def _tool_finished(self, event: events.ToolFinished, _: _Call | None) -> None:
         run = self._runs.get(event.run_id)
         call = run.calls.pop(event.call_id, None) if run is not None else None
         if run is None or call is None:
@@ -275,7 +262,7 @@ class OpenTelemetry:
         failed = {**told, semconv.ERROR: problem} if problem else told
         self._record("gen_ai.execute_tool.duration", event.at - call.at, failed)
 
-    def _tool_suspended(self, event: ToolSuspended, _: _Call | None) -> None:
+    def _tool_suspended(self, event: events.ToolSuspended, _: _Call | None) -> None:
         run = self._runs.get(event.run_id)
         call = run.calls.pop(event.call_id, None) if run is not None else None
         if call is not None:
@@ -297,16 +284,16 @@ class OpenTelemetry:
 
 _Take: TypeAlias = Callable[[OpenTelemetry, Any, "_Call | None"], None]
 _TAKES: Mapping[type, _Take] = {
-    RunStarted: OpenTelemetry._run_started,
-    RunFinished: OpenTelemetry._run_finished,
-    Nested: OpenTelemetry._nested,
-    TurnStarted: OpenTelemetry._turn_started,
-    Streamed: OpenTelemetry._streamed,
-    Retrying: OpenTelemetry._retrying,
-    Replied: OpenTelemetry._replied,
-    ToolStarted: OpenTelemetry._tool_started,
-    ToolFinished: OpenTelemetry._tool_finished,
-    ToolSuspended: OpenTelemetry._tool_suspended,
+    events.RunStarted: OpenTelemetry._run_started,
+    events.RunFinished: OpenTelemetry._run_finished,
+    events.Nested: OpenTelemetry._nested,
+    events.TurnStarted: OpenTelemetry._turn_started,
+    events.Streamed: OpenTelemetry._streamed,
+    events.Retrying: OpenTelemetry._retrying,
+    events.Replied: OpenTelemetry._replied,
+    events.ToolStarted: OpenTelemetry._tool_started,
+    events.ToolFinished: OpenTelemetry._tool_finished,
+    events.ToolSuspended: OpenTelemetry._tool_suspended,
 }
 
 

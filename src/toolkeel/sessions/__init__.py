@@ -2,7 +2,7 @@
 
 errors       what can go wrong with sessions
 schema       the tables of a file of sessions, in SQL
-tables       what is asked of the tables: sessions, entries, inbox
+queries      what is asked of the tables: sessions, entries, inbox
 database     one SQLite file in one process: one thread writes for all
 artifacts    large values of a journal, each in a file named by its SHA-256
 postgres     the same tables in PostgreSQL, for many machines

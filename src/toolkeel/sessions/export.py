@@ -17,12 +17,12 @@ from typing import Any, Final
 from toolkeel._records.entries import Checkpoint, Entry, Forked
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.messages_json import json_text, refuse_constant
-from toolkeel.sessions import tables
+from toolkeel.sessions import queries
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.fold import Fold
 from toolkeel.sessions.journal import SessionJournal, load_fold
+from toolkeel.sessions.queries import SessionInfo
 from toolkeel.sessions.session import Kept, Session
-from toolkeel.sessions.tables import SessionInfo
 
 FORMAT: Final = "toolkeel session"
 VERSION: Final = 1
@@ -115,6 +115,6 @@ def _check_pairs(entries: Iterable[Entry]) -> None:
 
 def _make_new(connection: sqlite3.Connection, to: tuple[str, str]) -> SessionInfo:
     scope, name = to
-    if tables.find(connection, scope, name) is not None:
+    if queries.find(connection, scope, name) is not None:
         raise SessionError(f"there is a session {name!r} already; choose another name")
-    return tables.make(connection, scope, name, time())
+    return queries.make(connection, scope, name, time())

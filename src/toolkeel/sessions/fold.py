@@ -14,28 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from toolkeel._records.entries import (
-    CallEnded,
-    CallIntended,
-    Checkpoint,
-    Compacted,
-    Decided,
-    Entry,
-    HandedOver,
-    ModelAsked,
-    ModelFailed,
-    ModelReplied,
-    PersonSaid,
-    Queued,
-    RunBegan,
-    RunEnded,
-    StateChanged,
-    Steered,
-    Tainted,
-    Unqueued,
-    Waits,
-    key_of,
-)
+from toolkeel._records import entries
 from toolkeel._records.entries_json import dump_entry, load_entry, load_usage
 from toolkeel._records.messages_json import Json, changed, plain
 from toolkeel._records.record import Kinds, read_fields
@@ -44,7 +23,7 @@ from toolkeel.agent.history import Cut, View
 from toolkeel.messages import Message, ToolMessage, Usage
 
 T = TypeVar("T")
-SAID = (PersonSaid, Steered, ModelReplied, CallEnded)
+SAID = (entries.PersonSaid, entries.Steered, entries.ModelReplied, entries.CallEnded)
 """Entries that hold a message of the transcript."""
 NO_FAILURE = ("limit_reached", "cancelled", "skipped")
 """Ends of calls that are no failure of the tool."""
@@ -93,7 +72,7 @@ class Fold:
         self.called: dict[str, str] = {}
         self.failed: Counter[str] = Counter()
         self.taint: dict[str, tuple[str, ...]] = {}
-        self.began = RunBegan("")
+        self.began = entries.RunBegan("")
         self.reason = ""
         self.turn = 0
         self.asked = False
@@ -102,15 +81,15 @@ class Fold:
         self.waiting: dict[str, Ticket] = {}
         self.outcomes: dict[str, Ticket] = {}
         self.decided: dict[str, Decision] = {}
-        self.intended: dict[str, CallIntended] = {}
-        self.queued: dict[str, Queued] = {}
+        self.intended: dict[str, entries.CallIntended] = {}
+        self.queued: dict[str, entries.Queued] = {}
         self.inner: dict[str, Fold] = {}
         self.suspended: object = None
         self.runs = 0
         self.cuts: list[Cut] = []
         self._positions: list[int] = []
 
-    def see(self, seq: int, entry: Entry) -> None:
+    def see(self, seq: int, entry: entries.Entry) -> None:
         """Take one more entry into account.
 
         Args:
@@ -119,28 +98,28 @@ class Fold:
         """
         self._spend(entry)
         run: str = getattr(entry, "run", "")
-        if isinstance(entry, RunBegan) and entry.parent:
+        if isinstance(entry, entries.RunBegan) and entry.parent:
             self.inner[run] = Fold()
         inner = self.inner.get(run, self)
         if (take := _TAKE.get(type(entry))) is not None:
             take(inner, seq, entry)
-        if isinstance(entry, Tainted) and inner is not self:
+        if isinstance(entry, entries.Tainted) and inner is not self:
             self._tainted(seq, entry)
         if inner is not self and inner.reason not in ("", "waiting"):
             del self.inner[run]
 
-    def _spend(self, entry: Entry) -> None:
+    def _spend(self, entry: entries.Entry) -> None:
         used = _usage(entry)
         self.usage = self.usage + used
-        if isinstance(entry, RunBegan) and not entry.parent:
+        if isinstance(entry, entries.RunBegan) and not entry.parent:
             self.spent, self.called, self.failed = Usage(), {}, Counter()
-        elif isinstance(entry, ModelAsked):
+        elif isinstance(entry, entries.ModelAsked):
             self.spent = self.spent + Usage(1)
-        elif isinstance(entry, CallIntended):
-            self.called[key_of(entry)] = entry.tool
-        elif isinstance(entry, CallEnded):
-            self._count(key_of(entry), entry.message)
-        elif isinstance(entry, Waits):
+        elif isinstance(entry, entries.CallIntended):
+            self.called[entries.key_of(entry)] = entry.tool
+        elif isinstance(entry, entries.CallEnded):
+            self._count(entries.key_of(entry), entry.message)
+        elif isinstance(entry, entries.Waits):
             intended = self.inner.get(entry.run, self).intended
             for key in [k for k, call in intended.items() if call.call_id == entry.ticket.call_id]:
                 self.called.pop(key, None)
@@ -161,7 +140,7 @@ class Fold:
         return spent | made | {f"failures {tool}": count for tool, count in self.failed.items()}
 
     @property
-    def unknown(self) -> tuple[CallIntended, ...]:
+    def unknown(self) -> tuple[entries.CallIntended, ...]:
         """Calls of which nobody knows whether they happened: the run was killed meanwhile."""
         return tuple(self.intended.values())
 
@@ -171,34 +150,34 @@ class Fold:
 
     # — one for each kind —
 
-    def _run_began(self, seq: int, entry: RunBegan) -> None:
+    def _run_began(self, seq: int, entry: entries.RunBegan) -> None:
         self.began, self.reason, self.turn, self.asked = entry, "", 0, False
         self.path = self.path if entry.agent == self.agent else ()
         self.agent, self.instructions = entry.agent or self.agent, entry.instructions
         self.runs += 1
 
-    def _person_said(self, seq: int, entry: PersonSaid) -> None:
+    def _person_said(self, seq: int, entry: entries.PersonSaid) -> None:
         self._say(seq, entry.message)
 
-    def _steered(self, seq: int, entry: Steered) -> None:
+    def _steered(self, seq: int, entry: entries.Steered) -> None:
         self.queued.pop(entry.id, None)
         self._say(seq, entry.message)
 
-    def _model_asked(self, seq: int, entry: ModelAsked) -> None:
+    def _model_asked(self, seq: int, entry: entries.ModelAsked) -> None:
         self.reason, self.turn, self.asked = "", entry.turn, True
 
-    def _model_replied(self, seq: int, entry: ModelReplied) -> None:
+    def _model_replied(self, seq: int, entry: entries.ModelReplied) -> None:
         self.turn, self.asked = entry.turn, False
         self._positions.clear()
         self._say(seq, entry.message)
 
-    def _call_intended(self, seq: int, entry: CallIntended) -> None:
+    def _call_intended(self, seq: int, entry: entries.CallIntended) -> None:
         self.reason = ""
-        self.intended[key_of(entry)] = entry
+        self.intended[entries.key_of(entry)] = entry
 
-    def _call_ended(self, seq: int, entry: CallEnded) -> None:
+    def _call_ended(self, seq: int, entry: entries.CallEnded) -> None:
         """Results come as their calls end, and stand in the order of the calls."""
-        key = key_of(entry)
+        key = entries.key_of(entry)
         self.intended.pop(key, None)
         self.outcomes = {t.id: t for t in self.outcomes.values() if t.digest != key}
         self._forget(lambda ticket: ticket.call_id == entry.message.tool_call_id)
@@ -216,18 +195,18 @@ class Fold:
             del self.waiting[ticket.id]
             self.decided.pop(ticket.id, None)
 
-    def _state_changed(self, seq: int, entry: StateChanged) -> None:
+    def _state_changed(self, seq: int, entry: entries.StateChanged) -> None:
         if entry.removed:
             self.state.pop(entry.key, None)
         else:
             self.state[entry.key] = entry.value
 
-    def _tainted(self, seq: int, entry: Tainted) -> None:
+    def _tainted(self, seq: int, entry: entries.Tainted) -> None:
         sources = self.taint.get(entry.label, ())
         if entry.source not in sources:
             self.taint[entry.label] = (*sources, entry.source)
 
-    def _waits(self, seq: int, entry: Waits) -> None:
+    def _waits(self, seq: int, entry: entries.Waits) -> None:
         ticket = entry.ticket
         if entry.outcome:
             self.outcomes[ticket.id] = ticket
@@ -238,7 +217,7 @@ class Fold:
             key: call for key, call in self.intended.items() if call.call_id != ticket.call_id
         }  # it has not begun
 
-    def _decided(self, seq: int, entry: Decided) -> None:
+    def _decided(self, seq: int, entry: entries.Decided) -> None:
         """The first decision counts. That a call has not happened makes it one that never began."""
         waits = self.waiting.get(entry.decision.ticket)
         if waits is not None and entry.decision.verdict not in waits.verdicts:
@@ -249,19 +228,19 @@ class Fold:
             del self.outcomes[ticket.id]
             self.intended.pop(ticket.digest, None)
 
-    def _queued(self, seq: int, entry: Queued) -> None:
+    def _queued(self, seq: int, entry: entries.Queued) -> None:
         self.queued[entry.id] = entry
 
-    def _unqueued(self, seq: int, entry: Unqueued) -> None:
+    def _unqueued(self, seq: int, entry: entries.Unqueued) -> None:
         self.queued.pop(entry.id, None)
 
-    def _handed_over(self, seq: int, entry: HandedOver) -> None:
+    def _handed_over(self, seq: int, entry: entries.HandedOver) -> None:
         self.path = (*(name for name in (*self.path, self.agent) if name != entry.agent),)
         self.agent, self.instructions = entry.agent, entry.instructions
         if not entry.whole:
             self.cut(Cut(0, self.view.total, entry.messages, "handoff"))
 
-    def _compacted(self, seq: int, entry: Compacted) -> None:
+    def _compacted(self, seq: int, entry: entries.Compacted) -> None:
         self.cut(Cut(entry.start, entry.stop, entry.messages, entry.policy, name=entry.name))
 
     def cut(self, cut: Cut) -> None:
@@ -273,7 +252,7 @@ class Fold:
         self.cuts = [c for c in self.cuts if not (cut.start <= c.start and c.stop <= cut.stop)]
         self.cuts.append(cut)
 
-    def _run_ended(self, seq: int, entry: RunEnded) -> None:
+    def _run_ended(self, seq: int, entry: entries.RunEnded) -> None:
         self.reason, self.asked = entry.reason, False
         self.suspended = entry.output if entry.reason == "waiting" else None
         if entry.reason != "waiting":
@@ -290,14 +269,16 @@ class Fold:
         """Whether a checkpoint can stand for it: nothing is in flight, and nobody is asked."""
         return not (self.intended or self.inner or self.waiting or self.outcomes or self.asked)
 
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(self) -> entries.Checkpoint:
         """The fold as an entry; only while it `rests`."""
         kept = next((place for place, seq in enumerate(self.seqs) if seq), None)
         fold: Json = {
             "window": self.seqs[kept] if kept is not None else 0,
             "first": self.view.places[kept] if kept is not None else self.view.total,
             "cuts": [
-                dump_entry(Compacted("", c.start, c.stop, c.messages, c.policy, name=c.name))
+                dump_entry(
+                    entries.Compacted("", c.start, c.stop, c.messages, c.policy, name=c.name)
+                )
                 for c in self.cuts
             ],
             "state": plain(self.state),
@@ -311,15 +292,17 @@ class Fold:
             "runs": self.runs,
             "queued": [dump_entry(each) for each in self.queued.values()],
         }
-        return Checkpoint(fold)
+        return entries.Checkpoint(fold)
 
     @classmethod
-    def resumed(cls, checkpoint: Checkpoint, entries: Iterable[tuple[int, Entry]]) -> Fold:
+    def resumed(
+        cls, checkpoint: entries.Checkpoint, written: Iterable[tuple[int, entries.Entry]]
+    ) -> Fold:
         """The fold that a checkpoint was made of.
 
         Args:
             checkpoint: What `checkpoint` gave.
-            entries: Those from `window_of` on, up to the checkpoint.
+            written: Those from `window_of` on, up to the checkpoint.
 
         Raises:
             ValueError: it is no checkpoint.
@@ -327,34 +310,34 @@ class Fold:
         saved = read_fields(checkpoint.fold, _SAVED, {"path": (list,)})
         fold = cls()
         fold.view = View((), saved["first"])
-        for seq, entry in entries:
-            if isinstance(entry, (*SAID, RunBegan)):
+        for seq, entry in written:
+            if isinstance(entry, (*SAID, entries.RunBegan)):
                 fold.see(seq, entry)
         for cut in map(load_entry, saved["cuts"]):
-            fold._compacted(0, _a(Compacted, cut))
+            fold._compacted(0, _a(entries.Compacted, cut))
         fold.inner.clear()
         fold.state = dict(saved["state"])
         fold.usage = load_usage(saved["usage"])
         fold.taint = {label: tuple(sources) for label, sources in saved["taint"].items()}
-        fold.began = _a(RunBegan, load_entry(saved["began"]))
+        fold.began = _a(entries.RunBegan, load_entry(saved["began"]))
         fold.reason, fold.turn = saved["reason"], saved["turn"]
         fold.agent, fold.runs = saved["agent"], saved["runs"]
         fold.path = tuple(map(str, saved.get("path", ())))
-        queued = [_a(Queued, load_entry(each)) for each in saved["queued"]]
+        queued = [_a(entries.Queued, load_entry(each)) for each in saved["queued"]]
         fold.queued = {each.id: each for each in queued}
         return fold
 
 
-def window_of(checkpoint: Checkpoint) -> int:
+def window_of(checkpoint: entries.Checkpoint) -> int:
     """The first entry to read besides a checkpoint; 0 if there is none."""
     window = checkpoint.fold.get("window")
     return window if isinstance(window, int) else 0
 
 
-def _usage(entry: Entry) -> Usage:
-    if isinstance(entry, ModelReplied):
+def _usage(entry: entries.Entry) -> Usage:
+    if isinstance(entry, entries.ModelReplied):
         return entry.message.usage
-    return entry.usage if isinstance(entry, ModelFailed | Compacted) else _NONE
+    return entry.usage if isinstance(entry, entries.ModelFailed | entries.Compacted) else _NONE
 
 
 def _a(kind: type[T], entry: object) -> T:
@@ -371,21 +354,21 @@ _SAVED: dict[str, Kinds] = {
     **dict.fromkeys(("cuts", "queued"), (list,)),
 }
 _TAKE: dict[type, Callable[[Fold, int, Any], None]] = {
-    RunBegan: Fold._run_began,
-    PersonSaid: Fold._person_said,
-    Steered: Fold._steered,
-    ModelAsked: Fold._model_asked,
-    ModelReplied: Fold._model_replied,
-    CallIntended: Fold._call_intended,
-    CallEnded: Fold._call_ended,
-    StateChanged: Fold._state_changed,
-    Tainted: Fold._tainted,
-    Waits: Fold._waits,
-    Decided: Fold._decided,
-    Queued: Fold._queued,
-    Unqueued: Fold._unqueued,
-    HandedOver: Fold._handed_over,
-    Compacted: Fold._compacted,
-    RunEnded: Fold._run_ended,
+    entries.RunBegan: Fold._run_began,
+    entries.PersonSaid: Fold._person_said,
+    entries.Steered: Fold._steered,
+    entries.ModelAsked: Fold._model_asked,
+    entries.ModelReplied: Fold._model_replied,
+    entries.CallIntended: Fold._call_intended,
+    entries.CallEnded: Fold._call_ended,
+    entries.StateChanged: Fold._state_changed,
+    entries.Tainted: Fold._tainted,
+    entries.Waits: Fold._waits,
+    entries.Decided: Fold._decided,
+    entries.Queued: Fold._queued,
+    entries.Unqueued: Fold._unqueued,
+    entries.HandedOver: Fold._handed_over,
+    entries.Compacted: Fold._compacted,
+    entries.RunEnded: Fold._run_ended,
 }
 """What each kind changes; the others change nothing."""

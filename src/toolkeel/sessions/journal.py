@@ -14,12 +14,12 @@ from toolkeel._records.entries import Checkpoint, Entry, ModelReplied, PersonSai
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.record import record
 from toolkeel.messages import UserMessage
-from toolkeel.sessions import tables
+from toolkeel.sessions import queries
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.database import Database
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.fold import Fold, window_of
-from toolkeel.sessions.tables import Post, Row, SessionInfo
+from toolkeel.sessions.queries import Post, Row, SessionInfo
 
 EXCERPT = 80
 """Characters of what was said that a list of sessions shows."""
@@ -146,12 +146,12 @@ class SessionJournal:
             raise SessionError(f"a write before this one failed: {self._broken}")
         for digest, data in large.items():
             self._artifacts.save(digest, data)
-        tables.append(connection, self._id, rows)
+        queries.append(connection, self._id, rows)
         if large:
             sizes = {digest: len(data) for digest, data in large.items()}
-            tables.refer(connection, self._id, sizes)
-        tables.take(connection, taken)
-        tables.update(connection, self._id, facts)
+            queries.refer(connection, self._id, sizes)
+        queries.take(connection, taken)
+        queries.update(connection, self._id, facts)
 
 
 def _excerpt(text: str) -> str:
@@ -173,7 +173,7 @@ def read_entries(
     """
     while after < upto:
         read: Callable[[sqlite3.Connection], list[Row]] = partial(
-            tables.page, id=info.id, after=after, upto=upto
+            queries.page, id=info.id, after=after, upto=upto
         )
         rows = database.read(read)
         for seq, at, _, text in rows:

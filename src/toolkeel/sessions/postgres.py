@@ -22,7 +22,7 @@ from importlib import import_module
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar, cast
 
-from toolkeel.errors import MissingExtraError
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.database import PATIENCE, Database, database
 from toolkeel.sessions.errors import SessionError
@@ -48,10 +48,8 @@ def open_database(path: str) -> Database:
 
 
 def _driver() -> Any:
-    try:
+    with needs_extra("PostgreSQL", "postgres"):
         return import_module("psycopg")
-    except ImportError:
-        raise MissingExtraError("PostgreSQL", "postgres") from None
 
 
 class _Connection:

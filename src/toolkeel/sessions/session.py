@@ -27,15 +27,15 @@ from toolkeel.agent.run_state import RunState
 from toolkeel.agent.transcript import no_result
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage, unanswered
-from toolkeel.sessions import tables
+from toolkeel.sessions import queries
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.database import Database
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.fold import Fold
 from toolkeel.sessions.inbox import deliver, leave, posted, say, take_all, watch
 from toolkeel.sessions.journal import SessionJournal, Stored, load_fold, read_entries
+from toolkeel.sessions.queries import SessionInfo
 from toolkeel.sessions.recover import recover
-from toolkeel.sessions.tables import SessionInfo
 from toolkeel.sessions.writer_lock import WriterLocks
 
 
@@ -109,10 +109,10 @@ class Session:
         return self._found() is not None
 
     def _found(self) -> SessionInfo | None:
-        return self._kept.database.read(partial(tables.find, scope=self.scope, name=self.name))
+        return self._kept.database.read(partial(queries.find, scope=self.scope, name=self.name))
 
     def _made(self) -> SessionInfo:
-        make = partial(tables.make, scope=self.scope, name=self.name, now=time())
+        make = partial(queries.make, scope=self.scope, name=self.name, now=time())
         return self._found() or self._kept.database.write_now(make)
 
     def entries(self, after: int = 0, upto: int | None = None) -> list[Stored]:
@@ -179,7 +179,7 @@ class Session:
             if info is not None:
                 self._kept.locks.release(info.id)
             return None
-        row = self._kept.database.read(partial(tables.holder_of, id=info.id))
+        row = self._kept.database.read(partial(queries.holder_of, id=info.id))
         return Holder(*row) if row else None
 
     # — what others say —
@@ -258,7 +258,7 @@ class Session:
         if self._wait:
             await self._kept.locks.acquire(info.id)
         elif not self._kept.locks.try_acquire(info.id):
-            row = self._kept.database.read(partial(tables.holder_of, id=info.id))
+            row = self._kept.database.read(partial(queries.holder_of, id=info.id))
             told = "somebody" if row is None else f"process {row[0]} ({row[3]}) of {row[2]}"
             raise SessionBusy(f"{told} writes to the session {self.name!r}; wait, or say() it")
 
@@ -268,7 +268,7 @@ class Session:
             self._told = os.getpid()
             program = os.path.basename(sys.argv[0]) if sys.argv else ""
             holder = (os.getpid(), socket.gethostname(), _user(), program, time())
-            self._kept.database.write(lambda connection: tables.hold(connection, id, holder))
+            self._kept.database.write(lambda connection: queries.hold(connection, id, holder))
 
     async def _begin(
         self,

@@ -14,7 +14,7 @@ from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text
 from toolkeel._records.places import sessions_file
 from toolkeel.agent.history import HistoryPolicy
-from toolkeel.sessions import tables
+from toolkeel.sessions import queries
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.database import MEMORY, Database
 from toolkeel.sessions.errors import SessionError
@@ -26,8 +26,8 @@ from toolkeel.sessions.postgres import (
     PostgresLocks,
     open_database,
 )
+from toolkeel.sessions.queries import SessionInfo
 from toolkeel.sessions.session import Kept, Session
-from toolkeel.sessions.tables import SessionInfo
 from toolkeel.sessions.writer_lock import WriterLocks
 
 MAIN = "main"
@@ -81,7 +81,7 @@ class Sessions:
 
     def list(self, scope: str | None = "") -> tuple[SessionInfo, ...]:
         """What is known of them, the latest first; of all scopes if `scope` is None."""
-        return tuple(self._kept.database.read(partial(tables.every, scope=scope)))
+        return tuple(self._kept.database.read(partial(queries.every, scope=scope)))
 
     def fork(self, name: str, to: str, *, turn: int | None = None, scope: str = "") -> Session:
         """A session that begins as another one: to try something else from some turn on.
@@ -172,7 +172,7 @@ class Sessions:
         if not self._kept.locks.try_acquire(info.id):
             raise SessionError(f"a run of {name!r} goes on; cancel it first")
         try:
-            erase = partial(tables.delete, id=info.id)
+            erase = partial(queries.delete, id=info.id)
             left = self._kept.database.write_now(erase, erases=True)
             self._kept.database.write_now(partial(_remove, self._kept.artifacts, left))
         finally:
@@ -209,16 +209,16 @@ def _fork(
 ) -> None:
     """Begin a session as another was; its own first entry says so."""
     now, entry = time(), Forked(parent.name, seq, edited)
-    made = tables.fork(connection, parent, to, seq, now)
+    made = queries.fork(connection, parent, to, seq, now)
     row = (seq + 1, now, entry.kind, json_text(dump_entry(entry)))
-    tables.append(connection, made.id, [row])
-    tables.update(connection, made.id, {"head": seq + 1})
+    queries.append(connection, made.id, [row])
+    queries.update(connection, made.id, {"head": seq + 1})
 
 
 def _remove(artifacts: Artifacts, digests: list[str], connection: sqlite3.Connection) -> None:
     """Remove large values that nobody names; while this writes, nobody can begin to."""
     for digest in digests:
-        if not tables.is_named(connection, digest):
+        if not queries.is_named(connection, digest):
             artifacts.remove(digest)
 
 

@@ -204,7 +204,7 @@ def test_a_model_without_such_validators_costs_nothing() -> None:
         """Count."""
         return f"{n} {user}"
 
-    assert count.arguments.whole is None
+    assert count.arguments.model_validators is None
     assert called(count, {"n": 1}, run()) == "1 ada"
 
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from tests.waiting import run, until
 from toolkeel.call.body import left_behind, stop
+from toolkeel.call.body.loop_timer import deadlines
 from toolkeel.call.body.stop import GIVE_UP, run_coroutine
-from toolkeel.call.body.timer import deadlines
 from toolkeel.context import CancelToken, RunContext, ToolContext
 from toolkeel.errors import Cancelled, TimedOut, ToolError
 from toolkeel.messages import ToolCall

@@ -87,7 +87,8 @@ def test_a_terminal_stacks_the_calls_in_their_order_whichever_ends_first(folder:
     assert [line[:6] for line in last[:3]] == ["✓ wait", "✓ wait", "✗ cras"]
     assert last[2].endswith("  crashed")
     assert last[3] == "    ZeroDivisionError: division by zero"
-    assert last[5] == "both waited"
+    assert last[4] == "both waited"  # the answer, as it came
+    assert last[5].startswith("3 calls, 2 turns, ")
     assert "\x1b[2K" in ended.err  # lines were redrawn in place
 
 

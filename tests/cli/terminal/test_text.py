@@ -8,16 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from toolkeel.cli.terminal.text import (
-    cells,
-    chopped,
-    escaped,
-    fit,
-    padded,
-    signature,
-    wrapped,
-)
+from toolkeel.cli.terminal.text import cells, chopped, fit, padded, signature, wrapped
 from toolkeel.messages import ToolCall
+from toolkeel.observe.wording import escaped
 
 TEXT = st.text(max_size=60)
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)  # lone surrogates too

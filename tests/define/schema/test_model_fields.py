@@ -8,7 +8,12 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
 
 from toolkeel.compat.langchain import InjectedToolCallId
-from toolkeel.define.schema.model_fields import input_model_fields, sees_all, whole_check, without
+from toolkeel.define.schema.model_fields import (
+    input_model_fields,
+    model_validators,
+    sees_all,
+    without,
+)
 
 
 class Order(BaseModel):
@@ -84,6 +89,6 @@ def test_where_one_validator_sees_other_fields_those_after_the_types_wait_for_th
 
     assert sees_all(Seeing) and not sees_all(Limited) and not sees_all(Order)
     assert without(Seeing, ["call_id"])(n=5, marks=[]).model_dump() == {"n": 10, "marks": [10]}
-    check = whole_check("tool", Seeing, ["call_id"])
+    check = model_validators("tool", Seeing, ["call_id"])
     assert check is not None
     assert check({"n": 2, "marks": []}, {"call_id": "c"}) == {"n": 4, "marks": [10, 4]}

@@ -15,7 +15,8 @@ from tests.mcp.serving import both_eras, call, deprecations, person, talk, text
 from tests.waiting import until
 from toolkeel import AssistantMessage, Image, ToolContext, UserMessage, tool
 from toolkeel.errors import CallError
-from toolkeel.mcp.server.tool_server import CannotAsk, Client, ToolServer
+from toolkeel.mcp.server.asking import CannotAsk, Client
+from toolkeel.mcp.server.tool_server import ToolServer
 
 pytestmark = deprecations
 MODERN = "2026-07-28"

@@ -22,7 +22,9 @@ from toolkeel import (
     UserMessage,
 )
 from toolkeel.errors import DefinitionError
-from toolkeel.mcp.server.tool_server import Client, NotFound, ToolServer, prompt, resource
+from toolkeel.mcp.server.asking import Client
+from toolkeel.mcp.server.prompts_resources import NotFound, prompt, resource
+from toolkeel.mcp.server.tool_server import ToolServer
 
 pytestmark = deprecations
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)

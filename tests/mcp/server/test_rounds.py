@@ -14,8 +14,9 @@ from pydantic import BaseModel
 from tests.mcp.serving import deprecations, person, talk, text
 from tests.waiting import until
 from toolkeel import tool
+from toolkeel.mcp.server.asking import Client
 from toolkeel.mcp.server.rounds import Rounds
-from toolkeel.mcp.server.tool_server import Client, ToolServer
+from toolkeel.mcp.server.tool_server import ToolServer
 
 
 @tool

@@ -12,7 +12,8 @@ from pydantic import BaseModel
 from tests.mcp.serving import deprecations, talk
 from tests.waiting import until
 from toolkeel import Toolset, tool
-from toolkeel.mcp.server.tool_server import ToolServer, resource
+from toolkeel.mcp.server.prompts_resources import resource
+from toolkeel.mcp.server.tool_server import ToolServer
 
 pytestmark = deprecations
 

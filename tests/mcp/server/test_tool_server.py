@@ -28,7 +28,8 @@ from toolkeel import (
     tool,
 )
 from toolkeel.errors import DuplicateToolError, Refused, SetupError
-from toolkeel.mcp.server.tool_server import ToolServer, resource
+from toolkeel.mcp.server.prompts_resources import resource
+from toolkeel.mcp.server.tool_server import ToolServer
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 

@@ -16,7 +16,7 @@ from toolkeel.agent.transcript import was_called
 from toolkeel.agent.turn.cost import RequestCost
 from toolkeel.agent.turn.in_charge import InCharge
 from toolkeel.agent.turn.steps import around
-from toolkeel.call.body.interrupt import Interrupt
+from toolkeel.call.body.model_interrupt import Interrupt
 from toolkeel.call.offered import Offer
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext

@@ -21,19 +21,18 @@ from queue import Empty
 from time import perf_counter
 from typing import Any
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.code.limits import CodeLimits, Printed, Ran
 from toolkeel.builtin.code.relay import Relay
 from toolkeel.content import Image
 from toolkeel.context import ToolContext
 from toolkeel.engines.process_tree import Command, Running, start
 from toolkeel.engines.sandbox.confine import Limits, Sandbox
-from toolkeel.errors import MissingExtraError, ToolError
+from toolkeel.errors import ToolError
 
-try:
+with needs_extra("CodeInterpreterTool(python='sandbox')", "code"):
     import zmq.asyncio
     from jupyter_client.asynchronous.client import AsyncKernelClient
-except ImportError as error:
-    raise MissingExtraError("CodeInterpreterTool(python='sandbox')", "code") from error
 
 START = 60.0
 """Seconds a kernel may take to start."""

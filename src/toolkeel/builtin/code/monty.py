@@ -12,15 +12,13 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.code.limits import CodeLimits, Printed, Ran, showing
 from toolkeel.builtin.code.tools import CodeTools, awaited_calls
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.errors import MissingExtraError
 
-try:
+with needs_extra("CodeInterpreterTool", "code"):
     import pydantic_monty as monty
-except ImportError as error:
-    raise MissingExtraError("CodeInterpreterTool", "code") from error
 
 HOME = "/work"
 """Where the folder is, as the code sees it."""

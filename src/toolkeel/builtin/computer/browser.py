@@ -7,19 +7,17 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
-from types import TracebackType
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.web.addresses import PORTS, Reach
 from toolkeel.builtin.web.proxy import Proxy
-from toolkeel.errors import MissingExtraError, SetupError, ToolError
+from toolkeel.errors import SetupError, ToolError
 
-try:
+with needs_extra("Browser", "browser"):
     from playwright.async_api import BrowserContext, Page, Route, async_playwright
     from playwright.async_api import Error as PlaywrightError
-except ImportError as error:
-    raise MissingExtraError("Browser", "browser") from error
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
 """Names of the programs that are looked for, in order."""
@@ -151,12 +149,7 @@ class Browser:
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._context = None
         await self._stack.aclose()
 

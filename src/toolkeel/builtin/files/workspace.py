@@ -73,7 +73,7 @@ class Replacement(TypedDict):
     ]
 
 
-class Asks:
+class AsksIfProtected:
     """The predicate that asks before a protected file is written, whatever rules allow.
 
     Args:
@@ -128,7 +128,7 @@ class Workspace:
         _warn_of_imports(self.root.path)
         self._seen = Seen(self.root)
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self.asks = Asks(self.root)
+        self.asks = AsksIfProtected(self.root)
         self.tools = self._made()
 
     def _made(self) -> tuple[AnyTool, ...]:
@@ -204,7 +204,7 @@ class Workspace:
 
     # — writing —
 
-    @tool(effects=_WRITES, approval=Asks())
+    @tool(effects=_WRITES, approval=AsksIfProtected())
     def write(self, path: str, content: str) -> ToolOutput:
         """Write a file: make it, with the folders above it, or replace all of it.
 
@@ -234,7 +234,7 @@ class Workspace:
         details = {"path": name, "bytes": len(data), "created": made, "diff": diff(old, new, name)}
         return ToolOutput(f"File written: {name} ({human(len(data))})", details=details)
 
-    @tool(effects=_EDITS, approval=Asks())
+    @tool(effects=_EDITS, approval=AsksIfProtected())
     def edit(
         self,
         path: str,

@@ -18,13 +18,14 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.pictures.size import check_picture
 from toolkeel.content import Image, Text, sniff
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
-from toolkeel.errors import MissingExtraError, SetupError, ToolError
+from toolkeel.errors import SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
 from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text
@@ -154,10 +155,8 @@ class ImageGenerationTool:
         Raises:
             ToolError: if there is none.
         """
-        try:
+        with needs_extra("ImageGenerationTool", "web"):
             import httpx2
-        except ImportError as error:
-            raise MissingExtraError("ImageGenerationTool", "web") from error
         try:
             async with httpx2.AsyncClient(
                 timeout=TIMEOUT, trust_env=not self._is_local()

@@ -10,6 +10,7 @@ import codecs
 import re
 from typing import Any
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel._records.record import record
 from toolkeel.builtin.search.hidden_html import shown, visible
 from toolkeel.content import sniff
@@ -17,10 +18,8 @@ from toolkeel.engines.isolated_decode import decode as decode_apart
 from toolkeel.engines.isolated_decode import package_folder
 from toolkeel.errors import MissingExtraError, ToolError
 
-try:
+with needs_extra("reading web pages and documents", "web"):
     import html_to_markdown
-except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
-    raise MissingExtraError("reading web pages and documents", "web") from error
 
 _PYPDF = package_folder("pypdf")  # now, before a model can write a package of that name
 MAX_PAGES = 2000

@@ -12,15 +12,14 @@ from ssl import SSLContext
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from toolkeel.errors import MissingExtraError, SetupError, ToolError
+from toolkeel._records.needs_extra import needs_extra
+from toolkeel.errors import SetupError, ToolError
 from toolkeel.providers.wire.plain import as_dict, as_list
 
-try:
+with needs_extra("embeddings", "search"):
     import httpx2
     import numpy as np
     from numpy.typing import NDArray
-except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
-    raise MissingExtraError("embeddings", "search") from error
 
 Matrix: TypeAlias = "NDArray[np.float32]"
 OPENAI_URL = "https://api.openai.com/v1"

@@ -16,7 +16,7 @@ from toolkeel._records.kept import KEPT, KeptResults
 from toolkeel.builtin.files.line_window import MAX_BYTES, MAX_LINES, human
 from toolkeel.builtin.shell.git_identity import git_identity
 from toolkeel.builtin.shell.terminal_output import TerminalOutput
-from toolkeel.call.body.told import told
+from toolkeel.call.body.stopped_text import told
 from toolkeel.context import ToolContext
 from toolkeel.effects import Effects, Resource
 from toolkeel.engines.process_tree import Finished, NotStarted

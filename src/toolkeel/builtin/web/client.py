@@ -16,15 +16,14 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.web.addresses import Reach
 from toolkeel.builtin.web.inflate import Inflater, TooLarge
-from toolkeel.errors import MissingExtraError, SetupError, ToolError
+from toolkeel.errors import SetupError, ToolError
 
-try:
+with needs_extra("toolkeel.builtin.web.fetch", "web"):
     import httpx2
-except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
-    raise MissingExtraError("toolkeel.builtin.web.fetch", "web") from error
 
 MAX_REDIRECTS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})

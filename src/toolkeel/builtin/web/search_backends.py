@@ -18,9 +18,10 @@ from types import MappingProxyType
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel._records.record import record
 from toolkeel.builtin.web.addresses import is_below
-from toolkeel.errors import MissingExtraError, SetupError, ToolError
+from toolkeel.errors import SetupError, ToolError
 from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text
 
 BRAVE_URL = "https://api.search.brave.com"
@@ -144,11 +145,9 @@ class Ddgs:
 
     async def search(self, question: Question) -> Sequence[Found]:
         """See `SearchBackend`."""
-        try:
+        with needs_extra("web search with ddgs", "web"):
             import ddgs
             from ddgs.exceptions import DDGSException
-        except ImportError as error:
-            raise MissingExtraError("web search with ddgs", "web") from error
         country = question.country.lower() or {"zh": "cn", "ja": "jp"}.get(question.language, "us")
 
         def ask() -> list[dict[str, Any]]:
@@ -307,10 +306,8 @@ class _Call:
         Raises:
             ToolError: if there is none.
         """
-        try:
+        with needs_extra("web search", "web"):
             import httpx2
-        except ImportError as error:
-            raise MissingExtraError("web search", "web") from error
         local = urlsplit(self._url).hostname in ("127.0.0.1", "::1", "localhost")
         name = self._name
         try:

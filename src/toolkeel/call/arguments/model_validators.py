@@ -11,7 +11,7 @@ from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import InvalidArguments, Refused
 
 
-class Whole:
+class ModelValidators:
     """A `Step`, outermost of a tool whose `parameters` has such validators and injected fields.
 
     Others check the arguments alone, before there is anything to inject. It is a guard: whatever
@@ -32,9 +32,9 @@ class Whole:
             InjectionError: there is nothing to inject, or it does not fit.
         """
         tool = prepared.tool
-        assert tool.arguments.whole is not None
+        assert tool.arguments.model_validators is not None
         arguments = dict(prepared.arguments)
-        seen = tool.arguments.whole(arguments, inject(tool.injected, arguments, context))
+        seen = tool.arguments.model_validators(arguments, inject(tool.injected, arguments, context))
         if seen == arguments:
             return prepared
         try:

@@ -16,20 +16,8 @@ from typing import NoReturn
 from pydantic_core import from_json, to_json
 
 from toolkeel._records.record import maker, record
-from toolkeel.call.arguments.strict_reparse import needs_strict_check, overflows
+from toolkeel.call.arguments.strict_reparse import needs_strict_check
 from toolkeel.errors import MalformedArguments
-
-__all__ = [
-    "DEFAULT",
-    "ParseLimits",
-    "Parsed",
-    "needs_strict_check",
-    "normalise",
-    "overflows",
-    "parse_arguments",
-    "parse_json",
-    "too_large",
-]
 
 
 @record

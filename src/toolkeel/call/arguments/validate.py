@@ -15,14 +15,9 @@ from typing import Any
 from toolkeel._records.record import maker
 from toolkeel._records.redact import MASK
 from toolkeel.call.arguments.coerce import MOST_CHANGES, Coercion, coerce, is_final
-from toolkeel.call.arguments.parse import (
-    DEFAULT,
-    needs_strict_check,
-    normalise,
-    parse_arguments,
-    too_large,
-)
+from toolkeel.call.arguments.parse import DEFAULT, normalise, parse_arguments, too_large
 from toolkeel.call.arguments.partial import PartialArguments, PartialValue
+from toolkeel.call.arguments.strict_reparse import needs_strict_check
 from toolkeel.call.steps.compose import Begin, Handler
 from toolkeel.context import ToolContext
 from toolkeel.define.explain.validation_errors import invalid_arguments
@@ -168,7 +163,7 @@ def revalidate(prepared: Prepared) -> Prepared:
     Raises:
         InvalidArguments: they no longer fit the tool's parameters.
     """
-    return from_shown(prepared, as_json(prepared))
+    return from_canonical(prepared, as_json(prepared))
 
 
 def renewing(last: Handler) -> Handler:
@@ -180,7 +175,7 @@ def renewing(last: Handler) -> Handler:
     return renewed
 
 
-def from_shown(prepared: Prepared, shown: dict[str, object]) -> Prepared:
+def from_canonical(prepared: Prepared, canonical: dict[str, object]) -> Prepared:
     """The call with arguments made anew from their canonical form.
 
     A default that stands there as the function has it is not validated: it need not be anything
@@ -190,7 +185,7 @@ def from_shown(prepared: Prepared, shown: dict[str, object]) -> Prepared:
         InvalidArguments: they do not fit the tool's parameters.
     """
     arguments = prepared.tool.arguments
-    sent = without_defaults(shown, prepared.tool)
+    sent = without_defaults(canonical, prepared.tool)
     values = arguments.check(_without_nulls(sent, prepared.tool.parameters))
     if arguments.fill is not None:
         arguments.fill(values)

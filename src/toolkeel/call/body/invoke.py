@@ -10,8 +10,8 @@ from contextlib import aclosing, closing
 from typing import Any
 
 from toolkeel.call.body.stop import Stop, go_on, run_coroutine
+from toolkeel.call.body.stopped_text import cancelled_itself, not_started
 from toolkeel.call.body.threads import Job, ThreadPool, shared_pool
-from toolkeel.call.body.told import cancelled_itself, not_started
 from toolkeel.call.steps.compose import Rest
 from toolkeel.context import ToolContext
 from toolkeel.define.inject import inject

@@ -239,5 +239,3 @@ def _forget_after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)
-
-__all__ = ["Job", "ThreadPool", "shared_pool"]

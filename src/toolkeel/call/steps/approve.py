@@ -16,7 +16,7 @@ from typing import Any
 
 from toolkeel._records.tickets import LIFETIME, PATIENCE, Decision, Ticket, digest_of, new_id
 from toolkeel.call.arguments.edits import note_edit
-from toolkeel.call.arguments.validate import as_json, from_shown, prepare
+from toolkeel.call.arguments.validate import as_json, from_canonical, prepare
 from toolkeel.call.steps import taint
 from toolkeel.call.steps.compose import Handler, Recheck, settle
 from toolkeel.call.steps.rules import Rules
@@ -62,7 +62,7 @@ class Approval:
             self._approved[context] = question
             run = inner if question.answer is None else self._answered
             try:
-                return await run(from_shown(prepared, json.loads(question.text)), context)
+                return await run(from_canonical(prepared, json.loads(question.text)), context)
             except Suspend as wait:  # something within the call must be decided, not the call again
                 wait.decision = question.standing()
                 raise
@@ -71,17 +71,17 @@ class Approval:
 
         return asking
 
-    def seal(self, last: Handler) -> Handler:
+    def run_approved(self, last: Handler) -> Handler:
         """`last`, run with what was approved, whatever was done to the values since."""
 
-        async def sealed(prepared: Prepared, context: ToolContext[Any]) -> object:
+        async def approved(prepared: Prepared, context: ToolContext[Any]) -> object:
             question = self._approved.get(context)
             if question is not None:
-                prepared = from_shown(prepared, json.loads(question.text))
+                prepared = from_canonical(prepared, json.loads(question.text))
             return await last(prepared, context)
 
         self._answered = last
-        return sealed
+        return approved
 
     def answer(self, context: ToolContext[Any]) -> Decision | None:
         """What somebody gave as the result of a call, in place of running it."""

@@ -39,9 +39,9 @@ from toolkeel.cli.terminal.streams import (
     note,
     stdout_kept_clean,
 )
-from toolkeel.cli.terminal.text import count, visible_line
 from toolkeel.context import CancelToken
 from toolkeel.errors import ToolkeelError
+from toolkeel.observe.wording import count, visible_line
 from toolkeel.sessions import Sessions
 
 HINT = "Enter sends, Alt+Enter makes a new line, /help lists the commands, Ctrl+D ends."

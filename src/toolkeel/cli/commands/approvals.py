@@ -12,9 +12,8 @@ from toolkeel._records.tickets import Ticket
 from toolkeel.cli.commands.launch import heading
 from toolkeel.cli.state import Saved, home, load
 from toolkeel.cli.terminal.streams import DIM, RED, YELLOW, answer, note
-from toolkeel.cli.terminal.text import count, duration, pretty, visible_json, visible_line
 from toolkeel.errors import SetupError
-from toolkeel.observe.wording import badges
+from toolkeel.observe.wording import badges, count, duration, pretty, visible_json, visible_line
 
 
 def command(

@@ -16,11 +16,11 @@ from toolkeel.cli.exits import FAILED, INTERRUPTED, UsageProblem
 from toolkeel.cli.terminal.interrupt import BY_HAND, run_interruptible
 from toolkeel.cli.terminal.progress import view
 from toolkeel.cli.terminal.streams import DIM, RED, answer, note, stdout_kept_clean
-from toolkeel.cli.terminal.text import compact, duration, pretty
 from toolkeel.context import CancelToken, RunContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.events import Event, ToolFinished, event_dict
 from toolkeel.messages import ToolCall, ToolMessage
+from toolkeel.observe.wording import compact, duration, pretty
 
 
 def command(

@@ -14,11 +14,11 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.collect import did_you_mean
 from toolkeel.cli.exits import UsageProblem
 from toolkeel.cli.terminal.streams import YELLOW, answer, note
-from toolkeel.cli.terminal.text import pretty
 from toolkeel.define.importing import parse_definition
 from toolkeel.errors import DefinitionError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage
 from toolkeel.model import ModelRequest, ToolDefinition
+from toolkeel.observe.wording import pretty
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.providers.bedrock.profile import packed
 

@@ -20,7 +20,7 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.cli.terminal.progress import JsonView
 from toolkeel.cli.terminal.streams import BOLD, CYAN, DIM, GREEN, RED, layout, styled
-from toolkeel.cli.terminal.text import compact, duration, one_line, padded, signature, wrapped
+from toolkeel.cli.terminal.text import padded, signature, wrapped
 from toolkeel.context import RunContext
 from toolkeel.define.decorator import tool
 from toolkeel.events import Event, ToolFinished, ToolStarted
@@ -32,6 +32,7 @@ from toolkeel.messages import (
     ToolOutput,
     UserMessage,
 )
+from toolkeel.observe.wording import compact, duration, one_line
 from toolkeel.providers.model_by_name import connect
 
 WIDTH = 80

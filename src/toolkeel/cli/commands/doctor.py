@@ -16,7 +16,8 @@ from toolkeel.cli.doctor import sandbox as check_sandbox
 from toolkeel.cli.doctor.check import Check, Look, Section
 from toolkeel.cli.exits import FAILED
 from toolkeel.cli.terminal.streams import BOLD, DIM, GREEN, YELLOW, answer, layout, styled
-from toolkeel.cli.terminal.text import cells, one_line, padded, pretty
+from toolkeel.cli.terminal.text import cells, padded
+from toolkeel.observe.wording import one_line, pretty
 
 SECTIONS: tuple[Look, ...] = (
     check_python.look,

@@ -6,10 +6,11 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.cli.commands.serve import (
     TOKEN_VARIABLE,
     Hosts,
@@ -19,26 +20,16 @@ from toolkeel.cli.commands.serve import (
     until_stopped,
 )
 from toolkeel.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
-from toolkeel.cli.terminal.text import count, visible_line
-from toolkeel.errors import MissingExtraError, SetupError
+from toolkeel.errors import SetupError
 from toolkeel.mcp.config import ServerConfig, read_config
 from toolkeel.mcp.consent import check_consent
 from toolkeel.mcp.consent_files import home
+from toolkeel.mcp.gateway.policy import SEARCH_ABOVE, Policy, read_policy
+from toolkeel.mcp.pins import Pins
+from toolkeel.observe.wording import count, visible_line
 
-try:
-    from toolkeel.mcp.gateway.audit import AuditFile
+if TYPE_CHECKING:
     from toolkeel.mcp.gateway.gateway import Gateway
-    from toolkeel.mcp.gateway.http import gateway_app
-    from toolkeel.mcp.gateway.policy import Policy, read_policy
-    from toolkeel.mcp.gateway.reload import follow
-    from toolkeel.mcp.gateway.search import THRESHOLD
-    from toolkeel.mcp.pins import Pins
-    from toolkeel.mcp.server.http import PATH
-    from toolkeel.mcp.server.stdio import serve_stdio, take_stdout
-except ImportError as error:
-    if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "starlette", "anyio"):
-        raise
-    raise MissingExtraError("toolkeel gateway", "mcp") from None
 
 File = Annotated[Path, typer.Argument(metavar="mcp.json", help="Where the servers are.")]
 
@@ -66,25 +57,20 @@ def command(
     ] = False,
     search_above: Annotated[
         int, typer.Option(metavar="N", help="Tools beyond which they are searched for.")
-    ] = THRESHOLD,
+    ] = SEARCH_ABOVE,
     allowed_host: Hosts = None,
 ) -> None:
     """Many MCP servers behind one, with rules.
 
     Serves all servers of mcp.json as one server of the Model Context Protocol. Names are SERVER__TOOL. The file is read again when it changes; clients stay connected.
     """
+    with needs_extra("toolkeel gateway", "mcp"):
+        from toolkeel.mcp.server.stdio import serve_stdio, take_stdout
     if not http:
         take_stdout()
     with stdout_kept_clean():
         policy = read_policy(rules) if rules is not None else Policy()
-        gateway = Gateway(
-            _servers(file).values(),
-            policy,
-            Pins(home() / "pins.json"),
-            AuditFile(audit) if audit is not None else None,
-            prefixed=not no_prefix,
-            threshold=search_above,
-        )
+        gateway = _gateway(file, policy, audit, not no_prefix, search_above)
     if http:
         if not policy.has_clients:
             token = token_of(token, no_token)
@@ -93,6 +79,18 @@ def command(
     if sys.stdin.isatty():
         note("the gateway speaks on stdin and stdout, for a program that starts it", DIM)
     until_stopped(lambda: _following(gateway, file, serve_stdio(gateway)))
+
+
+def _gateway(
+    file: Path, policy: Policy, audit: Path | None, prefixed: bool, threshold: int
+) -> Gateway:
+    from toolkeel.mcp.gateway.audit import AuditFile
+    from toolkeel.mcp.gateway.gateway import Gateway
+
+    written = AuditFile(audit) if audit is not None else None
+    pins = Pins(home() / "pins.json")
+    servers = _servers(file).values()
+    return Gateway(servers, policy, pins, written, prefixed=prefixed, threshold=threshold)
 
 
 def _servers(file: Path) -> Mapping[str, ServerConfig]:
@@ -125,6 +123,9 @@ def _serve_http(
 ) -> None:
     import uvicorn
 
+    from toolkeel.mcp.gateway.http import gateway_app
+    from toolkeel.mcp.server.http import PATH
+
     host, port = address(http)
     hosts = allowed_host or ()
     app = gateway_app(gateway, policy, host=host, token=token, allowed_hosts=hosts)
@@ -138,6 +139,8 @@ def _serve_http(
 
 async def _following(gateway: Gateway, file: Path, serving: object) -> None:
     """Serve, and read the file again when it changes."""
+    from toolkeel.mcp.gateway.reload import follow
+
     following = asyncio.create_task(follow(gateway, file, lambda: _servers(file)))
     try:
         await serving  # type: ignore[misc]

@@ -8,18 +8,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from toolkeel.builtin.files.line_window import count
-from toolkeel.builtin.search.embeddings import OPENAI_URL, Embeddings
-from toolkeel.builtin.search.file_search import store_path
-from toolkeel.builtin.search.indexing import Progress, Report, index_folder
-from toolkeel.builtin.search.vector_store import VectorStore
 from toolkeel.cli.terminal.streams import YELLOW, answer, is_lively, note
-from toolkeel.cli.terminal.text import pretty
 from toolkeel.errors import SetupError, ToolError
+from toolkeel.observe.wording import pretty
+
+if TYPE_CHECKING:
+    from toolkeel.builtin.search.indexing import Progress, Report
 
 _SHOWN = 5
 
@@ -35,18 +34,23 @@ def command(
     ] = "",
     base_url: Annotated[
         str, typer.Option("--base-url", help="Its server, /v1 included; OpenAI's by default.")
-    ] = OPENAI_URL,
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Index a folder of documents, to be searched.
 
     Text, Markdown, HTML, PDF and code. Only what changed since the last time is read again; what is gone is taken out.
     """
+    from toolkeel.builtin.search.embeddings import OPENAI_URL, Embeddings
+    from toolkeel.builtin.search.file_search import store_path
+    from toolkeel.builtin.search.indexing import index_folder
+    from toolkeel.builtin.search.vector_store import VectorStore
+
     if not folder.is_dir():  # before a store is made for it
         raise SetupError(f"there is no folder {str(folder)!r} to index")
     id = store or _name_of(folder)
     path = store_path(id)
-    embedder = Embeddings(embeddings, base_url) if embeddings else None
+    embedder = Embeddings(embeddings, base_url or OPENAI_URL) if embeddings else None
     opened = VectorStore(path, embedder)
     try:
         with _progress() as shown:
@@ -81,7 +85,7 @@ def _searched(id: str, embeddings: str, base_url: str) -> str:
     target = f"file_search:stores={id}"
     if embeddings:
         target += f",embeddings={embeddings}"
-        target += f",base_url={base_url}" if base_url != OPENAI_URL else ""
+        target += f",base_url={base_url}" if base_url else ""
     return shlex.quote(target)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.targets import ALL
 from toolkeel.cli.commands.launch import (
     OFFLINE,
@@ -17,16 +18,7 @@ from toolkeel.cli.commands.launch import (
     RulesFile,
 )
 from toolkeel.cli.terminal.streams import DIM, answer, note, stdout_kept_clean
-from toolkeel.errors import MissingExtraError
 from toolkeel.sessions import Sessions
-
-try:
-    from toolkeel.inspector.app import Inspector
-except ImportError as error:
-    wanted = ("starlette", "uvicorn", "jinja2", "markupsafe", "markdown_it")
-    if (error.name or "").partition(".")[0] not in wanted:
-        raise
-    raise MissingExtraError("toolkeel inspect", "inspect") from None
 
 
 def command(
@@ -50,6 +42,8 @@ def command(
     It listens on 127.0.0.1 alone, and asks for a token. The address that is printed brings one that
     is good once; the token itself, for other browsers and for curl, is printed below it.
     """
+    with needs_extra("toolkeel inspect", "inspect"):
+        from toolkeel.inspector.app import Inspector
     chosen = tuple(targets or (ALL,))
     with stdout_kept_clean():
         agent = Launch(chosen, model, instructions, rules=rules).agent()

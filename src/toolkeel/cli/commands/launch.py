@@ -37,12 +37,11 @@ from toolkeel.cli.terminal.streams import (
     note,
     stdout_kept_clean,
 )
-from toolkeel.cli.terminal.text import count, duration, visible_json, visible_line
 from toolkeel.context import CancelToken
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, ToolMessage
 from toolkeel.model import Model
-from toolkeel.observe.wording import badges
+from toolkeel.observe.wording import badges, count, duration, visible_json, visible_line
 from toolkeel.providers.model_by_name import AUTO, chosen, connect
 from toolkeel.testing.cassette import Cassette
 from toolkeel.testing.taped import TapedModel, TapedTools

@@ -11,11 +11,12 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from toolkeel._records.data_urls import is_text_type
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.cli.commands.call import call_one
@@ -36,8 +37,7 @@ from toolkeel.cli.terminal.streams import (
     styled,
     width_of,
 )
-from toolkeel.cli.terminal.text import escaped, pretty, visible_json, visible_line
-from toolkeel.errors import MissingExtraError, SetupError
+from toolkeel.errors import SetupError
 from toolkeel.mcp.config import (
     FILES,
     ServerConfig,
@@ -49,14 +49,10 @@ from toolkeel.mcp.config import (
 from toolkeel.mcp.consent import Consents
 from toolkeel.mcp.consent_files import home
 from toolkeel.mcp.pins import Pin, Pins, difference
+from toolkeel.observe.wording import escaped, pretty, visible_json, visible_line
 
-try:
-    from toolkeel.mcp.client.login import kept
+if TYPE_CHECKING:
     from toolkeel.mcp.client.provider import MCPServer
-except ImportError as error:
-    if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "httpx2", "anyio"):
-        raise
-    raise MissingExtraError("an MCP server", "mcp") from None
 
 app = typer.Typer(
     help="MCP servers: add, list, login, tools, call, pin, diff ...",
@@ -93,9 +89,12 @@ def _config(text: str, file: Path | None) -> ServerConfig:
     return find_server(text)
 
 
-def _server(text: str, file: Path | None) -> MCPServer:
+def _server(text: str, file: Path | None, auth: Literal["oauth"] | None = None) -> MCPServer:
+    with needs_extra("an MCP server", "mcp"):
+        from toolkeel.mcp.client.login import kept
+        from toolkeel.mcp.client.provider import MCPServer
     config = _config(text, file)
-    return MCPServer(config, pins=_pins(), auth=kept(config))
+    return MCPServer(config, pins=_pins(), auth=kept(config) if auth is None else auth)
 
 
 @app.command("add", epilog=EPILOG)
@@ -141,7 +140,7 @@ def _pairs(field: str, words: list[str] | None) -> dict[str, object]:
 def login(server: Server, file: File = None) -> None:
     """Log in to a server on the network, in the browser; the login is kept and refreshed."""
     with stdout_kept_clean():
-        found = MCPServer(_config(server, file), auth="oauth")
+        found = _server(server, file, "oauth")
         run_sync(found.connect)
         run_sync(found.close)
     note(f"logged in to {visible_line(found.name)}", GREEN)

@@ -10,8 +10,8 @@ import typer
 
 from toolkeel.cli.exits import UsageProblem
 from toolkeel.cli.terminal.streams import answer
-from toolkeel.cli.terminal.text import pretty
 from toolkeel.engines.sandbox.confine import Features, Mode, Sandbox, features
+from toolkeel.observe.wording import pretty
 
 
 def command(

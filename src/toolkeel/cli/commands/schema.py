@@ -10,10 +10,10 @@ from toolkeel.builtin.collect import did_you_mean
 from toolkeel.builtin.targets import load_target
 from toolkeel.cli.exits import UsageProblem
 from toolkeel.cli.terminal.streams import YELLOW, answer, note, stdout_kept_clean
-from toolkeel.cli.terminal.text import pretty
 from toolkeel.define.dialect.definition import Form, definition
 from toolkeel.define.names import POLICIES, wire_names
 from toolkeel.define.tool import AnyTool
+from toolkeel.observe.wording import pretty
 
 _FORMS: tuple[Form, ...] = get_args(Form)
 FORMS: dict[str, Form] = {**{form: form for form in _FORMS}, "openai": "openai-chat"}

@@ -10,27 +10,22 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.collect import public_of
 from toolkeel.builtin.targets import load_target, module_of
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
 from toolkeel.cli.exits import UsageProblem
 from toolkeel.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
-from toolkeel.cli.terminal.text import count
-from toolkeel.errors import MissingExtraError, SetupError
+from toolkeel.errors import SetupError
+from toolkeel.observe.wording import count
 
-try:
-    from toolkeel.mcp.server.http import PATH, is_loopback, serve_http
-    from toolkeel.mcp.server.stdio import serve_stdio, take_stdout
-    from toolkeel.mcp.server.tool_server import Prompt, Resource, ToolServer
-except ImportError as error:
-    if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "starlette", "anyio"):
-        raise
-    raise MissingExtraError("toolkeel serve", "mcp") from None
+if TYPE_CHECKING:
+    from toolkeel.mcp.server.tool_server import ToolServer
 
 TOKEN_VARIABLE = "TOOLKEEL_TOKEN"
 
@@ -79,6 +74,9 @@ def command(
     """
     if stdio and http:
         raise UsageProblem("say --stdio or --http, not both")
+    with needs_extra("toolkeel serve", "mcp"):
+        from toolkeel.mcp.server.http import PATH, is_loopback, serve_http
+        from toolkeel.mcp.server.stdio import serve_stdio, take_stdout
     if not http:
         take_stdout()  # before anything of the target runs
     with stdout_kept_clean():
@@ -104,6 +102,9 @@ def _server(target: str, name: str, instructions: str, rules: Path | None) -> To
     Raises:
         UsageProblem: it holds several servers, or one that rules cannot be put around.
     """
+    from toolkeel.mcp.server.prompts_resources import Prompt, Resource
+    from toolkeel.mcp.server.tool_server import ToolServer
+
     module, value = module_of(target)
     made = [value] if isinstance(value, ToolServer) else []
     if value is None:

@@ -17,11 +17,10 @@ from toolkeel.cli.commands.launch import heading
 from toolkeel.cli.exits import EPILOG, UsageProblem
 from toolkeel.cli.state import SHORTEST, answers, short
 from toolkeel.cli.terminal.streams import DIM, YELLOW, answer, note
-from toolkeel.cli.terminal.text import count, escaped, pretty, visible_json, visible_line
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from toolkeel.observe.wording import badges
+from toolkeel.observe.wording import badges, count, escaped, pretty, visible_json, visible_line
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.tables import SessionInfo
+from toolkeel.sessions.queries import SessionInfo
 
 app = typer.Typer(
     help="Conversations that last: list, show, decide, fork, delete.",

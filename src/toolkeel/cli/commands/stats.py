@@ -9,8 +9,9 @@ import typer
 
 from toolkeel.cli.commands.sessions import AsJson, File
 from toolkeel.cli.terminal.streams import DIM, YELLOW, layout, note
-from toolkeel.cli.terminal.text import cells, duration, padded, pretty, visible_line
+from toolkeel.cli.terminal.text import cells, padded
 from toolkeel.observe.stats import ModelStats, Stats, ToolStats, stats_of
+from toolkeel.observe.wording import duration, pretty, visible_line
 from toolkeel.sessions import Sessions
 
 TOOL_HEAD = ("tool", "calls", "first try", "mended", "median", "95 %", "failures", "wrong fields")

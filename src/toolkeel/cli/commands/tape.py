@@ -21,8 +21,8 @@ from toolkeel.cli.commands.launch import (
 )
 from toolkeel.cli.exits import FAILED, UsageProblem
 from toolkeel.cli.terminal.streams import DIM, GREEN, RED, note, stdout_kept_clean
-from toolkeel.cli.terminal.text import count
 from toolkeel.messages import SystemMessage
+from toolkeel.observe.wording import count
 from toolkeel.testing.cassette import Cassette, CassetteMismatch, keys_of
 
 Tape = Annotated[Path, typer.Argument(metavar="FILE", help="The cassette, JSON.")]

@@ -19,8 +19,9 @@ from toolkeel.cli.terminal.streams import (
     styled,
     width_of,
 )
-from toolkeel.cli.terminal.text import cells, compact, one_line, padded, pretty, wrapped
+from toolkeel.cli.terminal.text import cells, padded, wrapped
 from toolkeel.define.tool import AnyTool
+from toolkeel.observe.wording import compact, one_line, pretty
 
 _ENUM = 40
 

@@ -23,9 +23,10 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.cli.terminal.interrupt import BY_HAND
 from toolkeel.cli.terminal.keys import POSSIBLE, Gone, Keyboard
 from toolkeel.cli.terminal.streams import BOLD, CYAN, DIM, RED, YELLOW, output_held, styled
-from toolkeel.cli.terminal.text import badges, chopped, visible_json, visible_line
+from toolkeel.cli.terminal.text import chopped
 from toolkeel.errors import CallError, InvalidArguments
 from toolkeel.messages import ToolCall
+from toolkeel.observe.wording import badges, visible_json, visible_line
 
 Arguments: TypeAlias = Mapping[str, object]
 Check: TypeAlias = Callable[[Ticket, Arguments], Arguments]

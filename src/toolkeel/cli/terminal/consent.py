@@ -7,8 +7,8 @@ import sys
 from toolkeel.cli.terminal.approve import can_ask
 from toolkeel.cli.terminal.keys import Gone, Keyboard
 from toolkeel.cli.terminal.streams import BOLD, CYAN, YELLOW, note, styled
-from toolkeel.cli.terminal.text import visible_line
 from toolkeel.mcp.config import ServerConfig
+from toolkeel.observe.wording import visible_line
 
 
 def ask(config: ServerConfig) -> bool:

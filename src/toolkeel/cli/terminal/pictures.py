@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 
 from toolkeel.builtin.pictures.shrink import shrink, unpacked
-from toolkeel.cli.terminal.text import count
 from toolkeel.content import Block, Content, Image, sniff
 from toolkeel.errors import SetupError, ToolError
+from toolkeel.observe.wording import count
 
 CELLS = 60
 """Widest a picture is drawn."""

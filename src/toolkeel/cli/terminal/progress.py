@@ -17,32 +17,12 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from toolkeel import events
 from toolkeel.cli.terminal.streams import answer, is_lively, note
-from toolkeel.cli.terminal.text import (
-    compact,
-    count,
-    duration,
-    escaped,
-    fit,
-    one_line,
-    signature,
-    wrapped,
-)
-from toolkeel.events import (
-    Event,
-    Progress,
-    Replied,
-    Retrying,
-    RunFinished,
-    Streamed,
-    ToolFinished,
-    ToolStarted,
-    ToolSuspended,
-    TurnStarted,
-    event_dict,
-)
+from toolkeel.cli.terminal.text import fit, signature, wrapped
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.model import TextDelta
+from toolkeel.observe.wording import compact, count, duration, escaped, one_line
 
 EVERY = 1.0
 """Seconds between two plain lines about how far one call is."""
@@ -55,7 +35,7 @@ _TAIL = 400
 class View(Protocol):
     """Something that shows events."""
 
-    def __call__(self, event: Event) -> None: ...
+    def __call__(self, event: events.Event) -> None: ...
 
     def hide(self) -> None:
         """Take what moves off the screen."""
@@ -89,9 +69,9 @@ class Pausable:
 
     def __init__(self, inner: View) -> None:
         self._inner = inner
-        self._held: list[Event] | None = None
+        self._held: list[events.Event] | None = None
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Show it, or keep it for later."""
         if self._held is not None:
             self._held.append(event)
@@ -140,12 +120,12 @@ class JsonView(Still):
         self.stop: Callable[[], object] = bool
         self._gone = False
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Write it."""
         if self._gone:
             return
         try:
-            answer(compact(event_dict(event)))
+            answer(compact(events.event_dict(event)))
         except BrokenPipeError:
             self._gone = True
             self.stop()
@@ -163,7 +143,7 @@ class JsonView(Still):
 class Blind(Still):
     """Shows nothing."""
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Look away."""
 
     def close(self) -> None:
@@ -177,22 +157,22 @@ class PlainView(Still):
         self._calls: dict[str, str] = {}
         self._told: dict[str, float] = {}
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Write what happened."""
         match event:
-            case ToolStarted(call_id=id, call=call):
+            case events.ToolStarted(call_id=id, call=call):
                 self._calls[id] = signature(call)
                 self._told[id] = monotonic()
                 note(f"call    {self._calls[id]}")
-            case Retrying():
+            case events.Retrying():
                 note(again(event))
-            case Progress(call_id=id) if monotonic() - self._told.get(id, 0.0) >= EVERY:
+            case events.Progress(call_id=id) if monotonic() - self._told.get(id, 0.0) >= EVERY:
                 self._told[id] = monotonic()
                 note(f"...     {self._calls.get(id, '')}  {far(event)}")
-            case ToolFinished(call_id=id, message=message):
+            case events.ToolFinished(call_id=id, message=message):
                 word = "failed" if message.failed else "done"
                 note(f"{word:7} {self._calls.get(id, message.name)}  {outcome(message)}")
-            case ToolSuspended(call_id=id):
+            case events.ToolSuspended(call_id=id):
                 note(f"waits   {self._calls.get(id, '')}  {_waits(event)}")
             case _:
                 pass
@@ -217,16 +197,16 @@ def _reason(message: ToolMessage) -> str:
     return str(error) if error else message.text
 
 
-def _waits(event: ToolSuspended) -> str:
+def _waits(event: events.ToolSuspended) -> str:
     return f"for approval: {one_line(event.ticket.reason)}"
 
 
-def again(event: Retrying) -> str:
+def again(event: events.Retrying) -> str:
     """Why and when the model is asked again, on one line."""
     return f"asking again in {duration(event.wait)}: {fit(one_line(event.error), REASON)}"
 
 
-def far(event: Progress) -> str:
+def far(event: events.Progress) -> str:
     """How far a call is, on one line."""
     done = "" if event.done is None else f"{event.done:g}"
     total = "" if event.total is None else f"/{event.total:g}"
@@ -290,35 +270,35 @@ class LiveView:
         self._said = ""
         self._again = ""
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Take note of what happened; the screen follows by itself."""
         match event:
-            case TurnStarted():
+            case events.TurnStarted():
                 self.close()
                 self._asked, self._said, self._again = monotonic(), "", ""
                 self._show()
-            case Streamed() | Retrying():
+            case events.Streamed() | events.Retrying():
                 self._hear(event)
-            case Replied(message=message):
+            case events.Replied(message=message):
                 self._asked = None
                 if message.tool_calls and message.text.strip():
                     self._console.print(Text(escaped(message.text.strip()), "dim"))
-            case ToolStarted(call_id=id, call=call):
+            case events.ToolStarted(call_id=id, call=call):
                 self._rows[id] = _Row(call)
                 self._show()
-            case Progress(call_id=id) if id in self._rows:
+            case events.Progress(call_id=id) if id in self._rows:
                 self._rows[id].far = far(event)
-            case ToolFinished(call_id=id, message=message) if id in self._rows:
+            case events.ToolFinished(call_id=id, message=message) if id in self._rows:
                 self._rows[id].message = message
-            case ToolSuspended(call_id=id) if id in self._rows:
+            case events.ToolSuspended(call_id=id) if id in self._rows:
                 self._rows[id].waits = f"  waits {_waits(event)}"
-            case RunFinished():
+            case events.RunFinished():
                 self.close()
             case _:
                 pass
 
-    def _hear(self, event: Streamed | Retrying) -> None:
-        if isinstance(event, Retrying):
+    def _hear(self, event: events.Streamed | events.Retrying) -> None:
+        if isinstance(event, events.Retrying):
             self._again = again(event)
         elif isinstance(event.delta, TextDelta):
             self._said = (self._said + event.delta.text)[-_TAIL:]

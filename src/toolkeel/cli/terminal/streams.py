@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import BinaryIO, TextIO
 
-from toolkeel.cli.terminal.text import escaped
+from toolkeel.observe.wording import escaped
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 

@@ -9,35 +9,10 @@ from collections.abc import Iterator
 from toolkeel.messages import ToolCall
 from toolkeel.observe.wording import (
     arguments_of,
-    badges,
     compact,
-    count,
-    duration,
-    escaped,
-    one_line,
-    pretty,
-    visible_json,
     visible_line,
 )
 
-__all__ = [
-    "arguments_of",
-    "badges",
-    "cells",
-    "chopped",
-    "compact",
-    "count",
-    "duration",
-    "escaped",
-    "fit",
-    "one_line",
-    "padded",
-    "pretty",
-    "signature",
-    "visible_json",
-    "visible_line",
-    "wrapped",
-]
 # — width, in terminal cells —
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, get_args, get_origin
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.compat.bridges.run import Ours
 from toolkeel.compat.langchain.inject import InjectedState, InjectedStore
@@ -12,10 +13,10 @@ from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base import as_tool
 from toolkeel.define.inject import Injected, InjectedParameter
 from toolkeel.define.tool import AnyTool, Tool
-from toolkeel.errors import MissingExtraError, SetupError, ToolError
+from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolMessage
 
-try:
+with needs_extra("toolkeel.compat.bridges.langchain", "langchain"):
     from langchain_core.runnables import RunnableConfig  # pyright: ignore[reportMissingImports]
     from langchain_core.tools import (  # pyright: ignore[reportMissingImports]
         BaseTool,
@@ -28,8 +29,6 @@ try:
     from langchain_core.tools.base import (  # pyright: ignore[reportMissingImports]
         get_all_basemodel_annotations,
     )
-except ImportError as error:  # pragma: no cover - peers are installed apart
-    raise MissingExtraError("toolkeel.compat.bridges.langchain", "langchain") from error
 
 
 def from_langchain(theirs: BaseTool) -> AnyTool:

@@ -8,33 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.call.arguments.validate import as_json
-from toolkeel.call.steps.guard import (
-    Allow,
-    InputGuard,
-    Outcome,
-    OutputGuard,
-    Reject,
-    Stop,
-    Verdict,
-    input_guard,
-    output_guard,
-)
+from toolkeel.call.steps import guard
 from toolkeel.compat.bridges.run import Ours
 from toolkeel.content import Image, Text
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base import as_tool
 from toolkeel.define.tool import AnyTool, Enabled, Prepared, Step, Tool
-from toolkeel.errors import MissingExtraError, SetupError
+from toolkeel.errors import SetupError
 from toolkeel.providers.wire.plain import arguments_text, dumps
 
-try:
+with needs_extra("toolkeel.compat.bridges.openai_agents", "openai-agents"):
     import agents  # pyright: ignore[reportMissingImports]
     from agents.tool_context import (  # pyright: ignore[reportMissingImports]
         ToolContext as TheirContext,
     )
-except ImportError as error:  # pragma: no cover - peers are installed apart
-    raise MissingExtraError("toolkeel.compat.bridges.openai_agents", "openai-agents") from error
 
 
 def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
@@ -127,35 +116,37 @@ def _enabled(theirs: Any) -> Enabled:
     return enabled
 
 
-def _input(guardrail: Any) -> InputGuard:
-    async def check(prepared: Prepared, context: ToolContext[Any]) -> Verdict:
+def _input(guardrail: Any) -> guard.InputGuard:
+    async def check(prepared: Prepared, context: ToolContext[Any]) -> guard.Verdict:
         theirs = _context(context, dumps(as_json(prepared)))
         data = agents.ToolInputGuardrailData(context=theirs, agent=theirs.agent)
         ending = agents.ToolInputGuardrailTripwireTriggered
         return _verdict(guardrail, await guardrail.run(data), ending)
 
-    return input_guard(check, guardrail.get_name())
+    return guard.input_guard(check, guardrail.get_name())
 
 
-def _output(guardrail: Any) -> OutputGuard:
-    async def check(prepared: Prepared, outcome: Outcome, context: ToolContext[Any]) -> Verdict:
+def _output(guardrail: Any) -> guard.OutputGuard:
+    async def check(
+        prepared: Prepared, outcome: guard.Outcome, context: ToolContext[Any]
+    ) -> guard.Verdict:
         theirs = _context(context, dumps(as_json(prepared)))
         output = outcome.text if outcome.error else outcome.value
         data = agents.ToolOutputGuardrailData(context=theirs, agent=theirs.agent, output=output)
         ending = agents.ToolOutputGuardrailTripwireTriggered
         return _verdict(guardrail, await guardrail.run(data), ending)
 
-    return output_guard(check, guardrail.get_name())
+    return guard.output_guard(check, guardrail.get_name())
 
 
-def _verdict(guardrail: Any, output: Any, ending: type[Exception]) -> Verdict:
+def _verdict(guardrail: Any, output: Any, ending: type[Exception]) -> guard.Verdict:
     match output.behavior:
         case {"type": "allow"}:
-            return Allow()
+            return guard.Allow()
         case {"type": "reject_content", "message": str(text)}:
-            return Reject(text)
+            return guard.Reject(text)
         case _:
-            return Stop(ending(guardrail, output))
+            return guard.Stop(ending(guardrail, output))
 
 
 def _content(value: object) -> object:

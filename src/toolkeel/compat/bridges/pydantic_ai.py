@@ -6,17 +6,18 @@ from typing import Any
 
 from pydantic_core import ValidationError
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel.compat.bridges.run import Ours
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base import as_tool
 from toolkeel.define.explain.pydantic_errors import pydantic_errors
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.tool import AnyTool, Tool
-from toolkeel.errors import MissingExtraError, SetupError, ToolError
+from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel.providers.wire.plain import dumps
 
-try:
+with needs_extra("toolkeel.compat.bridges.pydantic_ai", "pydantic-ai"):
     import pydantic_ai  # pyright: ignore[reportMissingImports]
     from pydantic_ai.exceptions import (  # pyright: ignore[reportMissingImports]
         ModelRetry,
@@ -25,8 +26,6 @@ try:
     from pydantic_ai.messages import ToolReturn  # pyright: ignore[reportMissingImports]
     from pydantic_ai.models.test import TestModel  # pyright: ignore[reportMissingImports]
     from pydantic_ai.usage import RunUsage  # pyright: ignore[reportMissingImports]
-except ImportError as error:  # pragma: no cover - peers are installed apart
-    raise MissingExtraError("toolkeel.compat.bridges.pydantic_ai", "pydantic-ai") from error
 
 MENDABLE = ("invalid_arguments", "malformed_arguments", "tool_error", "unknown_tool")
 """Failures after which the model shall try again; the others are final."""

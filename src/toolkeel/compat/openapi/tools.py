@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from toolkeel._records.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.web.inflate import Inflater
 from toolkeel.compat.openapi import document as openapi_document
@@ -22,13 +23,11 @@ from toolkeel.compat.openapi.request import Parts, request_parts
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import Effects
-from toolkeel.errors import MissingExtraError, SetupError, ToolError
+from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolMessage, ToolOutput
 
-try:
+with needs_extra("toolkeel.compat.openapi.tools", "openapi"):
     import httpx2
-except ImportError as error:  # pragma: no cover - the gate that runs without extras covers it
-    raise MissingExtraError("toolkeel.compat.openapi.tools", "openapi") from error
 
 MAX_BYTES = 2_000_000
 """Most bytes of an answer that are read."""

@@ -46,8 +46,6 @@ from toolkeel.define.dialect.unions import expand, merge_all_of, opened, without
 from toolkeel.define.names import hashed_name
 from toolkeel.errors import DefinitionError
 
-__all__ = ["Compiled", "Loss", "Target", "compile_schema", "restore_keys"]
-
 _VERBATIM: frozenset[Target] = frozenset({"mcp", "plain"})
 
 

@@ -63,7 +63,7 @@ class Arguments:
         nested: Properties that can hold more than scalars and lists of them; None if unknown.
         explain: What `check` would say of a text that `validate` refused, when what it is given as
             a condition holds of pydantic's errors; None if it cannot tell.
-        whole: Shows them and what was injected to a model's validators; gives them back.
+        model_validators: Shows them and what was injected to a model's validators; gives them back.
         defaults: The function's own, by parameter. They stand in for what the model left out
             wherever somebody looks at a call; a body alone defaults them itself.
         exact: Raises `InvalidArguments` if decimals in a text have more digits than are kept.
@@ -78,7 +78,7 @@ class Arguments:
     mask: Mask | None = None
     nested: tuple[str, ...] | None = None
     explain: Callable[..., InvalidArguments | None] | None = None
-    whole: Callable[[Values, Values], Values] | None = None
+    model_validators: Callable[[Values, Values], Values] | None = None
     defaults: Mapping[str, object] = NOTHING
     exact: Callable[[str], None] | None = None
 
@@ -106,7 +106,7 @@ def from_parameters(
     keys = renamed({name: field.infos for name, field in given.items() if field.infos})
     closing = unknown_keys == "forbid"
     known = None if rest or keys else join(title, given, closing)
-    schema, validate, facts = known or whole(title, given, rest, closing)
+    schema, validate, facts = known or from_pydantic(title, given, rest, closing)
     defaults = {keys.get(name, name): field.default for name, field in given.items()}
     _advertise(title, schema, defaults, validate)
     factories = {name: field.factory for name, field in given.items() if field.factory}
@@ -132,7 +132,7 @@ def own_defaults(parameters: Iterable[Parameter]) -> dict[str, object]:
     }
 
 
-def whole(
+def from_pydantic(
     title: str, given: Mapping[str, ParameterField], rest: Mapping[str, object], closing: bool
 ) -> tuple[dict[str, Any], Callable[..., Values], Facts]:
     """Schema, validator and facts of parameters, all of them made by pydantic at once.

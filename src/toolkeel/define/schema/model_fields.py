@@ -19,7 +19,7 @@ Values: TypeAlias = dict[str, Any]
 
 
 def without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
-    """The model less the fields the program fills, and less what `whole_check` does in its place.
+    """The model less the fields the program fills, and less what `model_validators` does in its place.
 
     Every validator may change its value, so that those which look at a whole model, with what
     is injected, are left out here: none runs twice.
@@ -64,7 +64,7 @@ def _early(info: FieldInfo) -> FieldInfo:
     return made
 
 
-def whole_check(
+def model_validators(
     title: str, model: type[BaseModel], hidden: Sequence[str]
 ) -> Callable[[Values, Values], Values] | None:
     """What shows all fields to the validators that `without` left out; None if there are none.

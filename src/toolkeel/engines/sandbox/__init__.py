@@ -12,25 +12,3 @@ confine          commands that see and change no more of the machine than they w
 attempts         attempts to get out, made by a program inside
 probe            a probe of a sandbox for escapes known by name
 """
-
-from toolkeel.engines.sandbox.confine import (
-    SUPERVISOR,
-    Backend,
-    Features,
-    Limits,
-    Mode,
-    Sandbox,
-    best_backend,
-    features,
-)
-
-__all__ = [
-    "SUPERVISOR",
-    "Backend",
-    "Features",
-    "Limits",
-    "Mode",
-    "Sandbox",
-    "best_backend",
-    "features",
-]

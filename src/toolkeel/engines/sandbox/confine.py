@@ -37,8 +37,9 @@ from toolkeel.engines.process_tree import (
     start,
 )
 from toolkeel.engines.sandbox import bubblewrap, landlock
+from toolkeel.engines.sandbox.become import STAGE
 from toolkeel.engines.sandbox.mounts import Places, environment, places, resolved
-from toolkeel.engines.sandbox.other_user import STAGE, becoming, cannot_become
+from toolkeel.engines.sandbox.other_user import becoming, cannot_become
 from toolkeel.engines.sandbox.seccomp import MACHINES
 from toolkeel.errors import SetupError
 

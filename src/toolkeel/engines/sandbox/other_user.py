@@ -14,8 +14,6 @@ from toolkeel.engines.process_tree import memory_file
 from toolkeel.engines.sandbox.become import STAGE
 from toolkeel.engines.sandbox.bubblewrap import found
 
-__all__ = ["BECOME", "STAGE", "becoming", "cannot_become"]
-
 BECOME = Path(__file__).with_name("become.py")
 """The program before bubblewrap that makes another user of root."""
 

@@ -23,12 +23,11 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from toolkeel.errors import DefinitionError, MissingExtraError, SetupError, ToolError
+from toolkeel._records.needs_extra import needs_extra
+from toolkeel.errors import DefinitionError, SetupError, ToolError
 
-try:
+with needs_extra("An MCP server", "mcp"):
     import mcp_types as types
-except ImportError as error:
-    raise MissingExtraError("An MCP server", "mcp") from error
 from mcp.client import ClientRequestContext, InputRequiredRoundsExceededError
 from mcp.shared.exceptions import MCPError
 

@@ -136,7 +136,7 @@ class Gate:
         self._peer.pins.set(self._peer.identity, self._tool, noted)
 
 
-class Needs:
+class GateApproval:
     """The approval of a gate's tool; what a rule allows is still asked about if it has changed."""
 
     def __init__(self, gate: Gate) -> None:
@@ -207,7 +207,7 @@ def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
         )  # what it says of order is taken
         options["effects"] = dataclasses.replace(options["effects"], resources=(place,))
     options["timeout"] = peer.timeout
-    options["approval"] = Needs(gate)
+    options["approval"] = GateApproval(gate)
     options["steps"] = (gate,)
     options["metadata"] = {"mcp": {"server": peer.name, "tool": listed.name}}
     options["tags"] = ("mcp", peer.name)

@@ -37,9 +37,9 @@ from toolkeel.mcp.gateway.calls import (
     told,
 )
 from toolkeel.mcp.gateway.names import check_server
-from toolkeel.mcp.gateway.policy import Policy
+from toolkeel.mcp.gateway.policy import SEARCH_ABOVE, Policy
 from toolkeel.mcp.gateway.raw_calls import RawCalls
-from toolkeel.mcp.gateway.search import DEFINITION, NAME, THRESHOLD, find
+from toolkeel.mcp.gateway.search import DEFINITION, NAME, find
 from toolkeel.mcp.gateway.table import Route, Table, for_revision
 from toolkeel.mcp.gateway.upstream import Upstream, instructions_of
 from toolkeel.mcp.pins import Pins
@@ -78,7 +78,7 @@ class Gateway(ToolServer):
         audit: Audit | None = None,
         *,
         prefixed: bool = True,
-        threshold: int = THRESHOLD,
+        threshold: int = SEARCH_ABOVE,
     ) -> None:
         super().__init__((), name="toolkeel gateway", prompts=(), resources=())
         configs = list(configs)

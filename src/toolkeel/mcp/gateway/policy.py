@@ -34,6 +34,8 @@ from toolkeel.call.steps.rules import ORDER, Rule, Rules
 from toolkeel.errors import SetupError
 from toolkeel.mcp.hosts import expand
 
+SEARCH_ABOVE = 100
+"""Tools beyond which they are searched for."""
 _RATE = re.compile(r"\s*(\d+)\s*/\s*(second|minute|hour|day)\s*")
 _SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
 _TABLES = ("approval", "limits", "clients")

@@ -15,8 +15,6 @@ import mcp_types as types
 from toolkeel.call.tool_search import words
 
 NAME = "search_tools"
-THRESHOLD = 100
-"""Tools beyond which they are searched for."""
 FOUND = 8
 
 DEFINITION = types.Tool(

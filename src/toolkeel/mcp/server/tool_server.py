@@ -11,12 +11,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, cast
 
-from toolkeel.errors import MissingExtraError, SetupError
+from toolkeel._records.needs_extra import needs_extra
+from toolkeel.errors import SetupError
 
-try:
+with needs_extra("A server of tools", "mcp"):
     import mcp_types as types
-except ImportError as error:
-    raise MissingExtraError("A server of tools", "mcp") from error
 from mcp.server import NotificationOptions, Server
 from mcp.server.caching import CACHEABLE_METHODS, CacheHint
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
@@ -34,34 +33,18 @@ from pydantic import BaseModel
 from toolkeel.call.sources import Source, fixed, gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
-from toolkeel.mcp.server.asking import CannotAsk, Client, Elicited
 from toolkeel.mcp.server.calls import NewRun, answer
 from toolkeel.mcp.server.prompts_resources import (
-    NotFound,
     Part,
     Prompt,
     Resource,
     contents_of,
     messages_of,
-    prompt,
-    resource,
 )
 from toolkeel.mcp.server.rounds import Exchange, Params, Request, Rounds, is_modern
 from toolkeel.mcp.server.sessions import Sessions
 from toolkeel.mcp.server.snapshot import Offer, completion, not_found, page, result_of, suggester
 from toolkeel.messages import ToolCall, ToolMessage
-
-__all__ = [
-    "CannotAsk",
-    "Client",
-    "Elicited",
-    "NotFound",
-    "Prompt",
-    "Resource",
-    "ToolServer",
-    "prompt",
-    "resource",
-]
 
 PAGE = 200
 """Items on one page of a list."""

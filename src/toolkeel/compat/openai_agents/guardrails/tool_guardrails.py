@@ -9,18 +9,7 @@ from typing import Any, ClassVar
 
 from toolkeel._records.record import record
 from toolkeel.call.arguments.validate import as_json
-from toolkeel.call.steps.guard import (
-    SAME,
-    Allow,
-    InputGuard,
-    Outcome,
-    OutputGuard,
-    Reject,
-    Stop,
-    Verdict,
-    input_guard,
-    output_guard,
-)
+from toolkeel.call.steps import guard
 from toolkeel.compat.openai_agents.context import ToolContext
 from toolkeel.compat.openai_agents.guardrails.verdicts import (
     AllowBehavior,
@@ -74,16 +63,16 @@ class _Guardrail:
         """Write this in a subclass, sync or async: look at the arguments, or at the output."""
         raise SetupError(f"{type(self).__name__}: write run(), or give it a guardrail_function")
 
-    async def _verdict(self, answer: Any) -> Verdict:
+    async def _verdict(self, answer: Any) -> guard.Verdict:
         result = await answer if inspect.isawaitable(answer) else answer
         output = result.output if isinstance(result, ToolInputGuardrailResult) else result
         match as_behavior(output.behavior):
             case AllowBehavior(modified_content=changed):
-                return Allow(SAME if changed is None else changed)
+                return guard.Allow(guard.SAME if changed is None else changed)
             case RejectContentBehavior(reject_message=text, message=message):
-                return Reject(text or message)
+                return guard.Reject(text or message)
             case RaiseExceptionBehavior(error_message=text):
-                return Stop(self.ending(self, output, text))
+                return guard.Stop(self.ending(self, output, text))
 
 
 class ToolInputGuardrail(_Guardrail):
@@ -91,10 +80,10 @@ class ToolInputGuardrail(_Guardrail):
 
     ending = ToolInputGuardrailTripwireTriggered
 
-    def step(self) -> InputGuard:
+    def step(self) -> guard.InputGuard:
         """The guard it is in the core."""
 
-        async def check(prepared: Prepared, core: CoreContext[Any]) -> Verdict:
+        async def check(prepared: Prepared, core: CoreContext[Any]) -> guard.Verdict:
             context = _context(prepared, core)
             if self.guardrail_function is not None:
                 data = ToolInputGuardrailData(context, context.agent)
@@ -102,11 +91,11 @@ class ToolInputGuardrail(_Guardrail):
             else:
                 arguments = json.loads(context.tool_arguments)
                 verdict = await self._verdict(self.run(prepared.tool.name, arguments, context))
-            if isinstance(verdict, Allow) and isinstance(verdict.modified, str):
-                return Allow(json.loads(verdict.modified))
+            if isinstance(verdict, guard.Allow) and isinstance(verdict.modified, str):
+                return guard.Allow(json.loads(verdict.modified))
             return verdict
 
-        return input_guard(check, self.get_name())
+        return guard.input_guard(check, self.get_name())
 
 
 class ToolOutputGuardrail(_Guardrail):
@@ -114,10 +103,12 @@ class ToolOutputGuardrail(_Guardrail):
 
     ending = ToolOutputGuardrailTripwireTriggered
 
-    def step(self) -> OutputGuard:
+    def step(self) -> guard.OutputGuard:
         """The guard it is in the core."""
 
-        async def check(prepared: Prepared, outcome: Outcome, core: CoreContext[Any]) -> Verdict:
+        async def check(
+            prepared: Prepared, outcome: guard.Outcome, core: CoreContext[Any]
+        ) -> guard.Verdict:
             context = _context(prepared, core)
             if self.guardrail_function is None:
                 return await self._verdict(self.run(prepared.tool.name, outcome.text, context))
@@ -125,7 +116,7 @@ class ToolOutputGuardrail(_Guardrail):
             data = ToolOutputGuardrailData(context, context.agent, output)
             return await self._verdict(self.guardrail_function(data))
 
-        return output_guard(check, self.get_name())
+        return guard.output_guard(check, self.get_name())
 
 
 def _context(prepared: Prepared, core: CoreContext[Any]) -> ToolContext[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolkeel import Agent, ModelError, SetupError, Usage, tool
-from toolkeel.agent.turn.ready import Fallback, Redact, ReplyCache
+from toolkeel.agent.turn.ready_steps import Fallback, Redact, ReplyCache
 from toolkeel.errors import AccessDenied, ModelUnavailable, RateLimited
 from toolkeel.limits import Price, RunLimits
 from toolkeel.messages import AssistantMessage

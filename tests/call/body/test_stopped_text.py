@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from toolkeel import ToolCall
-from toolkeel.call.body.told import Work, cancelled_itself, left_behind, not_started, told
+from toolkeel.call.body.stopped_text import Work, cancelled_itself, left_behind, not_started, told
 from toolkeel.context import RunContext, ToolContext
 
 

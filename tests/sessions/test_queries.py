@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.sessions import schema, tables
+from toolkeel.sessions import queries, schema
 from toolkeel.sessions.errors import SessionError
 
 
@@ -23,17 +23,17 @@ def connection() -> Iterator[sqlite3.Connection]:
 
 def fill(connection: sqlite3.Connection, id: int, first: int, last: int, text: str) -> None:
     rows = [(seq, 0.0, "said", text) for seq in range(first, last + 1)]
-    tables.append(connection, id, rows)
-    tables.update(connection, id, {"head": last})
+    queries.append(connection, id, rows)
+    queries.update(connection, id, {"head": last})
 
 
 def test_a_page_is_bounded_and_the_next_one_goes_on(connection: sqlite3.Connection) -> None:
-    info = tables.make(connection, "", "ada", 0)
-    fill(connection, info.id, 1, tables.PAGE + 7, "x")
-    first = tables.page(connection, info.id, 0, tables.PAGE + 7)
-    assert len(first) == tables.PAGE
-    rest = tables.page(connection, info.id, first[-1][0], tables.PAGE + 7)
-    assert [row[0] for row in rest] == list(range(tables.PAGE + 1, tables.PAGE + 8))
+    info = queries.make(connection, "", "ada", 0)
+    fill(connection, info.id, 1, queries.PAGE + 7, "x")
+    first = queries.page(connection, info.id, 0, queries.PAGE + 7)
+    assert len(first) == queries.PAGE
+    rest = queries.page(connection, info.id, first[-1][0], queries.PAGE + 7)
+    assert [row[0] for row in rest] == list(range(queries.PAGE + 1, queries.PAGE + 8))
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 4)), max_size=5), st.integers(0, 20))
@@ -42,40 +42,40 @@ def test_a_fork_of_forks_is_read_as_one_row_of_entries(
 ) -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         schema.ensure(connection, "memory")
-        info = tables.make(connection, "", "0", 0)
+        info = queries.make(connection, "", "0", 0)
         fill(connection, info.id, 1, 5, "0")
         said = ["0"] * 5
         for number, (seq, more) in enumerate(forks, 1):
-            info = tables.by_id(connection, info.id)
+            info = queries.by_id(connection, info.id)
             seq = min(seq, info.head)
-            info = tables.fork(connection, info, ("", str(number)), seq, 0)
+            info = queries.fork(connection, info, ("", str(number)), seq, 0)
             fill(connection, info.id, seq + 1, seq + more, str(number))
             said = [*said[:seq], *[str(number)] * more]
-        info = tables.by_id(connection, info.id)
-        rows = tables.page(connection, info.id, after, info.head)
+        info = queries.by_id(connection, info.id)
+        rows = queries.page(connection, info.id, after, info.head)
         expected = [(seq, text) for seq, text in enumerate(said, 1) if seq > after]
         assert [(row[0], row[3]) for row in rows] == expected
 
 
 def test_an_entry_is_never_written_over(connection: sqlite3.Connection) -> None:
-    info = tables.make(connection, "", "ada", 0)
+    info = queries.make(connection, "", "ada", 0)
     fill(connection, info.id, 1, 1, "first")
     with pytest.raises(sqlite3.IntegrityError):
         fill(connection, info.id, 1, 1, "second")
 
 
 def test_what_is_gone_cannot_be_written_to(connection: sqlite3.Connection) -> None:
-    info = tables.make(connection, "", "ada", 0)
-    assert tables.make(connection, "", "ada", 5) == info
-    tables.delete(connection, info.id)
+    info = queries.make(connection, "", "ada", 0)
+    assert queries.make(connection, "", "ada", 5) == info
+    queries.delete(connection, info.id)
     with pytest.raises(SessionError, match="deleted"):
-        tables.update(connection, info.id, {"head": 1})
-    assert tables.make(connection, "", "ada", 5).id != info.id
+        queries.update(connection, info.id, {"head": 1})
+    assert queries.make(connection, "", "ada", 5).id != info.id
 
 
 def test_a_large_value_is_let_go_when_nobody_names_it(connection: sqlite3.Connection) -> None:
-    one, two = (tables.make(connection, "", name, 0) for name in "ab")
-    tables.refer(connection, one.id, {"x": 1, "y": 1})
-    tables.refer(connection, two.id, {"y": 1})
-    assert tables.delete(connection, one.id) == ["x"]
-    assert tables.delete(connection, two.id) == ["y"]
+    one, two = (queries.make(connection, "", name, 0) for name in "ab")
+    queries.refer(connection, one.id, {"x": 1, "y": 1})
+    queries.refer(connection, two.id, {"y": 1})
+    assert queries.delete(connection, one.id) == ["x"]
+    assert queries.delete(connection, two.id) == ["y"]

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from toolkeel.call.body.interrupt import Interrupt
+from toolkeel.call.body.model_interrupt import Interrupt
 from toolkeel.context import RunContext
 
 

@@ -1,0 +1,27 @@
+"""Imports that an extra of this package brings: where they fail, its install line is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from toolkeel.errors import MissingExtraError
+
+
+@contextmanager
+def needs_extra(what: str, extra: str) -> Iterator[None]:
+    """Stand around the imports of optional packages.
+
+    Args:
+        what: The feature that needs them, as the sentence's subject.
+        extra: Name of the extra that brings them.
+
+    Raises:
+        MissingExtraError: one of them is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "toolkeel":  # ours is broken, nothing is missing
+            raise
+        raise MissingExtraError(what, extra) from error
