@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,3 +149,20 @@ def test_agents_run_side_by_side_without_seeing_each_other() -> None:
         return [result.messages[2].text for result in results]
 
     assert run_async(main) == [f"user {n}" for n in range(50)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", ["mypy", "basedpyright"])
+def test_type_checkers_find_deps_that_do_not_fit_and_nothing_else(checker: str) -> None:
+    sample = Path(__file__).with_name("typed_deps.py")
+    root = Path(__file__).parents[2]
+    options = {
+        "mypy": ["--strict", "--no-incremental", "--config-file", str(root / "pyproject.toml")],
+        "basedpyright": ["--pythonpath", sys.executable, "--level", "error"],
+    }
+    program = Path(sys.executable).with_name(checker)
+    words = [str(program), *options[checker], str(sample)]
+    done = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=280)
+    found = {int(line) for line in re.findall(r"typed_deps\.py:(\d+):.*?error", done.stdout)}
+    lines = sample.read_text("utf-8").splitlines()
+    assert found == {n for n, line in enumerate(lines, 1) if "  # expect: " in line}, done.stdout

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from toolkeel import Agent
 from toolkeel.agent.handoff import Handoff, without_calls
-from toolkeel.agent.history import Cut, View, borders
+from toolkeel.agent.history import Cut, Shown, View, borders
 from toolkeel.content import Image
+from toolkeel.context import RunContext
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -164,3 +165,17 @@ def test_after_a_second_handoff_the_model_is_told_the_new_agents_instructions() 
     assert [request.messages[0].text for request in model.requests] == [
         "I am A.", "I am B.", "I am C.",
     ]  # fmt: skip
+
+
+def test_messages_that_replace_others_together_are_not_parted_in_a_later_run() -> None:
+    """A session knows one place for what an agent was shown at a handoff."""
+
+    class Places:
+        places = (0, 0, 0, 7)
+
+    run: RunContext[None] = RunContext()
+    run.transcript = [*SMALL, ToolMessage("x" * 9000, "1"), AssistantMessage("c"), UserMessage("d")]
+    run.recorder = Places()  # type: ignore[assignment]
+    view = Shown().view(run)
+    assert view.places == [0, 0, 0, 3, 4] and view.reference(2) is None
+    assert [view.parts(index) for index in range(5)] == [True, False, False, True, True]

@@ -174,7 +174,7 @@ def test_going_on_sends_the_requests_that_would_have_been_sent_without_the_stop(
     lines.append("done")
     told = iter(range(100))
 
-    def agent(model: Scripted) -> Agent[str]:
+    def agent(model: Scripted) -> Agent:
         return Agent(model, [note], instructions=lambda run: f"Number {next(told)}.")
 
     whole = Scripted(lines)

@@ -20,6 +20,7 @@ from tests.agent.test_history import talk
 from tests.agent.valid import problems
 from tests.sessions.talking import say
 from toolkeel import Agent, AssistantMessage, SetupError, ToolMessage, UserMessage, tool
+from toolkeel.agent.handoff import Handoff, without_calls
 from toolkeel.agent.history import HistoryPolicy, Shown, View, Whole
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError
@@ -278,6 +279,8 @@ def test_a_summary_of_a_run_that_goes_on_is_counted_in_what_it_spends() -> None:
     assert result.output == "done"
     asked = len(writer.requests)
     assert asked > 1 and result.usage == Usage(asked, 10 * asked, 5 * asked)
+    spent = result.run.context.limits
+    assert spent is not None and spent.requests == asked + len(model.requests)
     assert max(estimated_tokens(r.messages) for r in writer.requests) < 25_500
     [summary] = [m.text for m in model.requests[-1].messages if "Numbers" in m.text]
     assert summary.startswith("Summary") and "read_result(path=" in summary
@@ -369,3 +372,52 @@ def test_a_shortened_run_that_was_killed_goes_on_with_the_same_references(tmp_pa
     result = Agent(model, [dump]).run_sync("And?", session=fork)
     assert result.messages[-2].text.startswith(f"{4711 % 997}\n")
     sessions.close()
+
+
+def test_a_session_knows_what_the_model_was_shown_over_many_runs_and_a_handoff(
+    tmp_path: Path,
+) -> None:
+    desk = Agent(Scripted([]), [dump], name="desk", history=KeepTokens(25_000, 12_000))
+    for n in range(6):
+        calls = [call("dump", {"n": 10 * n + k}) for k in range(5)]
+        away = [call("transfer_to_desk")] if n in (1, 4) else []
+        model = Scripted([*calls, *away, *calls, "done"])
+        handoff = Handoff(desk, input_filter=without_calls, stays=False)
+        history = KeepTokens(30_000, 15_000)
+        agent = Agent(Scripted([]), [dump], handoffs=[handoff], history=history)
+        sessions = Sessions(tmp_path / "talk.db")
+        with agent.override(model=model), desk.override(model=model):
+            agent.run_sync(f"q{n}", session=sessions["ada"])
+        sent = [m for m in model.requests[-1].messages if not isinstance(m, SystemMessage)]
+        texts = [m.text for m in sent] + ["done"]
+        assert [m.text for m in sessions["ada"].fold().view.messages] == texts
+        sessions.close()
+        sessions = Sessions(tmp_path / "talk.db")
+        fold = sessions["ada"].fold()
+        assert [m.text for m in fold.view.messages] == texts
+        whole = Whole(lambda fold=fold: fold.cuts, lambda s=sessions: s["ada"].messages)  # type: ignore[misc]
+        assert all(whole.find(cut.name) for cut in fold.cuts if cut.name)
+        sessions.close()
+
+
+def test_what_the_run_was_asked_stays_though_people_have_said_more_meanwhile() -> None:
+    @tool
+    def wait() -> str:
+        """Let somebody say something."""
+        run.say("hurry")
+        return "waited"
+
+    model = Scripted([call("wait"), call("wait"), "done"])
+    before = [UserMessage("old"), AssistantMessage("x"), UserMessage("task")]
+    run = Agent(model, [wait], history=KeepTurns(1, 1)).start(before)
+    asyncio.run(run.to_end())
+    for request in model.requests:
+        assert [m.text for m in request.messages if m.text in ("old", "task")] == ["task"]
+
+
+def test_no_cut_of_a_policy_lies_within_another() -> None:
+    view = View([UserMessage("task"), *(m for n in range(90) for m in step(n, [4000]))])
+    view.reader, view.asked = "read_result", 0
+    cuts = asyncio.run(KeepTokens(HIGH, LOW).cuts(view))
+    places = [place for cut in cuts for place in range(cut.start, cut.stop)]
+    assert len(cuts) > 5 and len(places) == len(set(places))

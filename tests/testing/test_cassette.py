@@ -26,7 +26,7 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-def agent(tape: Cassette, *lines: Any, instructions: str = "Be brief.") -> Agent[str]:
+def agent(tape: Cassette, *lines: Any, instructions: str = "Be brief.") -> Agent:
     model = TapedModel(tape, Scripted(lines, "real-model")) if lines else TapedModel(tape)
     return Agent(model, [add], instructions=instructions)
 

@@ -27,7 +27,7 @@ def book(place: str) -> str:
     return f"booked {place}"
 
 
-def taped(tape: Cassette, *lines: object) -> Agent[str]:
+def taped(tape: Cassette, *lines: object) -> Agent:
     model = TapedModel(tape, Scripted(lines)) if lines else TapedModel(tape)  # type: ignore[arg-type]
     return Agent(model, [book], steps=[TapedTools(tape)])
 

@@ -21,7 +21,7 @@ from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.inner_agent import MAX_DEPTH, Nesting, agent_tool, as_prompt
 from toolkeel.agent.output import RETRIES, plan_output
 from toolkeel.agent.plan import Plan, RunOptions
-from toolkeel.agent.prompt import Instructions, Prompt, check_instructions
+from toolkeel.agent.prompt import Instructions, Prompt, checked
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
 from toolkeel.agent.turn.steps import ModelStep
@@ -35,6 +35,7 @@ from toolkeel.define.tool import AnyTool, Step, ToolOptions
 from toolkeel.limits import RunLimits, Spending
 from toolkeel.model import Model, Settings, connected
 
+C = TypeVar("C", default=Any)
 T = TypeVar("T", default=str)
 N = TypeVar("N")
 MAX_TURNS = 25
@@ -42,7 +43,7 @@ TREE = 10
 """How many times `max_turns` a run and all runs within it may ask models, if nothing is said."""
 
 
-class Agent(Generic[T]):
+class Agent(Generic[C, T]):
     """A model with tools.
 
     Args:
@@ -72,6 +73,8 @@ class Agent(Generic[T]):
         model_steps: Steps around each model request, outermost first.
         history: Says, before each request, what of a long transcript the model is still shown, such
             as `toolkeel.sessions.KeepTokens`; that of the session by default.
+        deps_type: The class of its runs' `deps`, for type checkers alone; most often it follows from
+            `instructions` that are a function of a ``RunContext[Deps]``.
 
     Raises:
         DefinitionError: `output_type` has no JSON form.
@@ -84,7 +87,7 @@ class Agent(Generic[T]):
         model: str | Model,
         tools: Toolset | Iterable[Source] = (),
         *,
-        instructions: Instructions = "",
+        instructions: Instructions[C] = "",
         name: str = "agent",
         settings: Settings | None = None,
         max_turns: int = MAX_TURNS,
@@ -97,13 +100,13 @@ class Agent(Generic[T]):
         limits: RunLimits | None = None,
         on_refusal: Literal["return", "raise"] = "return",
         handoffs: Handoffs = (),
-        input_guardrails: Iterable[Guardrail | Check] = (),
-        output_guardrails: Iterable[Guardrail | Check] = (),
+        input_guardrails: Iterable[Guardrail | Check[C]] = (),
+        output_guardrails: Iterable[Guardrail | Check[C]] = (),
         model_steps: Sequence[ModelStep] = (),
         history: HistoryPolicy | None = None,
+        deps_type: type[C] | None = None,
     ) -> None:
-        check_instructions(instructions)
-        self.name, self.instructions = name, instructions
+        self.name, self.instructions = name, checked(instructions)
         self._retries, self._output_type = output_retries, output_type
         toolset, sources = fixed(tools)
         toolset = toolset.around(*steps, rules=rules) if steps or rules else toolset
@@ -164,17 +167,17 @@ class Agent(Generic[T]):
             _OVERRIDDEN.reset(token)
 
     @overload
-    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[T]: ...
+    async def run(self, prompt: Prompt, **options: Unpack[RunOptions[C]]) -> RunResult[T]: ...
     @overload
     async def run(
-        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[Any]]
+        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> RunResult[N]: ...
     async def run(
         self,
         prompt: Prompt,
         *,
         output_type: TypeForm[Any] | None = None,
-        **options: Unpack[RunOptions[Any]],
+        **options: Unpack[RunOptions[C]],
     ) -> RunResult[Any]:
         """Run to the end.
 
@@ -196,17 +199,17 @@ class Agent(Generic[T]):
         return await self._begin(prompt, options, output_type).to_end()
 
     @overload
-    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> RunResult[T]: ...
+    def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[C]]) -> RunResult[T]: ...
     @overload
     def run_sync(
-        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[Any]]
+        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> RunResult[N]: ...
     def run_sync(
         self,
         prompt: Prompt,
         *,
         output_type: TypeForm[Any] | None = None,
-        **options: Unpack[RunOptions[Any]],
+        **options: Unpack[RunOptions[C]],
     ) -> RunResult[Any]:
         """`run` for sync code; works with and without a running event loop."""
         run = self._begin(prompt, options, output_type)
@@ -217,17 +220,17 @@ class Agent(Generic[T]):
             raise
 
     @overload
-    def start(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> Run[T]: ...
+    def start(self, prompt: Prompt, **options: Unpack[RunOptions[C]]) -> Run[T]: ...
     @overload
     def start(
-        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[Any]]
+        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> Run[N]: ...
     def start(
         self,
         prompt: Prompt,
         *,
         output_type: TypeForm[Any] | None = None,
-        **options: Unpack[RunOptions[Any]],
+        **options: Unpack[RunOptions[C]],
     ) -> Run[Any]:
         """`run` as a handle that is there before the run begins, and after every end.
 
@@ -241,17 +244,17 @@ class Agent(Generic[T]):
         return run
 
     @overload
-    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[Any]]) -> Run[T]: ...
+    def stream(self, prompt: Prompt, **options: Unpack[RunOptions[C]]) -> Run[T]: ...
     @overload
     def stream(
-        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[Any]]
+        self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> Run[N]: ...
     def stream(
         self,
         prompt: Prompt,
         *,
         output_type: TypeForm[Any] | None = None,
-        **options: Unpack[RunOptions[Any]],
+        **options: Unpack[RunOptions[C]],
     ) -> Run[Any]:
         """`run`, with its events as they happen: ``async for event in agent.stream(...)``.
 
@@ -268,7 +271,7 @@ class Agent(Generic[T]):
         *,
         parameters: ParametersSchema | None = None,
         prompt: Callable[[dict[str, Any]], Prompt] = as_prompt,
-        deps: Callable[[Any], object] | None = None,
+        deps: Callable[[Any], C] | None = None,
         output: Callable[[RunResult[T]], object] | None = None,
         max_depth: int = MAX_DEPTH,
         **options: Unpack[ToolOptions],

@@ -10,7 +10,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from toolkeel._records.record import record
 from toolkeel.agent.history import Cut, Shown
@@ -19,9 +19,10 @@ from toolkeel.context import RunContext
 from toolkeel.errors import SetupError, ToolkeelError, describe
 from toolkeel.messages import AssistantMessage, Message
 
+C = TypeVar("C")
 log = logging.getLogger("toolkeel")
 
-Check: TypeAlias = Callable[[Any, RunContext[Any]], "Verdict | Awaitable[Verdict]"]
+Check: TypeAlias = Callable[[Any, RunContext[C]], "Verdict | Awaitable[Verdict]"]
 """``(said, run)``, where `said` is the list of messages that the person has added, or ``(output,
 run)``; sync or async. `RunContext.messages` has what came before."""
 Stage: TypeAlias = Literal["input", "output"]
@@ -56,7 +57,7 @@ class Guardrail:
             It is so anyway if the model has tools that run at the provider.
     """
 
-    check: Check
+    check: Check[Any]
     name: str = ""
     first: bool = False
 
@@ -103,7 +104,7 @@ class Guardrail:
         return None
 
 
-def as_guardrails(given: Iterable[Guardrail | Check]) -> tuple[Guardrail, ...]:
+def as_guardrails(given: Iterable[Guardrail | Check[Any]]) -> tuple[Guardrail, ...]:
     """Guardrails, plain functions among them.
 
     Raises:

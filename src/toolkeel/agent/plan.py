@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import Generic, Literal, TypedDict
+from typing import Any, Generic, Literal, TypedDict
 
 from typing_extensions import TypeVar
 
@@ -96,7 +96,7 @@ class Plan:
     search: bool = False
     output: OutputPlan | None = None
     agent: str = "agent"
-    instructions: Instructions = ""
+    instructions: Instructions[Any] = ""
     sources: tuple[Source, ...] = ()
     limits: RunLimits | None = None
     on_refusal: Literal["return", "raise"] = "return"

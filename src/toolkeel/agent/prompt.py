@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.transcript import repair
@@ -13,10 +13,11 @@ from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 
+C = TypeVar("C")
 Prompt: TypeAlias = Content | Sequence[Message] | Sequence[str | Block] | RunState | None
 """What the person says, or a transcript or a saved run to go on from; None, with a session, to go on
 with what waits there."""
-Instructions: TypeAlias = str | Callable[[RunContext[Any]], str | Awaitable[str]]
+Instructions: TypeAlias = str | Callable[[RunContext[C]], str | Awaitable[str]]
 """What the model is told before anything else; a function is asked when a run begins."""
 
 _MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
@@ -75,7 +76,7 @@ def _items(prompt: Any) -> list[Any]:
     return list(prompt)
 
 
-async def told(instructions: Instructions, run: RunContext[Any]) -> str:
+async def told(instructions: Instructions[Any], run: RunContext[Any]) -> str:
     """The instructions of one run.
 
     Raises:
@@ -90,8 +91,8 @@ async def told(instructions: Instructions, run: RunContext[Any]) -> str:
     return text
 
 
-def check_instructions(instructions: object) -> None:
-    """See that they are a text or a function.
+def checked(instructions: Instructions[C]) -> Instructions[C]:
+    """Instructions that are a text or a function.
 
     Raises:
         SetupError: they are neither.
@@ -100,3 +101,4 @@ def check_instructions(instructions: object) -> None:
         raise SetupError(
             f"instructions are {instructions!r:.80}; give a text, or a function of the run"
         )
+    return instructions

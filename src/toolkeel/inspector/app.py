@@ -48,7 +48,7 @@ class Inspector:
 
     def __init__(
         self,
-        agent: Agent[Any],
+        agent: Agent[Any, Any],
         sessions: Sessions,
         *,
         target: str = "TARGET",

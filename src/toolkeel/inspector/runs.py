@@ -79,7 +79,7 @@ class Runs:
         problems: Why the last one could not go on, by the session's name.
     """
 
-    def __init__(self, agent: Agent[Any], sessions: Sessions) -> None:
+    def __init__(self, agent: Agent[Any, Any], sessions: Sessions) -> None:
         self.agent = agent
         self.sessions = sessions
         self.live: dict[str, Live] = {}

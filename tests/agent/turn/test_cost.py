@@ -66,7 +66,7 @@ def test_a_price_nobody_knows_is_refused_before_anything_is_sent() -> None:
 
 def test_two_agents_that_call_each_other_end_at_the_bound_of_the_tree() -> None:
     first, second = Paid("second_agent"), Paid("first_agent")
-    one: Agent[Any] = Agent(first, name="first agent", max_turns=7)
+    one: Agent[Any, Any] = Agent(first, name="first agent", max_turns=7)
     late: list[Any] = []
 
     class Other:
@@ -75,7 +75,9 @@ def test_two_agents_that_call_each_other_end_at_the_bound_of_the_tree() -> None:
         def get_tools(self) -> list[Any]:
             return late
 
-    two: Agent[Any] = Agent(second, [one.as_tool(max_depth=100)], name="second agent", max_turns=7)
+    two: Agent[Any, Any] = Agent(
+        second, [one.as_tool(max_depth=100)], name="second agent", max_turns=7
+    )
     one = Agent(first, [Other()], name="first agent", max_turns=7)
     two = Agent(second, [one.as_tool(max_depth=100)], name="second agent", max_turns=7)
     late.append(two.as_tool(max_depth=100))

@@ -114,7 +114,9 @@ class Chat:
         name: Of the session.
     """
 
-    def __init__(self, agent: Agent[Any], launch: Launch, sessions: Sessions, name: str) -> None:
+    def __init__(
+        self, agent: Agent[Any, Any], launch: Launch, sessions: Sessions, name: str
+    ) -> None:
         self.sessions = sessions
         self.name = name
         self._agent = agent

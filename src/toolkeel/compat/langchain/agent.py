@@ -65,7 +65,7 @@ class CompiledAgent:
         options: See `AgentOptions`.
     """
 
-    def __init__(self, agent: Agent[Any], options: AgentOptions) -> None:
+    def __init__(self, agent: Agent[Any, Any], options: AgentOptions) -> None:
         self.agent = agent
         self._store = options.get("store")
         self._saver = options.get("checkpointer")
@@ -284,7 +284,7 @@ def create_agent(
     settings = model.settings if isinstance(model, ChatModel) else Settings()
     around_models, around_calls = steps_of(middleware, _reducers(options))
     told = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt or ""
-    agent: Agent[Any] = Agent(
+    agent: Agent[Any, Any] = Agent(
         connect(asked),
         held,
         instructions=told,

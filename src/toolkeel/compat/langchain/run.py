@@ -115,7 +115,7 @@ def tools_condition(state: Any, messages_key: str = "messages") -> Literal["tool
 class StructuredModel:
     """A model that answers with an instance of a type; made by `with_structured_output`."""
 
-    def __init__(self, agent: Agent[Any]) -> None:
+    def __init__(self, agent: Agent[Any, Any]) -> None:
         self._agent = agent
 
     async def ainvoke(self, messages: object, config: Config = None) -> Any:
@@ -197,7 +197,7 @@ class ChatModel:
         Raises:
             DefinitionError: it has no JSON form.
         """
-        agent: Agent[Any] = Agent(self.model, output_type=schema, settings=self.settings)
+        agent: Agent[Any, Any] = Agent(self.model, output_type=schema, settings=self.settings)
         return StructuredModel(agent)
 
     async def ainvoke(self, messages: object, config: Config = None) -> AIMessage:

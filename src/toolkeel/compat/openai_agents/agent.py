@@ -134,7 +134,7 @@ in_run: ContextVar[RunSettings | None] = ContextVar("in_run", default=None)
 """The run that goes on: an agent that is given it has its settings and hooks."""
 
 
-class Agent(core.Agent[Any], Generic[C]):
+class Agent(core.Agent[C, Any], Generic[C]):
     """A core `Agent` with the SDK's parameters; an attribute that is set anew counts from then on.
 
     Args:
@@ -294,7 +294,7 @@ class Agent(core.Agent[Any], Generic[C]):
         real = [await one if inspect.isawaitable(one) else one for one in said]
         return [one for one, is_on in zip(found, real, strict=True) if is_on]
 
-    def _told(self, instructions: str | Instructions) -> str | CoreInstructions:
+    def _told(self, instructions: str | Instructions) -> CoreInstructions[Any]:
         """The instructions in the core's form."""
         if not callable(instructions):
             return instructions
