@@ -12,9 +12,7 @@ from typing import NamedTuple
 
 TRUTH = "tests/call/test_truth.py::test_whatever_fails_and_wherever_what_is_said_of_the_body_is_so"
 ENDS = "tests/call/test_ends.py::test_what_is_told_of_a_call_that_ended_is_what_became_of_it"
-KNOWN = (
-    "tests/call/body/test_told.py::test_what_the_call_knows_of_its_body_is_told_whoever_stopped_it"
-)
+KNOWN = "tests/call/body/test_stopped_text.py::test_what_the_call_knows_of_its_body_is_told_whoever_stopped_it"
 FILES = "tests/builtin/files/"
 MCP = "tests/mcp/client/"
 GATEWAY = "tests/mcp/gateway/test_gateway.py::"
@@ -57,11 +55,11 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("call/batch.py", "the person said something instead",
           "tests/agent/test_run.py::test_what_is_said_instead_skips_the_calls_that_have_not_begun",
           "tests/agent/test_run.py::test_what_is_said_comes_after_the_current_calls_and_what_is_queued_at_the_end"),
-    Claim("call/body/told.py", "has not started", KNOWN, TRUTH),
-    Claim("call/body/told.py", "was not started, because", ENDS, TRUTH),
-    Claim("call/body/told.py", "was stopped; what it had", ENDS, TRUTH),
-    Claim("call/body/told.py", "was done by then", KNOWN, TRUTH),
-    Claim("call/body/told.py", "may still take effect", ENDS, KNOWN),
+    Claim("call/body/stopped_text.py", "has not started", KNOWN, TRUTH),
+    Claim("call/body/stopped_text.py", "was not started, because", ENDS, TRUTH),
+    Claim("call/body/stopped_text.py", "was stopped; what it had", ENDS, TRUTH),
+    Claim("call/body/stopped_text.py", "was done by then", KNOWN, TRUTH),
+    Claim("call/body/stopped_text.py", "may still take effect", ENDS, KNOWN),
     Claim("call/failure.py", "may have taken effect", ENDS, TRUTH),
     Claim("call/steps/approve.py", "a step changed its arguments after",
           f"{_APPROVE}test_a_step_after_the_approval_cannot_change_what_runs", UNTRIED),

@@ -80,15 +80,16 @@ def _text(value: object, absent: str) -> str:
 
 def secrets_read(prepared: Prepared) -> list[str]:
     """The files with secrets that a call reads, by what it declares or else by its arguments."""
-    tool = prepared.tool
-    if keys := [key for key in resource_keys(prepared) if key.startswith("file:")]:
-        paths = keys if tool.effects.read_only else []
-    else:
-        given = [value for name, value in as_json(prepared).items() if _PATHS.search(name)]
-        lists = (value if isinstance(value, list | tuple) else [value] for value in given)
-        paths = [text for texts in lists for text in texts if isinstance(text, str)]
-    plain = (path.removeprefix("file://").removeprefix("file:") for path in paths)
+    plain = (path.removeprefix("file://").removeprefix("file:") for path in _paths_read(prepared))
     return [path for path in plain if "://" not in path and secret_part(path)]
+
+
+def _paths_read(prepared: Prepared) -> list[str]:
+    if keys := [key for key in resource_keys(prepared) if key.startswith("file:")]:
+        return keys if prepared.tool.effects.read_only else []
+    given = [value for name, value in as_json(prepared).items() if _PATHS.search(name)]
+    lists = (value if isinstance(value, list | tuple) else [value] for value in given)
+    return [text for texts in lists for text in texts if isinstance(text, str)]
 
 
 def branch_of(key: str) -> Branch:

@@ -34,8 +34,8 @@ from toolkeel.cli.exits import UsageProblem
 from toolkeel.cli.state import Saved, answers, claim, free, keep, load
 from toolkeel.cli.terminal.approve import Arguments, can_ask, checked_by
 from toolkeel.cli.terminal.streams import DIM, note, stdout_kept_clean
-from toolkeel.cli.terminal.text import visible_line
 from toolkeel.errors import CallError
+from toolkeel.observe.wording import visible_line
 
 StatePath = Annotated[Path, typer.Argument(metavar="STATE", help="The saved run.")]
 Approved = Annotated[
@@ -123,16 +123,7 @@ def _as_begun(launch: Launch, saved: Saved, yes: bool) -> Launch:
     """
     if launch.targets or not saved.terms:
         return launch
-    terms: dict[str, list[str]] = {}
-    for option, value in zip(saved.terms[::2], saved.terms[1::2], strict=False):
-        terms.setdefault(option, []).append(value)
-    begun = replace(
-        launch,
-        targets=tuple(terms.get("-t", ())),
-        model=terms.get("-m", [OFFLINE])[-1] if launch.model == OFFLINE else launch.model,
-        rules=launch.rules or next(map(Path, terms.get("--rules", ())), None),
-        yes_to=launch.yes_to or tuple(terms.get("--yes-to", ())),
-    )
+    begun = _on(launch, saved.terms)
     words = visible_line(shlex.join(begun.words()))
     if not (yes or can_ask()):
         raise UsageProblem(
@@ -141,6 +132,19 @@ def _as_begun(launch: Launch, saved: Saved, yes: bool) -> Launch:
     if not (yes or typer.confirm(f"this saved run wants to load: {words}. Do so?", err=True)):
         raise UsageProblem("nothing was loaded, and nothing used up")
     return begun
+
+
+def _on(launch: Launch, said: Sequence[str]) -> Launch:
+    terms: dict[str, list[str]] = {}
+    for option, value in zip(said[::2], said[1::2], strict=False):
+        terms.setdefault(option, []).append(value)
+    return replace(
+        launch,
+        targets=tuple(terms.get("-t", ())),
+        model=terms.get("-m", [OFFLINE])[-1] if launch.model == OFFLINE else launch.model,
+        rules=launch.rules or next(map(Path, terms.get("--rules", ())), None),
+        yes_to=launch.yes_to or tuple(terms.get("--yes-to", ())),
+    )
 
 
 def _go_on(path: Path, saved: Saved, launch: Launch) -> None:

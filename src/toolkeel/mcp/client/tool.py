@@ -197,15 +197,13 @@ def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
             return _failed(error)
 
     options = from_definition(shown)
-    if peer.trust is not True:
-        options["effects"] = Effects(
-            stranger=True
-        )  # what an untrusted server says never lowers the bar
+    # What an untrusted server says never lowers the bar; what it says of order is taken.
+    effects = options.get("effects") if peer.trust is True else Effects(stranger=True)
     if (reads := shown.annotations and shown.annotations.read_only_hint) is not None:
-        place = (Shared if reads else Resource)(
-            f"mcp:{peer.name}"
-        )  # what it says of order is taken
-        options["effects"] = dataclasses.replace(options["effects"], resources=(place,))
+        place = (Shared if reads else Resource)(f"mcp:{peer.name}")
+        effects = dataclasses.replace(effects or Effects(), resources=(place,))
+    if effects is not None:
+        options["effects"] = effects
     options["timeout"] = peer.timeout
     options["approval"] = GateApproval(gate)
     options["steps"] = (gate,)
