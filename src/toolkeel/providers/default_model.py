@@ -36,7 +36,7 @@ class Hosted:
 
 
 HOSTED: tuple[Hosted, ...] = (
-    Hosted("anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-4-5", "anthropic", "anthropic"),
+    Hosted("anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5", "anthropic", "anthropic"),
     Hosted("openai", ("OPENAI_API_KEY",), "gpt-5"),
     Hosted(
         "gemini",
