@@ -21,7 +21,7 @@ from tests.define.annotation_cases import (
     parameters,
 )
 from toolkeel import tool
-from toolkeel.define.schema.arguments import whole
+from toolkeel.define.schema.arguments import from_pydantic
 from toolkeel.define.schema.join_fragments import join
 
 
@@ -43,7 +43,7 @@ def test_joined_fragments_are_what_pydantic_makes_of_the_whole(
     if made is None:
         return
     schema, validate, facts = made
-    schema_whole, validate_whole, facts_whole = whole("t", fields, {}, closing)
+    schema_whole, validate_whole, facts_whole = from_pydantic("t", fields, {}, closing)
     assert json.dumps(schema) == json.dumps(schema_whole)
     assert facts == facts_whole
     several = ", ".join(f'"p{n}": {v}' for n, v in enumerate(values[: len(given)]))
