@@ -91,6 +91,10 @@ def test_of_a_call_that_nobody_knows_about_a_person_is_asked(
     assert work_through([goes_on]) == [(0, "answered")]
     keys = [line.split()[1] for line in done_in(tmp_path)]
     assert len(keys) == len(set(keys)) == STEPS
+    sessions = Sessions(tmp_path / "talk.db")
+    kinds = [each.entry.kind for each in sessions["ada"].entries()]
+    sessions.close()
+    assert kinds.count("decided") == 1
 
 
 def _killed(tmp_path: Path, calls: Sequence[str]) -> Sessions:
