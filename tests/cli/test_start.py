@@ -56,11 +56,13 @@ def test_files_are_read_and_never_imported(tmp_path: Path) -> None:
 
 
 def test_what_was_begun_is_told_with_the_line_that_goes_on(
-    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Here, folder: Path, tmp_path: Path
 ) -> None:
     for name in ("ada", "bob", "cleo's"):
         here("run", "1 + 1", "-t", "calculator", "--session", name)
-    assert here("run", "hi", "-t", "tools.py", "-m", "models.py:asking").code == 75
+    env = {"TOOLKEEL_DATA": str(tmp_path / "data"), "XDG_STATE_HOME": str(tmp_path)}
+    words = ("run", "hi", "-t", "tools.py", "-m", "models.py:asking")  # which speaks once a process
+    assert toolkeel(*words, cwd=folder, env=env).code == 75
     said = here().out
     told = commands_in(said)
     assert ["toolkeel", "approvals"] in told and "1 saved run" in said

@@ -56,7 +56,6 @@ AGENT: Final[Words] = MappingProxyType(
         "context": "run(prompt, deps=...): each run has its own",
         "decided": "used_tickets=",
         "deps": "run(prompt, deps=...): each run has its own",
-        "deps_type": "run(prompt, deps=...): each run has its own",
         "llm": "model=",
         "max_iterations": "max_turns=",
         "max_steps": "max_turns=",

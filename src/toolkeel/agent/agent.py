@@ -106,12 +106,13 @@ class Agent(Generic[C, T]):
         history: HistoryPolicy | None = None,
         deps_type: type[C] | None = None,
     ) -> None:
+        model = connected(model)
         self.name, self.instructions = name, checked(instructions)
         self._retries, self._output_type = output_retries, output_type
         toolset, sources = fixed(tools)
         toolset = toolset.around(*steps, rules=rules) if steps or rules else toolset
         plan = Plan(
-            connected(model),
+            model,
             toolset,
             Settings() if settings is None else settings,
             max_turns,

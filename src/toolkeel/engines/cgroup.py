@@ -101,7 +101,8 @@ def _sweep() -> None:
             pass
         except OSError:
             continue
-        _left.remove(group)
+        with suppress(ValueError):  # a sweep in another thread has done it
+            _left.remove(group)
 
 
 def _base() -> Path | None:

@@ -22,7 +22,7 @@ LOUD = '''
 """Tools that print."""
 import atexit, os, subprocess, sys
 from toolkeel import tool
-from toolkeel.mcp.server.tool_server import prompt, resource
+from toolkeel.mcp.server import prompt, resource
 
 print("at import")
 atexit.register(lambda: (print("at exit"), os.write(1, b"at exit, by hand\\n")))

@@ -23,7 +23,7 @@ from mcp.server.runner import serve_loop
 from toolkeel import tool
 from toolkeel.content import Text
 from toolkeel.mcp.server.stdio import serve_stdio, stdio_streams
-from toolkeel.mcp.server.tool_server import Client, ToolServer, prompt, resource
+from toolkeel.mcp.server import Client, ToolServer, prompt, resource
 
 state = {"log": "first"}
 

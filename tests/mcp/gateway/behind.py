@@ -29,7 +29,7 @@ PROGRAM = """
 import asyncio
 from toolkeel import tool
 from toolkeel.mcp.server.stdio import serve_stdio
-from toolkeel.mcp.server.tool_server import ToolServer, prompt, resource
+from toolkeel.mcp.server import ToolServer, prompt, resource
 
 state = {"log": "first"}
 

@@ -210,7 +210,9 @@ def test_a_turn_enters_hardly_more_functions_than_its_http_client(
         async def turn() -> None:
             await ask(model)
 
-        assert calls(turn) <= calls(bare) * ROOM
+        # How often the loop looks for more of an answer is not the same each time.
+        least, alone = (min(calls(work) for _ in range(3)) for work in (turn, bare))
+        assert least <= alone * ROOM
 
 
 HEAD = {"content-type": "application/json", "authorization": "Bearer x"}
