@@ -35,7 +35,7 @@ NAMES: Mapping[str, str] = {
         "toolkeel.tools has FileSearchTool over documents of your own"
     ),
     r"BaseToolkit": "a list of tools, or a Toolset",
-    r"ToolRetryMiddleware": "@tool(max_retries=...) of toolkeel",
+    r"ToolRetryMiddleware": "@tool(steps=[Retry(2)]) of toolkeel, with Retry of toolkeel.steps",
     r"\w*Callback\w*": "listeners=[...] of a run are told its events",
 }
 """By regular expression of the name."""

@@ -98,7 +98,7 @@ PLACES: Mapping[str, str] = {
 NAMES: Mapping[str, str] = {
     r"nest_handoff_history|default_handoff_history_mapper|HandoffHistoryMapper"
     r"|OpenAIHostedMultiAgent\w*|get_hosted_agent_metadata": (
-        "give handoff(agent, input_filter=as_text) of toolkeel.runs"
+        "give Handoff(agent, input_filter=as_text), both of toolkeel.runs"
     ),
     r"(OpenAIResponsesCompaction|SQLAlchemy|AsyncSQLite|AdvancedSQLite|Redis|Dapr|MongoDB)Session"
     r"|OpenAIResponsesCompaction.*|is_openai_responses_compaction_aware_session|DAPR_\w+": (
