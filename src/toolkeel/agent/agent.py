@@ -106,8 +106,7 @@ class Agent(Generic[C, T]):
         history: HistoryPolicy | None = None,
         deps_type: type[C] | None = None,
     ) -> None:
-        model = connected(model)
-        self.name, self.instructions = name, checked(instructions)
+        model, self.name, self.instructions = connected(model), name, checked(instructions)
         self._retries, self._output_type = output_retries, output_type
         toolset, sources = fixed(tools)
         toolset = toolset.around(*steps, rules=rules) if steps or rules else toolset

@@ -101,8 +101,7 @@ def handoff(
     given, enabled = options.pop("input_filter", None), options.pop("is_enabled", True)
     if options.pop("nest_handoff_history", None):
         raise SetupError(
-            "handoff(nest_handoff_history=True): give Handoff(agent, input_filter=as_text), both of "
-            "toolkeel.runs"
+            "nest_handoff_history: give Handoff(agent, input_filter=as_text), both of toolkeel.runs"
         )
     if options:
         raise TypeError(f"handoff has no option {', '.join(map(repr, sorted(options)))}")
