@@ -13,7 +13,11 @@ from tests.shared import ROOT, cannot_run
 
 CHAPTERS = ("define", "call", "agent", "testing")
 # What the README shows first needs a client of a vendor; the service needs a server for HTTP.
-BEYOND_THE_CORE = {"tests/test_readme.py", "tests/test_approvals_service.py"}
+BEYOND_THE_CORE = {
+    "tests/test_readme.py",
+    "tests/test_approvals_service.py",
+    "tests/test_examples_with_extras.py",
+}
 
 
 def _say(command: list[str], **env: str) -> subprocess.CompletedProcess[str]:

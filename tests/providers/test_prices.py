@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -73,3 +74,19 @@ def test_a_price_given_by_hand_counts_before_one_that_is_known() -> None:
     reply = AssistantMessage("a", usage=Usage(1, 1_000_000))
     limits = RunLimits(cost=9.0, prices={"gpt-5": Price(3.0, 1.0)})
     assert named(reply).run_sync("go", limits=limits).state.cost == 3.0
+
+
+OFFLINE = """
+import socket
+def refused(*given, **named):
+    raise AssertionError("somebody asks the network")
+socket.socket.connect = socket.create_connection = socket.getaddrinfo = refused
+from toolkeel.messages import Usage
+from toolkeel.providers.prices import price_of
+assert price_of("gpt-5")(Usage(1, 1000)) > 0
+"""
+
+
+def test_known_prices_are_those_of_the_release_and_nothing_is_fetched() -> None:
+    done = subprocess.run([sys.executable, "-c", OFFLINE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
