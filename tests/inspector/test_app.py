@@ -72,9 +72,11 @@ def test_a_newcomer_tries_talks_watches_approves_and_compares(
         assert "keel 2" in page.inner_text("#result")
 
         page.click("nav >> text=Sessions")
+        page.wait_for_load_state()  # Enter sends once the script is there
         page.fill("#text", "Remove 猫.txt, please.")
         page.keyboard.press("Enter")
         page.wait_for_selector(".call.runs >> nth=1")
+        page.wait_for_load_state()
         page.fill("#text", "and hurry")
         page.keyboard.press("Enter")
         page.wait_for_selector(".said >> text=and hurry")

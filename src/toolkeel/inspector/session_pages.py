@@ -110,7 +110,8 @@ class SessionPages:
         return HTMLResponse(self._shown(request, self._named(request), ""))
 
     def _shown(self, request: Request, session: Session, told: str) -> str:
-        head = session.info.head
+        info = session.info  # once: what is written meanwhile comes as what is new
+        head = info.head
         wanted = request.query_params.get("before", "")
         upto = min(int(wanted) - 1, head) if wanted.isdecimal() and int(wanted) else head
         after = max(0, upto - WINDOW)
@@ -120,7 +121,7 @@ class SessionPages:
         return self._page(
             "session.html",
             request,
-            session=session.info,
+            session=info,
             story=story,
             timeline=timeline_of(_last_run(story)),
             live=live,
@@ -128,7 +129,7 @@ class SessionPages:
             open=self._runs.open_tickets(session) if story.reason == "waiting" else {},
             earlier=after + 1 if after else 0,
             latest=upto == head,
-            before_turns=session.info.turns - len(story.turns) if after else 0,
+            before_turns=info.turns - len(story.turns) if after else 0,
             problem=told or self._runs.problems.get(name, ""),
             unread=session.unread if upto == head else (),
         )
