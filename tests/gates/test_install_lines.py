@@ -6,9 +6,12 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -209,11 +212,21 @@ def _serves(words: list[str], folder: Path) -> None:
     said = []
     for line in process.stdout:
         said.append(line)
-        if "http://127.0.0.1:" in line:
+        if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
+            _until_it_answers(int(found[1]))
             break
     process.send_signal(signal.SIGINT)
     rest, _ = process.communicate(timeout=SECONDS)
     assert "http://127.0.0.1:" in said[-1] and "Traceback" not in rest, "".join(said) + rest
+
+
+def _until_it_answers(port: int) -> None:
+    """It says where it will be before it is there."""
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=10):
+            return
+        time.sleep(0.05)
 
 
 def _nowhere(line: str) -> dict[str, str]:

@@ -76,7 +76,8 @@ def test_of_a_thousand_sessions_at_once_none_sees_another_and_memory_stays(tmp_p
     for out, _ in told:
         objects = [int(line) for line in out.split()]
         assert len(objects) == ROUNDS
-        assert objects[-1] - objects[1] < THREADS * EACH, objects  # less than one for each session
+        # Caches breathe by a few hundred; a session that stayed would hold dozens.
+        assert objects[-1] - objects[1] < 4 * THREADS * EACH, objects
     sessions = Sessions(path)
     every = sessions.list()
     assert len(every) == PROCESSES * THREADS * EACH
