@@ -31,13 +31,14 @@ def http_peer(
     port = free_port()
     process = subprocess.Popen([*words, str(port)])
     try:
-        until_sync(lambda: _answers(port), 30)
+        until_sync(lambda: answers(port), 30)
         yield f"http://127.0.0.1:{port}{path}", process
     finally:
         process.kill()
         process.wait()
 
 
-def _answers(port: int) -> bool:
+def answers(port: int) -> bool:
+    """Whether somebody listens there."""
     with socket.socket() as one:
         return one.connect_ex(("127.0.0.1", port)) == 0

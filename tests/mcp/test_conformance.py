@@ -1,19 +1,21 @@
-"""The official conformance suite against a server made with the public API alone."""
+"""The official conformance suite against a server of the public API, alone and behind a gateway."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.mcp.peers import answers, free_port
 from tests.shared import ROOT, node_command
+from tests.waiting import until_sync
 
 SUITE = "@modelcontextprotocol/conformance/dist/index.js"
 SERVER = ROOT / "examples" / "mcp_conformance_server.py"
@@ -21,25 +23,46 @@ SCORED = {"2025-11-25": 30, "2026-07-28": 37}
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    """The address of the example, served by the command line."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "toolkeel", "serve", str(SERVER)]
-    process = subprocess.Popen([*command, "--http", f"127.0.0.1:{port}", "--no-token"])
+@contextmanager
+def listening(words: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The address of what a command of ours serves."""
+    port = free_port()
+    command = [sys.executable, "-m", "toolkeel", *words, "--http", f"127.0.0.1:{port}"]
+    process = subprocess.Popen([*command, "--no-token"], env=env)
     try:
-        end = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < end:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
+        until_sync(lambda: process.poll() is not None or answers(port), 60)
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         process.terminate()
         process.wait(30)
+
+
+@contextmanager
+def passed_on(source: Sequence[str], folder: Path) -> Iterator[str]:
+    """The address of a gateway before one server."""
+    env = {**os.environ, "XDG_STATE_HOME": str(folder)}
+    file = str(folder / "mcp.json")
+    add = [sys.executable, "-m", "toolkeel", "mcp", "add", "far", "-f", file, "--", *source]
+    subprocess.run(add, env=env, check=True, timeout=60)
+    with listening(["gateway", file, "--no-prefix"], env) as url:
+        yield url
+
+
+@pytest.fixture(scope="module", params=["alone", "behind a gateway", "over stdio behind one"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the example, served by the command line."""
+    folder = tmp_path_factory.mktemp("far")
+    serve = ["serve", str(SERVER)]
+    if request.param.startswith("over stdio"):
+        with passed_on([sys.executable, "-m", "toolkeel", *serve], folder) as far:
+            yield far
+        return
+    with listening(serve) as far:
+        if request.param == "alone":
+            yield far
+            return
+        with passed_on([far], folder) as near:
+            yield near
 
 
 @pytest.mark.parametrize("revision", list(SCORED))

@@ -11,6 +11,7 @@ import mcp_types as types
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp.client.session import LoggingFnT
 from mcp.shared.exceptions import MCPError
 
 from tests.waiting import run, until
@@ -38,8 +39,12 @@ class Pipe:
         pass
 
 
-def started() -> tuple[RawRequests, Pipe, Frames]:
-    raw, pipe = RawRequests("s", Sift(lambda: "2025-11-25")), Pipe()
+async def nobody(_: types.LoggingMessageNotificationParams) -> None:
+    """Nobody wants to know."""
+
+
+def started(log: LoggingFnT = nobody) -> tuple[RawRequests, Pipe, Frames]:
+    raw, pipe = RawRequests("s", Sift(lambda: "2025-11-25"), log), Pipe()
     raw.begin(pipe)  # type: ignore[arg-type]
     return raw, pipe, Frames("s", take=raw.takes)
 
@@ -61,6 +66,34 @@ def test_answers_in_any_order_reach_who_asked_and_no_model_is_made() -> None:
         return await asyncio.gather(*asked)
 
     assert run(use) == [{"n": 0}, {"n": 1}, {"n": 2}]
+
+
+def test_what_is_logged_before_an_answer_is_passed_on_before_it_but_not_for_ever() -> None:
+    seen: list[object] = []
+    stuck = asyncio.Event()
+
+    async def slowly(params: types.LoggingMessageNotificationParams) -> None:
+        await (stuck.wait() if params.data == "stuck" else asyncio.sleep(0.05))
+        seen.append(params.data)
+
+    async def use() -> list[dict[str, Any]]:
+        raw, pipe, frames = started(slowly)
+        found = []
+        for data in ("first", "stuck"):
+            asked = asyncio.ensure_future(raw.send("tools/call", {}, 60))
+            await until(lambda: pipe.lines)
+            odd = answer(method="notifications/message", params={"level": "loud"})
+            assert list(frames.feed(odd))  # the session says what is wrong with it
+            said = {"level": "info", "data": data}
+            list(frames.feed(answer(method="notifications/message", params=said)))
+            list(frames.feed(answer(id=pipe.lines.pop()["id"], result={"after": data})))
+            found.append(await asked)
+            assert seen == ["first"]
+        stuck.set()
+        await until(lambda: len(seen) == 2)
+        return found
+
+    assert run(use) == [{"after": "first"}, {"after": "stuck"}]
 
 
 def test_progress_is_told_in_order_and_only_to_who_wants_it() -> None:

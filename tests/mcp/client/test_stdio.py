@@ -19,8 +19,12 @@ from toolkeel.mcp.client.stdio import Stderr, stdio
 from toolkeel.mcp.config import ServerConfig
 
 
+async def _unheard(_: object) -> None:
+    """Nobody wants to know what it logs."""
+
+
 def no_requests() -> RawRequests:
-    return RawRequests("s", Sift(lambda: None))
+    return RawRequests("s", Sift(lambda: None), _unheard)
 
 
 def script(code: str, **more: str) -> ServerConfig:

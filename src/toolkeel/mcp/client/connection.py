@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextvars import Context
 from typing import Any
 
 import httpx2
@@ -85,7 +86,7 @@ class Link:
         self.sift = Sift(lambda: self.revision)
         self.watches = Watches(self.client, lambda: self._legacy)
         self.stderr = Stderr()
-        self.raw = RawRequests(self._name, self.sift)
+        self.raw = RawRequests(self._name, self.sift, self._log)
         self.opened = 0
         self.changed: Callable[[], object] = lambda: None
         self.logged: LoggingFnT | None = None
@@ -127,10 +128,8 @@ class Link:
         try:
             await self._try()
         except Unreachable:
-            config = self._options.config
-            if config.kind != "http" or self._sse:
-                raise
-            if not await speaks_sse(config, self._options.auth, 10.0):
+            config, auth = self._options.config, self._options.auth
+            if config.kind != "http" or self._sse or not await speaks_sse(config, auth, 10.0):
                 raise
             self._sse = True
             await self._try()
@@ -139,9 +138,9 @@ class Link:
         self._over = asyncio.Event()
         self.revision = None
         self.stderr = Stderr()
-        self.raw = RawRequests(self._name, self.sift)
+        self.raw = RawRequests(self._name, self.sift, self._log)
         ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._serve(ready, self._over), name=f"mcp {self._name}")
+        task = asyncio.create_task(self._serve(ready, self._over), context=Context())
         limit = self._options.connect_timeout
         await asyncio.wait([ready], timeout=limit)
         if ready.done() and ready.exception() is None:
@@ -160,7 +159,7 @@ class Link:
         raise Unreachable(f"the MCP server {self._name!r} cannot be used: {why}{said}") from error
 
     async def _serve(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
-        """Hold the connection open until it is over."""
+        """Hold the connection open until it is over, in a context that is not its first call's."""
         try:
             async with self._connected(over) as client:
                 ready.set_result(client)

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import mcp_types as types
+from mcp.client.session import LoggingFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
@@ -22,6 +23,9 @@ from toolkeel.mcp.client.sift import Sift, of_peer
 
 FIRST = 1_000_000_000
 """Ids of these requests count from here, those of the SDK's session from 1; both fit 32 bits."""
+
+TOLD = 0.5
+"""Seconds an answer waits at most until what the server said before it has been passed on."""
 
 Progressed = Callable[[float, float | None, str | None], Awaitable[None]]
 
@@ -38,10 +42,12 @@ class RawRequests:
     Args:
         name: Of the server, for the log.
         sift: Makes results readable.
+        log: Takes what the server logs meanwhile.
     """
 
-    def __init__(self, name: str, sift: Sift) -> None:
+    def __init__(self, name: str, sift: Sift, log: LoggingFnT) -> None:
         self._sift = sift
+        self._log = log
         self._rate = Rate(name)
         self._stdin: asyncio.StreamWriter | None = None
         self._next = FIRST
@@ -91,7 +97,10 @@ class RawRequests:
         timer = loop.call_later(timeout, self._expire, id, method)
         try:
             await self._write({"id": id, "method": method, "params": params})
-            return await waiting.answer
+            answer = await waiting.answer
+            if self._telling:  # what was said before the answer comes before it
+                await asyncio.wait(self._telling, timeout=TOLD)
+            return answer
         except asyncio.CancelledError:
             self._cancel(id, "caller cancelled")
             raise
@@ -131,10 +140,15 @@ class RawRequests:
             return False
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             return False
-        if message.get("method") == "notifications/progress":
-            return self._progress(message.get("params"))
+        if (method := message.get("method")) is not None:
+            told = {"notifications/progress": self._progress, "notifications/message": self._logged}
+            take = told.get(method) if isinstance(method, str) else None
+            return take(message.get("params")) if take is not None else False
+        return self._settles(message)
+
+    def _settles(self, message: dict[str, Any]) -> bool:
         waiting = self._known(message.get("id"))
-        if waiting is None or "method" in message:
+        if waiting is None:
             return False
         if isinstance(result := message.get("result"), dict):
             self._sift.result(result)
@@ -169,11 +183,22 @@ class RawRequests:
         if waiting.progressed is None or done is None or not self._rate.admits_one():
             return True
         message = said.get("message")
-        told = waiting.progressed(done, total, message if isinstance(message, str) else None)
+        self._tell(waiting.progressed(done, total, message if isinstance(message, str) else None))
+        return True
+
+    def _logged(self, params: object) -> bool:
+        try:
+            said = types.LoggingMessageNotificationParams.model_validate(params)
+        except ValidationError:
+            return False
+        if self._rate.admits_one():
+            self._tell(self._log(said))
+        return True
+
+    def _tell(self, told: Awaitable[None]) -> None:
         task: asyncio.Task[None] = asyncio.ensure_future(_quietly(told))
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
-        return True
 
 
 _CLOSED = "Connection closed"

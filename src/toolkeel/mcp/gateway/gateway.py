@@ -80,14 +80,14 @@ class Gateway(ToolServer):
         prefixed: bool = True,
         threshold: int = SEARCH_ABOVE,
     ) -> None:
-        super().__init__((), name="toolkeel gateway", prompts=(), resources=())
+        super().__init__((), name="toolkeel gateway", version="0", prompts=(), resources=())
         configs = list(configs)
         if not prefixed and len(configs) != 1:
             raise SetupError("names can stay without a prefix only if there is one server")
         self._servers: dict[str, Upstream] = {}
         for config in configs:
             check_server(config.name)
-            self._servers[config.name] = Upstream(config, self._stale)
+            self._servers[config.name] = Upstream(config, self._stale, self._sessions.level)
         self._prefixed = prefixed
         self._threshold = threshold
         self._keeper = Gatekeeper(policy or Policy(), pins or Pins(), audit)
@@ -167,7 +167,7 @@ class Gateway(ToolServer):
             if name in old and old[name].config == config
         }
         self._servers = {
-            name: kept.get(name) or Upstream(config, self._stale)
+            name: kept.get(name) or Upstream(config, self._stale, self._sessions.level)
             for name, config in configs.items()
         }
         await self._renew()

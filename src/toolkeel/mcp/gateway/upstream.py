@@ -12,11 +12,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextvars import ContextVar
 from typing import Any
 
 import mcp_types as types
 from mcp.client import ClientRequestContext
 from mcp.shared.exceptions import MCPError
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
@@ -28,8 +30,8 @@ from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.client.sift import data_of
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.hidden_text import clean
-from toolkeel.mcp.server.asking import Client, Feature
-from toolkeel.mcp.server.rounds import Exchange
+from toolkeel.mcp.server.asking import LEVELS, Client, Feature, Level
+from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
 
 TIMEOUT = 600.0
 """Seconds of one call; hosts have limits of their own, which are nearly always shorter."""
@@ -65,12 +67,20 @@ class Running:
     """A call that is running there.
 
     Args:
-        client: Whose it is.
+        client: Whose it is: a name that goes with a token, or a connection where nobody has one.
         exchange: The client's request, by which it can be asked.
+        level: From which level on it wants to be told what is logged; None: nothing.
+        offered: What it can be asked for, as a request of the newest revision says it.
     """
 
-    client: str
+    client: object
     exchange: Exchange
+    level: Level | None
+    offered: Mapping[str, Any]
+
+
+_call: ContextVar[Running | None] = ContextVar("toolkeel_gateway_call", default=None)
+_ASKABLE = {"elicitation", "sampling", "roots"}
 
 
 class Upstream:
@@ -79,6 +89,7 @@ class Upstream:
     Args:
         config: Where it is.
         changed: Told when its lists may have changed.
+        level_of: From which level on the session of a request wants to be told what is logged.
 
     Attributes:
         lists: What it had when it was last asked.
@@ -86,8 +97,14 @@ class Upstream:
         ready: Set when it was asked for the first time, whatever came of it.
     """
 
-    def __init__(self, config: ServerConfig, changed: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        config: ServerConfig,
+        changed: Callable[[], object],
+        level_of: Callable[[Request], str] = lambda _: "debug",
+    ) -> None:
         self.config = config
+        self._level_of = level_of
         self.lists = EMPTY
         self.problem = ""
         self.ready = asyncio.Event()
@@ -97,7 +114,7 @@ class Upstream:
         self.link = Link(options)
         self.link.changed = changed
         self.link.logged = self._logged
-        self._running: dict[object, Running] = {}
+        self._running: dict[int, Running] = {}
         self._turn = asyncio.Lock()
         self._asks = False
 
@@ -173,6 +190,7 @@ class Upstream:
             options["on_progress"] = progressed
         # The session's own envelope and dispatcher, without its models of requests and results.
         session._stamp(data, options)  # pyright: ignore[reportPrivateUsage]
+        _stamp_client(data["params"].get("_meta"))
         if self.link.raw.usable:
             return await self.link.raw.send(method, data["params"], TIMEOUT, progressed)
         dispatcher = session._dispatcher  # pyright: ignore[reportPrivateUsage]
@@ -182,13 +200,25 @@ class Upstream:
     async def running(self, client: str, exchange: Exchange) -> AsyncIterator[None]:
         """Around a call, so that what the server asks meanwhile reaches whose call it is."""
         turn: AbstractAsyncContextManager[Any] = self._turn if self._asks else nullcontext()
-        key = object()
         async with turn:
-            self._running[key] = Running(client, exchange)
+            call = self._running_of(client, exchange)
+            self._running[id(call)] = call
+            token = _call.set(call)
             try:
                 yield
             finally:
-                del self._running[key]
+                _call.reset(token)
+                del self._running[id(call)]
+
+    def _running_of(self, client: str, exchange: Exchange) -> Running:
+        request = exchange.request
+        assert request is not None
+        modern = is_modern(request)
+        level = (request.meta or {}).get(LOG_LEVEL_META_KEY) if modern else self._level_of(request)
+        connection = request.session._connection  # pyright: ignore[reportPrivateUsage]
+        can = request.session.client_capabilities
+        offered = can.model_dump(by_alias=True, exclude_none=True, include=_ASKABLE) if can else {}
+        return Running(client or connection, exchange, level if level in LEVELS else None, offered)
 
     # — what it asks —
 
@@ -223,22 +253,44 @@ class Upstream:
 
     def _whose(self, feature: Feature) -> Exchange | None:
         """The call that a question belongs to, if that is known and its client can answer."""
-        calls = list(self._running.values())
-        if len({call.client for call in calls}) != 1:
-            self._asks = bool(calls) or self._asks
+        call = self._known_call()
+        if call is None:
+            self._asks = bool(self._running) or self._asks
             return None
-        exchange = calls[-1].exchange
-        return exchange if Client(exchange).can(feature) else None
+        return call.exchange if Client(call.exchange).can(feature) else None
+
+    def _known_call(self) -> Running | None:
+        """The call that something of the server's belongs to, if that is known.
+
+        Over HTTP it comes in answer to a request of ours, and so in that one's context.
+        """
+        own = _call.get()
+        if own is not None and id(own) in self._running:
+            return own
+        calls = list(self._running.values())
+        return calls[-1] if len({call.client for call in calls}) == 1 else None
 
     async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
-        calls = list(self._running.values())
-        if len({call.client for call in calls}) == 1:
+        call = self._known_call()
+        if call is None or call.level is None:
+            return
+        if LEVELS.index(params.level) >= LEVELS.index(call.level):
             said = f"{self.name}: {params.logger}" if params.logger else self.name
-            await Client(calls[-1].exchange).log(params.level, params.data, said)
+            await Client(call.exchange).log(params.level, params.data, said)
 
     async def close(self) -> None:
         """End the connection; a process of ours is stopped."""
         await self.link.close()
+
+
+def _stamp_client(meta: dict[str, Any] | None) -> None:
+    """A request of the newest revision offers what the client in front can do, and no more."""
+    call = _call.get()
+    if call is None or meta is None or CLIENT_CAPABILITIES_META_KEY not in meta:
+        return
+    meta[CLIENT_CAPABILITIES_META_KEY] = call.offered
+    if call.level is not None:
+        meta[LOG_LEVEL_META_KEY] = call.level
 
 
 async def instructions_of(servers: Iterable[Upstream]) -> dict[str, str]:
