@@ -39,22 +39,22 @@ def test_names_go_out_and_come_back() -> None:
     tools = WireTools(TOOLS, "anthropic")
     alias = tools.alias("查询.天气")
     assert alias.isascii()
-    assert (tools.own(alias), tools.own("unknown")) == ("查询.天气", "unknown")
+    assert (tools.name_of(alias), tools.name_of("unknown")) == ("查询.天气", "unknown")
     assert tools.alias("gone.tool") == "gone_tool"
     assert [body["name"] for body in tools.bodies] == [alias, "plain"]
 
 
 def test_keys_of_arguments_go_out_and_come_back() -> None:
     tools = WireTools(TOOLS, "anthropic")
-    sent = tools.outward("查询.天气", {"城市": "北京", "unit": "c"})
+    sent = tools.to_wire("查询.天气", {"城市": "北京", "unit": "c"})
     assert sent.keys() != {"城市", "unit"}
-    assert json.loads(tools.inward("查询.天气", json.dumps(sent))) == {"城市": "北京", "unit": "c"}
-    assert tools.outward("plain", {"a": 1}) == {"a": 1}
-    assert tools.inward("plain", '{"a": 1}') == '{"a": 1}'
+    assert json.loads(tools.from_wire("查询.天气", json.dumps(sent))) == {"城市": "北京", "unit": "c"}
+    assert tools.to_wire("plain", {"a": 1}) == {"a": 1}
+    assert tools.from_wire("plain", '{"a": 1}') == '{"a": 1}'
 
 
 def test_arguments_that_cannot_be_read_stay_as_they_are() -> None:
-    assert WireTools(TOOLS, "anthropic").inward("查询.天气", '{"城') == '{"城'
+    assert WireTools(TOOLS, "anthropic").from_wire("查询.天气", '{"城') == '{"城'
 
 
 def test_a_tool_to_choose_must_be_there() -> None:
@@ -106,8 +106,8 @@ COMPUTER = tool(
 def test_a_native_tool_is_sent_apart_and_called_by_its_names() -> None:
     tools = WireTools([plain, COMPUTER], "gemini")
     assert [body["name"] for body in tools.bodies] == ["plain"]
-    assert tools.own_bodies == [{"computerUse": {"environment": "ENVIRONMENT_BROWSER"}}]
-    assert [tools.own(name) for name in ("click_at", "navigate", "plain")] == [
+    assert tools.native_bodies == [{"computerUse": {"environment": "ENVIRONMENT_BROWSER"}}]
+    assert [tools.name_of(name) for name in ("click_at", "navigate", "plain")] == [
         "screen",
         "screen",
         "plain",

@@ -58,7 +58,7 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
         so is a property's; `decode` turns them back if it is given the tools.
     """
     made = wire_tools(tools, WIRE, strict)
-    return [*map(dict, made.bodies), *made.own_bodies]
+    return [*map(dict, made.bodies), *made.native_bodies]
 
 
 def encode(
@@ -199,7 +199,7 @@ class AnthropicBlocks(ClaudeBlocks[AnthropicProfile]):
 
     def call(self, call: ToolCall, wire_id: str) -> Json:
         """A call that has `wire_id`."""
-        arguments = self._tools.outward(call.name, arguments_object(call.arguments))
+        arguments = self._tools.to_wire(call.name, arguments_object(call.arguments))
         wire: Json = {"type": "tool_use", "id": wire_id, "name": self._tools.alias(call.name)}
         return {**wire, "input": arguments, **as_dict(call.provider_options.get(WIRE))}
 
@@ -254,7 +254,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
         most = max(most, budget + longest_reply(profile.model, stream=False))
     body: Json = {"model": profile.model, "max_tokens": most}
     wires = _marked_tools(tools.bodies) if profile.prompt_cache else list(tools.bodies)
-    wires += [*tools.own_bodies, *map(as_dict, as_list(extra.pop("tools", None)))]
+    wires += [*tools.native_bodies, *map(as_dict, as_list(extra.pop("tools", None)))]
     if wires:
         body["tools"] = wires
         choice = _tool_choice(settings, tools, forced=thinking.get("type") != "enabled")
@@ -269,7 +269,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
         schema = held_schema(settings.output, "anthropic-strict").schema
         form = {"format": {"type": "json_schema", "schema": schema}}
         body["output_config"] = {**as_dict(extra.pop("output_config", None)), **form}
-    beside = {key: [*found, *as_list(extra.pop(key, None))] for key, found in tools.beside.items()}
+    beside = {key: [*found, *as_list(extra.pop(key, None))] for key, found in tools.native_lists.items()}
     return {**body, **beside, **extra}
 
 

@@ -155,7 +155,7 @@ class BedrockBlocks(ClaudeBlocks[BedrockProfile]):
 
     def call(self, call: ToolCall, wire_id: str) -> Json:
         """A call that has `wire_id`."""
-        arguments = self._tools.outward(call.name, arguments_object(call.arguments))
+        arguments = self._tools.to_wire(call.name, arguments_object(call.arguments))
         alias = self._tools.alias(call.name)
         body: Json = {"toolUseId": wire_id, "name": alias, "input": arguments}
         return {"toolUse": {**body, **as_dict(call.provider_options.get(WIRE))}}

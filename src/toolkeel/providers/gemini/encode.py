@@ -51,7 +51,7 @@ def encode_tools(tools: Tools) -> list[Json]:
             alias, and so is a property's; `decode` turns them back if it is given the tools.
     """
     made = wire_tools(tools, WIRE)
-    return [*_declared([dict(body) for body in made.bodies]), *made.own_bodies]
+    return [*_declared([dict(body) for body in made.bodies]), *made.native_bodies]
 
 
 def encode(request: ModelRequest, model: str, *, vertex: bool = False) -> Json:
@@ -175,7 +175,7 @@ class GeminiBlocks(Blocks[GeminiProfile]):
         return Answer([{"functionResponse": response}], [*label, *after])
 
     def _call(self, call: ToolCall, wire_id: str, ours: bool) -> Json:
-        arguments = self._tools.outward(call.name, arguments_object(call.arguments))
+        arguments = self._tools.to_wire(call.name, arguments_object(call.arguments))
         wire: Json = {"name": self._tools.alias(call.name), "args": arguments}
         extra = as_dict(call.provider_options.get(WIRE)) if ours else {}
         id, signature = as_text(extra.get("id")), signature_of(extra)
@@ -223,7 +223,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: GeminiProfile)
     extra = dict(settings.provider_options)
     body: Json = {}
     wires: list[object] = [*_declared(tools.bodies)]
-    wires += [*tools.own_bodies, *as_list(extra.pop("tools", None))]
+    wires += [*tools.native_bodies, *as_list(extra.pop("tools", None))]
     if wires:
         body["tools"] = wires
     config = _tool_choice(settings, tools) if tools.bodies else {}

@@ -184,12 +184,12 @@ class StreamDecoder(Decoder):
             raise ModelError(
                 "the arguments of a call came in pieces; leave streamFunctionCallArguments out"
             )
-        name = self._tools.own(as_text(call.get("name")))
+        name = self._tools.name_of(as_text(call.get("name")))
         id = as_text(call.get("id"))
         kept = {key: call[key] for key in sorted(call.keys() - _CALL_KEYS)}
         kept |= {"id": id} if id else {}
         kept |= {"thoughtSignature": signature} if signature else {}
-        arguments = self._tools.inward(name, input_text(call.get("args")))
+        arguments = self._tools.from_wire(name, input_text(call.get("args")))
         if name in self._tools.natives:
             alias, given = as_text(call.get("name")), as_dict(call.get("args"))
             arguments = dumps(self._tools.translated(name, given, alias))

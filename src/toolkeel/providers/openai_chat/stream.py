@@ -107,7 +107,7 @@ class StreamDecoder(Decoder):
 
     def _own(self, pieces: list[CallDelta]) -> list[CallDelta]:
         """Pieces of calls under the tools' own names."""
-        own = self._tools.own
+        own = self._tools.name_of
         return [
             one if own(one.name) == one.name else replace(one, name=own(one.name)) for one in pieces
         ]
@@ -119,7 +119,7 @@ class StreamDecoder(Decoder):
             function = as_dict(entry.get("function")) or as_dict(entry.get("custom"))
             text = text_of_arguments(function.get("arguments", function.get("input")))
             id, name = as_text(entry.get("id")), as_text(function.get("name"))
-            deltas.append(CallDelta(index, id, self._tools.own(name), text, extra_of(entry)))
+            deltas.append(CallDelta(index, id, self._tools.name_of(name), text, extra_of(entry)))
             self._calls += 1
         return deltas
 

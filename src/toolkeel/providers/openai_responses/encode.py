@@ -75,7 +75,7 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
         `decode` turns it back if it is given the tools.
     """
     made = wire_tools(tools, WIRE, strict)
-    return [*map(dict, made.bodies), *made.own_bodies]
+    return [*map(dict, made.bodies), *made.native_bodies]
 
 
 def encode(request: ModelRequest, model: str, *, stream: bool = False) -> Json:
@@ -241,7 +241,7 @@ class ResponsesEncoder(Encoder):
         if kind == "custom_tool_call" and isinstance(call.arguments, str):
             return clean_text(call.arguments)
         if call.name in self._tools.keys:
-            return dumps(self._tools.outward(call.name, arguments_object(call.arguments)))
+            return dumps(self._tools.to_wire(call.name, arguments_object(call.arguments)))
         return arguments_text(call.arguments)
 
     def _prompt(self, content: Content) -> object:
@@ -290,14 +290,14 @@ def encode_options(settings: Settings, tools: WireTools, profile: ResponsesProfi
     """
     extra, model = dict(settings.provider_options), profile.model
     body: Json = {"model": model, "store": False}
-    wires = [*tools.bodies, *tools.own_bodies, *as_list(extra.pop("tools", None))]
+    wires = [*tools.bodies, *tools.native_bodies, *as_list(extra.pop("tools", None))]
     if wires:
         body["tools"] = wires
         if settings.tool_choice is not None:
             body["tool_choice"] = _tool_choice(settings.tool_choice, tools)
         if settings.parallel_tool_calls is not None:
             body["parallel_tool_calls"] = settings.parallel_tool_calls
-    include = [*tools.included, *as_list(extra.pop("include", None))]
+    include = [*tools.native_includes, *as_list(extra.pop("include", None))]
     if _THINKS.match(model_family(model)) and "-chat" not in model and ENCRYPTED not in include:
         include = [*include, ENCRYPTED]
     if include:

@@ -252,7 +252,7 @@ class StreamDecoder(Decoder):
             return []
         id, name = as_text(item.wire.get("call_id")), as_text(item.wire.get("name"))
         extra = call_extra(item.wire) or NOTHING
-        return [CallDelta(item.number, id, self._tools.own(name), "", extra)]
+        return [CallDelta(item.number, id, self._tools.name_of(name), "", extra)]
 
     def _last_form(self, index: int, wire: Json) -> list[Delta]:
         """Take an item as it is when done: whatever it says that was not said yet is said now."""
@@ -291,7 +291,7 @@ class StreamDecoder(Decoder):
         if item.type in CALLS and (self._is_renamed(item) or not "".join(item.said).strip()):
             text = "".join(item.said)
             if item.type == "function_call":
-                text = self._tools.inward(self._name(item), text) if text.strip() else "{}"
+                text = self._tools.from_wire(self._name(item), text) if text.strip() else "{}"
             deltas.append(CallDelta(item.number, arguments=text))
         if item.type == "image_generation_call":
             form = as_text(item.wire.get("output_format")) or "png"
@@ -320,7 +320,7 @@ class StreamDecoder(Decoder):
         return [] if self._is_renamed(item) else [CallDelta(item.number, arguments=rest)]
 
     def _name(self, item: Item) -> str:
-        return self._tools.own(as_text(item.wire.get("name")))
+        return self._tools.name_of(as_text(item.wire.get("name")))
 
     def _is_renamed(self, item: Item) -> bool:
         """Whether the call's properties have other names on the wire: then it is said whole."""

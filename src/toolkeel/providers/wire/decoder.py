@@ -223,7 +223,7 @@ class BlockDecoder(Decoder):
         """The call that a block begins."""
         block.number, self._calls = self._calls, self._calls + 1
         name = as_text(block.wire.get("name"))
-        block.name = self._tools.own(name)
+        block.name = self._tools.name_of(name)
         kept = {key: one for key, one in block.wire.items() if one is not None}
         kept = {key: one for key, one in kept.items() if key not in self.call_keys}
         if block.name in self._tools.natives:
@@ -253,7 +253,7 @@ class BlockDecoder(Decoder):
 
     def _whole_call(self, block: Block, text: str) -> CallDelta:
         """The arguments of a call that is said at once."""
-        return CallDelta(block.number, arguments=self._tools.inward(block.name, text))
+        return CallDelta(block.number, arguments=self._tools.from_wire(block.name, text))
 
     def _is_rewritten(self, name: str) -> bool:
         """Whether a call's arguments are others here than on the wire: then it is said whole."""

@@ -69,7 +69,7 @@ class WireTools:
             self.bodies.append(made.body)
             if made.keys:
                 self.keys[tool.name] = made.keys
-        self._own = {alias: name for name, alias in self.names.items()}
+        self._by_alias = {alias: name for name, alias in self.names.items()}
         for name, native in self.natives.items():
             for alias in _aliases(name, native):
                 self._claim(alias, name)
@@ -80,20 +80,20 @@ class WireTools:
         Raises:
             SetupError: if another tool is called that.
         """
-        if self._own.setdefault(alias, name) != name:
+        if self._by_alias.setdefault(alias, name) != name:
             raise SetupError(
                 f"{self._target} calls its own tool {name!r} {alias!r}, which is the name of "
-                f"{self._own[alias]!r}: rename that one, or give {name!r} where='local'"
+                f"{self._by_alias[alias]!r}: rename that one, or give {name!r} where='local'"
             )
         self.names.setdefault(name, alias)
 
     @property
-    def own_bodies(self) -> list[Json]:
+    def native_bodies(self) -> list[Json]:
         """The JSON of the provider's own tools, in order."""
         return [dict(native.body) for native in self.natives.values()]
 
     @property
-    def included(self) -> list[str]:
+    def native_includes(self) -> list[str]:
         """What the request must ask for so that the results of those come along."""
         return list(dict.fromkeys(one for own in self.natives.values() for one in own.include))
 
@@ -103,7 +103,7 @@ class WireTools:
         return list(dict.fromkeys(one for own in self.natives.values() for one in own.betas))
 
     @property
-    def beside(self) -> dict[str, list[object]]:
+    def native_lists(self) -> dict[str, list[object]]:
         """Lists of the request's body that those need beside its tools."""
         found: dict[str, list[object]] = {}
         for native in self.natives.values():
@@ -146,9 +146,9 @@ class WireTools:
         alias = self.names.get(name)
         return wire_name(name, POLICIES[self._target]) if alias is None else alias
 
-    def own(self, alias: str) -> str:
+    def name_of(self, alias: str) -> str:
         """The tool's name, by what it is called on the wire."""
-        return self._own.get(alias, alias)
+        return self._by_alias.get(alias, alias)
 
     def told(self, result: ToolMessage) -> ToolMessage:
         """A result that calls tools by their names on this wire; see `as_told`."""
@@ -171,7 +171,7 @@ class WireTools:
             raise SetupError(f"Settings(tool_choice={name!r}): no such tool; there are {known}")
         return alias
 
-    def outward(self, name: str, arguments: Json) -> Json:
+    def to_wire(self, name: str, arguments: Json) -> Json:
         """A past call's arguments under the properties' names on the wire."""
         keys = self.keys.get(name)
         if not keys:
@@ -179,7 +179,7 @@ class WireTools:
         renamed: Json = restore_keys(arguments, {wire: own for own, wire in keys.items()})
         return renamed
 
-    def inward(self, name: str, text: str) -> str:
+    def from_wire(self, name: str, text: str) -> str:
         """A call's arguments under the tool's own property names; as they are if unreadable."""
         keys = self.keys.get(name)
         if not keys:
