@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import Rules, SetupError, ToolCall, ToolError, Toolset, tool
-from toolkeel.define.names import folded
+from toolkeel.define.nearly_right_names import folded
 from toolkeel.errors import DefinitionError, DuplicateToolError
 
 

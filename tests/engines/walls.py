@@ -6,7 +6,8 @@ import asyncio
 from pathlib import Path
 
 from tests.shared import cannot_run
-from toolkeel.engines.sandbox.confine import Backend, Limits, Sandbox, features
+from toolkeel.engines.sandbox.confine import Backend, Sandbox, features
+from toolkeel.engines.sandbox.limits import Limits
 from toolkeel.engines.sandbox.probe import Hole, probe
 
 BACKENDS: tuple[Backend, ...] = ("bubblewrap", "landlock")

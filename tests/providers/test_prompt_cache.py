@@ -21,7 +21,7 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.model import ModelRequest, Settings
-from toolkeel.providers.wire.plain import dumps
+from toolkeel.providers.wire.plain_json import dumps
 
 MODELS = {
     "anthropic": "claude-sonnet-4-5",

@@ -6,16 +6,16 @@ tickets        approvals: what a person is asked before a call runs, and what th
 edit           what somebody changed in a call before it ran
 cancel         the cancel token: a wish to stop, which any thread may give
 needs_extra    around the imports of optional packages: where they fail, the install line is told (extras)
-other_words    other libraries' words for an option: refused with the right name
+peers_words    other libraries' words for an option: refused with the right name
 data_urls      ``data:`` URLs as bytes, and files that are text
 messages_json  messages as JSON and back (serialization): saved runs, journals, exports
 entries        the entries of a run's journal: what happened, as small frozen records
 entries_json   entries of a journal as JSON and back
 recorder       turns what a run does into entries of its journal
 reporter       what a running call reports: progress, and the values it emits
-kept           results too long to be shown, kept whole under a name that tools read by line and column
+kept_results   results too long to be shown, kept whole under a name that tools read by line and column
 taint          what a run has touched (taint): private data, strangers' text, secrets, each with its sources
 path_patterns  which paths fall under patterns of names, and which hold secrets
-places         where data is kept if nobody says: the user's data folder
+data_folder    where data is kept if nobody says: the user's data folder
 used_tickets   which tickets were decided, noted in a folder that processes share: none serves twice
 """

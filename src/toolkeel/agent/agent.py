@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, Unpack, overload
 
 from typing_extensions import TypeForm, TypeVar
 
-from toolkeel._records.other_words import AGENT, RUN, naming, unknown_option
+from toolkeel._records.peers_words import AGENT, RUN, naming, unknown_option
 from toolkeel.agent.conversation import conversation
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, Handoffs, as_handoffs

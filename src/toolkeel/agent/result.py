@@ -7,7 +7,7 @@ from typing import Generic, NoReturn, Protocol, cast
 
 from typing_extensions import TypeVar
 
-from toolkeel._records.other_words import RESULT
+from toolkeel._records.peers_words import RESULT
 from toolkeel._records.record import record, shown
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.correction_counts import Correction

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from toolkeel.messages import AssistantMessage, Message, ToolMessage
 from toolkeel.providers.openai_responses.profile import CALLS
-from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
 
 _OWN = frozenset({"message", "reasoning", *CALLS})
 """Items of an answer that tell of no tool of the server's."""

@@ -5,14 +5,14 @@ steps          what stands around a body: guards, approval, rules, limits, locks
 body           how a body runs: async, threads, deadlines, the bridge from sync code
 render         what a body returned becomes the result message
 failure        what went wrong becomes the result message
-register       a tool's steps, guards, approval and locks, composed once when it is registered
+compose_tool   a tool's steps, guards, approval and locks, composed once when it is registered
 watchdog       what blocks the event loop, found and named
 pipeline       the spine: one call in, one message out, whatever happens
 batch          the calls of one turn: side by side, answered in order
 toolset        `Toolset`: uniquely named tools that are found and run
 sources        tool providers: tools that are not known before a run begins
 tool_search    finding tools among many by their words
-offered        which tools a model is told about in a turn
+enabled_tools  which tools a model is told about in a turn
 direct_invoke  ``tool.invoke``: one tool run without a toolset
 """
 

@@ -37,7 +37,7 @@ _DRIVERS = {
         ("approval predicate", approve.__file__, ("_asked_for",)),
         ("enabled predicate", compose.__file__, ("check_enabled",)),
         # by its path, since it is built on what begins the watchdog
-        ("enabled predicate", f"{_PACKAGE}call{os.sep}offered.py", ("_enabled",)),
+        ("enabled predicate", f"{_PACKAGE}call{os.sep}enabled_tools.py", ("_enabled",)),
         ("listener", RunContext.tell.__code__.co_filename, ("tell",)),
     )
     for name in names

@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from toolkeel._records.places import sessions_file
+from toolkeel._records.data_folder import sessions_file
 from toolkeel.cli.state import home
 from toolkeel.cli.terminal.streams import BOLD, DIM, layout, styled, width_of
 from toolkeel.cli.terminal.text import cells, fit, padded

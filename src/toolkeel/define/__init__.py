@@ -1,21 +1,22 @@
 """1. A function becomes a tool (tool definition): signature → schema → validator → `Tool`.
 
-names           what a tool may be called, here and by each provider
-reading         what the author wrote: docstring, signature, annotations
-inject          parameters the model never sees, filled at run time (dependency injection)
-subschemas      where the schemas within a schema are
-secret          arguments nobody but the body shall see (masking)
-schema          the JSON Schema the model is told, and the validator that accepts
-returns         what a tool promises about its result (output schema)
-explain         what was wrong with arguments, in words
-dialect         JSON Schema → what a provider takes, and what was lost
-importing       tool definitions in anybody's form, read
-fresh_defaults  mutable defaults, made anew for each call
-compile         the one way from a callable to all a tool must know
-options         what a tool's options may be, checked where it is defined
-tool            `Tool`, the one record; `Step`, the one extension point
-decorator       ``@tool``
-no_tool         what is told when something that is no tool is given as one
-base            `BaseTool`: tools written as classes
-output_type     a type becomes the form of an answer (structured output)
+names               what a tool may be called, here and by each provider
+nearly_right_names  which tool a wrong name means: the mending of names a model got nearly right
+reading             what the author wrote: docstring, signature, annotations
+inject              parameters the model never sees, filled at run time (dependency injection)
+subschemas          where the schemas within a schema are
+secret              arguments nobody but the body shall see (masking)
+schema              the JSON Schema the model is told, and the validator that accepts
+returns             what a tool promises about its result (output schema)
+explain             what was wrong with arguments, in words
+dialect             JSON Schema → what a provider takes, and what was lost
+importing           tool definitions in anybody's form, read
+fresh_defaults      mutable defaults, made anew for each call
+compile             the one way from a callable to all a tool must know
+options             what a tool's options may be, checked where it is defined
+tool                `Tool`, the one record; `Step`, the one extension point
+decorator           ``@tool``
+no_tool             what is told when something that is no tool is given as one
+base                `BaseTool`: tools written as classes
+output_type         a type becomes the form of an answer (structured output)
 """

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from toolkeel._records.other_words import TOOL, unknown_option
+from toolkeel._records.peers_words import TOOL, unknown_option
 from toolkeel.effects import Effects
 from toolkeel.errors import DefinitionError, Refused
 from toolkeel.hosted import Hosted

@@ -2,14 +2,14 @@
 
 sandbox          commands that see and change no more of the machine than they were given
 supervise        the process that starts a command, bounds it and ends all that it started
-cgroup           how many processes a command may start, bounded by the kernel
+cgroup_pids      how many processes a command may start, bounded by the kernel
 memory_used      how much memory a tree of processes holds
 process_tree     a command's processes from start to end; ended when they use too much memory together
 executor         executors: what each can do, and how it is asked
 local            executors of this process: on the loop, in threads
 frames           messages between a process and its workers
 worker           the other end of `Process`: a Python that runs bodies
-order            a call as JSON for another process, and what came back
+worker_request   a call as JSON for another process, and what came back
 warm_pool        worker processes that stay warm, ended whole
 process          an executor: bodies in worker processes
 futures          an executor: any pool of `concurrent.futures`
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from toolkeel.engines.futures import Futures as Futures
     from toolkeel.engines.local import Inline as Inline
     from toolkeel.engines.local import Thread as Thread
-    from toolkeel.engines.order import ProcessError as ProcessError
     from toolkeel.engines.process import Process as Process
-    from toolkeel.engines.sandbox.confine import Limits as Limits
     from toolkeel.engines.sandbox.confine import Sandbox as Sandbox
+    from toolkeel.engines.sandbox.limits import Limits as Limits
     from toolkeel.engines.sandbox.protected_files import PROTECTED as PROTECTED
+    from toolkeel.engines.worker_request import ProcessError as ProcessError
 else:
     __getattr__, __dir__, __all__ = door(
         __name__,
@@ -39,9 +39,10 @@ else:
             "engines.executor": "Capabilities Executor",
             "engines.futures": "Futures",
             "engines.local": "Inline Thread",
-            "engines.order": "ProcessError",
+            "engines.worker_request": "ProcessError",
             "engines.process": "Process",
-            "engines.sandbox.confine": "Limits Sandbox",
+            "engines.sandbox.confine": "Sandbox",
+            "engines.sandbox.limits": "Limits",
             "engines.sandbox.protected_files": "PROTECTED",
         },
     )

@@ -24,8 +24,8 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.engines.executor import Capabilities
 from toolkeel.engines.frames import Message
-from toolkeel.engines.order import check_sendable, order_of, tell, unknown, value_of
 from toolkeel.engines.worker import answer_all
+from toolkeel.engines.worker_request import check_sendable, order_of, tell, unknown, value_of
 
 
 class Promise(Protocol):

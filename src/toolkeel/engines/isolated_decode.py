@@ -17,7 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from toolkeel.engines.sandbox.confine import Limits, Sandbox, features
+from toolkeel.engines.sandbox.confine import Sandbox, features
+from toolkeel.engines.sandbox.limits import Limits
 from toolkeel.errors import ToolError
 
 WORKER = Path(__file__).with_name("decode_worker.py")

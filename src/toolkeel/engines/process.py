@@ -26,7 +26,11 @@ from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.engines import warm_pool
 from toolkeel.engines.executor import Capabilities
 from toolkeel.engines.frames import Message, pack
-from toolkeel.engines.order import (
+from toolkeel.engines.process_tree import Finished
+from toolkeel.engines.sandbox.confine import Sandbox
+from toolkeel.engines.sandbox.limits import Limits
+from toolkeel.engines.warm_pool import Room, Worker
+from toolkeel.engines.worker_request import (
     check_sendable,
     order_of,
     tell,
@@ -34,9 +38,6 @@ from toolkeel.engines.order import (
     unknown,
     value_of,
 )
-from toolkeel.engines.process_tree import Finished
-from toolkeel.engines.sandbox.confine import Limits, Sandbox
-from toolkeel.engines.warm_pool import Room, Worker
 from toolkeel.errors import LimitReached, SetupError
 
 WIDTH = 8

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Literal
 
 from toolkeel._records.record import record
-from toolkeel.engines import cgroup, memory_used
+from toolkeel.engines import cgroup_pids, memory_used
 
 Sink = Callable[[bytes], object]
 Ended = Literal["exit", "timeout", "output", "memory"]
@@ -68,7 +68,7 @@ class Command:
         home: str = "",
         group: Path | None = None,
     ) -> None:
-        self.argv = argv if group is None else cgroup.entering(group, argv)
+        self.argv = argv if group is None else cgroup_pids.entering(group, argv)
         self._group = group
         self.env = env
         self.pass_fds = pass_fds
@@ -104,7 +104,7 @@ class Command:
         if self._home:
             shutil.rmtree(self._home, ignore_errors=True)
         if self._group is not None:
-            cgroup.remove(self._group)
+            cgroup_pids.remove(self._group)
             self._group = None
 
 

@@ -113,7 +113,7 @@ def _answer(order: Message, tell: Tell) -> Message:
     """Carry out an order.
 
     Args:
-        order: See `toolkeel.engines.order.order_of`.
+        order: See `toolkeel.engines.worker_request.order_of`.
         tell: Takes what the body reports; first of all that it begins.
     """
     try:

@@ -1,12 +1,12 @@
 """7. Runs as the tools for watching know them: traces, metrics, lines of JSON.
 
-wording     how runs are worded for people: nothing hidden, nothing that rules a screen
-stats       how well models call tools: first-try validity, correction rate, fields that fail
-semconv     attribute and metric names of OpenTelemetry's GenAI conventions, as one table with its date
-content     messages in the conventions' JSON form, for who lets content out
-telemetry   OpenTelemetry spans (and their names) and metrics of runs, from their events
-notebook    tools, results and runs as notebooks show them
-json_lines  every event as a line of JSON, for files and logs
+wording              how runs are worded for people: nothing hidden, nothing that rules a screen
+stats                how well models call tools: first-try validity, correction rate, fields that fail
+attribute_names      attribute and metric names of OpenTelemetry's GenAI conventions, as one table with its date
+content              messages in the conventions' JSON form, for who lets content out
+opentelemetry_spans  OpenTelemetry spans (and their names) and metrics of runs, from their events
+notebook             tools, results and runs as notebooks show them
+json_lines           every event as a line of JSON, for files and logs
 """
 
 from typing import TYPE_CHECKING
@@ -15,9 +15,9 @@ from toolkeel._doors import door
 
 if TYPE_CHECKING:
     from toolkeel.observe.json_lines import JsonLines as JsonLines
-    from toolkeel.observe.telemetry import OpenTelemetry as OpenTelemetry
+    from toolkeel.observe.opentelemetry_spans import OpenTelemetry as OpenTelemetry
 else:
     __getattr__, __dir__, __all__ = door(
         __name__,
-        {"observe.json_lines": "JsonLines", "observe.telemetry": "OpenTelemetry"},
+        {"observe.json_lines": "JsonLines", "observe.opentelemetry_spans": "OpenTelemetry"},
     )

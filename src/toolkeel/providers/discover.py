@@ -19,7 +19,7 @@ from typing import Literal
 
 from toolkeel._records.record import record
 from toolkeel.providers.chat_servers import base_url_of
-from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
 
 TIMEOUT = 1.5
 """Seconds to wait for a server that is on the same machine."""

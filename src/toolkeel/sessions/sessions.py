@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from time import time
 
+from toolkeel._records.data_folder import sessions_file
 from toolkeel._records.entries import Forked, RunBegan
 from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text
-from toolkeel._records.places import sessions_file
 from toolkeel.agent.history import HistoryPolicy
 from toolkeel.sessions import queries
 from toolkeel.sessions.artifacts import Artifacts

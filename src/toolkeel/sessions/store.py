@@ -13,7 +13,7 @@ from pathlib import Path
 from time import time
 from typing import Any, Final, Protocol, TypeAlias
 
-from toolkeel._records.places import data_folder
+from toolkeel._records.data_folder import data_folder
 from toolkeel._records.record import NOTHING, record
 from toolkeel.sessions.database import MEMORY
 from toolkeel.sessions.errors import SessionError

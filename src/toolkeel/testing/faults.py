@@ -19,18 +19,18 @@ from typing import Any, Literal, TypeAlias
 from toolkeel._records.record import record
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.agent.turn.ask import Asking
-from toolkeel.call import batch, pipeline, register, toolset
+from toolkeel.call import batch, compose_tool, pipeline, toolset
 from toolkeel.call.arguments import validate
 from toolkeel.call.arguments.mask import Masking
 from toolkeel.call.body import invoke
 from toolkeel.call.body.threads import ThreadPool
-from toolkeel.call.offered import Offer
+from toolkeel.call.enabled_tools import Offer
 from toolkeel.call.steps import approve, guard
 from toolkeel.call.steps.approve import Approval
 from toolkeel.call.steps.cache import Cache
-from toolkeel.call.steps.claims import Claim
 from toolkeel.call.steps.guard import InputGuard
 from toolkeel.call.steps.limit import Budget
+from toolkeel.call.steps.resource_conflicts import Claim
 from toolkeel.call.steps.retry import Retry
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
@@ -69,7 +69,7 @@ POINTS: tuple[Point, ...] = (
     Point("find", Toolset, "find", "its tool is looked up", False),
     Point("prepare", pipeline, "prepare", "its arguments are validated", False),
     Point("parse", validate, "parse_arguments", "they are parsed strictly, and mended", False),
-    Point("enabled", register, "check_enabled", "whether the tool can be called now"),
+    Point("enabled", compose_tool, "check_enabled", "whether the tool can be called now"),
     Point("guard in", InputGuard, "recheck", "an input guard looks"),
     Point("approve", Approval, "_settled", "whether it may run"),
     Point("decide", approve, "_ask", "somebody is asked"),
@@ -157,8 +157,8 @@ class Faults:
         # The short ways leave out places.
         for owner in (batch, toolset):
             self._put(owner, "start_call", pipeline.run_call)
-        self._put(register, "is_bare", lambda made: False)
-        self._put(register, "as_guards", lambda steps: [])
+        self._put(compose_tool, "is_bare", lambda made: False)
+        self._put(compose_tool, "as_guards", lambda steps: [])
         return self
 
     def _put(self, owner: Any, name: str, value: object) -> None:

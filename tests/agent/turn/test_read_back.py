@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import ToolContext
-from toolkeel._records.kept import KEPT
+from toolkeel._records.kept_results import KEPT
 from toolkeel.agent.history import Cut, Whole
 from toolkeel.agent.turn import read_back
 from toolkeel.agent.turn.read_back import MOST, reading_tool

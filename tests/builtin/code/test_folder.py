@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from tests.builtin.pictures.test_size import png
+
 from toolkeel.builtin.code.folder import CodeFolder
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.shared import cannot_run
-from toolkeel._records.kept import KEPT
+from toolkeel._records.kept_results import KEPT
 from toolkeel.builtin.files import grep as module
 from toolkeel.builtin.files import ripgrep
 from toolkeel.builtin.files.grep import MAX_LINE, Query, Search

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-
 from tests.builtin.pictures.test_size import png
+
 from tests.engines.walls import need
 from tests.waiting import until
 from toolkeel import Agent, Rules, RunContext, Toolset, tool
@@ -520,7 +520,7 @@ def test_output_files_go_with_the_workspace(tmp_path: Path) -> None:
         "import sys\n"
         "from toolkeel.builtin.files.workspace import Workspace\n"
         "w = Workspace(sys.argv[1], None)\n"
-        "from toolkeel._records.kept import KEPT\n"
+        "from toolkeel._records.kept_results import KEPT\n"
         "print(KEPT.find(KEPT.keep(b'x')))\n"
     )
     said = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkeel._records.kept import KEPT, KeptResults
+from toolkeel._records.kept_results import KEPT, KeptResults
 from toolkeel.builtin.files.line_window import MAX_BYTES, MAX_LINES
 from toolkeel.builtin.shell.command import Tail, run_command, shell_words
 from toolkeel.engines.process_tree import NotStarted

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.waiting import run, until
-from toolkeel.call.body import left_behind, stop
+from toolkeel.call.body import stop, tasks_left_behind
 from toolkeel.call.body.loop_timer import deadlines
 from toolkeel.call.body.stop import GIVE_UP, run_coroutine
 from toolkeel.context import CancelToken, RunContext, ToolContext
@@ -324,7 +324,7 @@ def test_a_body_that_resists_is_left_behind_after_its_time_of_grace(why: str) ->
         )
         assert seen == []
         await until(lambda: seen)
-        await until(lambda: not left_behind._left_behind)
+        await until(lambda: not tasks_left_behind._left_behind)
         return error
 
     error = run(main)
@@ -401,7 +401,7 @@ def test_what_a_body_left_behind_raises_is_logged(caplog: pytest.LogCaptureFixtu
 
     async def main() -> None:
         await outcome(drive(body, SOON))
-        await until(lambda: not left_behind._left_behind)
+        await until(lambda: not tasks_left_behind._left_behind)
 
     with caplog.at_level(logging.WARNING, "toolkeel"):
         run(main)
@@ -540,7 +540,7 @@ def test_a_cancellation_that_says_give_up_leaves_a_body_that_resists_behind() ->
         await asyncio.wait([task])
         assert task.cancelled()
         assert seen == []
-        await until(lambda: not left_behind._left_behind)
+        await until(lambda: not tasks_left_behind._left_behind)
 
     run(main)
 

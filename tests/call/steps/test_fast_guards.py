@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.waiting import run as run_async
 from toolkeel import RunContext, ToolCall, ToolError, Toolset, tool
-from toolkeel.call import register
+from toolkeel.call import compose_tool
 from toolkeel.call.body.stop import watched
 from toolkeel.call.steps.fast_guards import as_guards
 from toolkeel.call.steps.guard import Allow, Reject, Stop, input_guard, output_guard
@@ -112,7 +112,7 @@ def happened(guards: list[tuple[str, str, bool]], kind: str) -> tuple[Any, ...]:
 def test_a_row_of_guards_is_the_same_as_steps_within_each_other(
     guards: list[tuple[str, str, bool]], body: str
 ) -> None:
-    with mock.patch.object(register, "as_guards", lambda steps: []):
+    with mock.patch.object(compose_tool, "as_guards", lambda steps: []):
         wanted = happened(guards, body)
     assert happened(guards, body) == wanted
 

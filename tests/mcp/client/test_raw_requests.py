@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from tests.waiting import run, until
 from toolkeel.mcp.client.frames import Frames
 from toolkeel.mcp.client.raw_requests import FIRST, RawRequests
-from toolkeel.mcp.client.sift import LOST, Sift
+from toolkeel.mcp.client.salvage import LOST, Sift
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -14,7 +14,7 @@ import toolkeel
 from tests.mcp.peers import PEER
 from tests.waiting import until
 from toolkeel.mcp.client.raw_requests import RawRequests
-from toolkeel.mcp.client.sift import Sift
+from toolkeel.mcp.client.salvage import Sift
 from toolkeel.mcp.client.stdio import Stderr, stdio
 from toolkeel.mcp.config import ServerConfig
 

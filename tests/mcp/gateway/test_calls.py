@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
 from toolkeel.mcp.client.connection import Unreachable
-from toolkeel.mcp.client.sift import NOT_SENT, our_error
+from toolkeel.mcp.client.salvage import NOT_SENT, our_error
 from toolkeel.mcp.gateway.calls import Call, Gatekeeper, answered, enveloped, forwarded
 from toolkeel.mcp.gateway.policy import Policy
 from toolkeel.mcp.pins import Pins

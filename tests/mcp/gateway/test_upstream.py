@@ -11,7 +11,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from tests.mcp.gateway.behind import config
-from toolkeel.mcp.client.sift import of_peer
+from toolkeel.mcp.client.salvage import of_peer
 from toolkeel.mcp.gateway.upstream import Upstream, as_it_came
 from toolkeel.mcp.server.rounds import Exchange
 

@@ -1,5 +1,5 @@
 """Stored conversations of this wire as messages; what holds for all wires stands in
-`tests/providers/wire/test_stored.py`."""
+`tests/providers/wire/test_stored_conversations.py`."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from toolkeel import tool
 from toolkeel.messages import AssistantMessage
 from toolkeel.providers.text_calls.decoder import find_calls
 from toolkeel.providers.text_calls.forms import FORMS, TextForm, json_calls, python_calls
-from toolkeel.providers.wire.plain import dumps
+from toolkeel.providers.wire.plain_json import dumps
 
 SCHEMAS = {"get_weather": {}, "clock_now": {}, "f": {}}
 JSON = st.recursive(

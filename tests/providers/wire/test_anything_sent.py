@@ -28,7 +28,7 @@ from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.model import ModelRequest
-from toolkeel.providers.wire.plain import as_dict, as_list
+from toolkeel.providers.wire.plain_json import as_dict, as_list
 
 REQUEST = ModelRequest([UserMessage("几点?")])
 MAKERS: dict[str, Callable[..., Any]] = {

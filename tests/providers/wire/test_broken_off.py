@@ -22,7 +22,7 @@ from toolkeel.errors import ModelError, OutputError
 from toolkeel.events import Event, Retrying
 from toolkeel.messages import Usage, UserMessage
 from toolkeel.model import ModelRequest
-from toolkeel.providers.wire.plain import dumps
+from toolkeel.providers.wire.plain_json import dumps
 
 pytestmark = pytest.mark.usefixtures("aws", "quick")
 REQUEST = ModelRequest([UserMessage("hi")])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel.providers.wire.part_order import Kind, arrange, layout_of
-from toolkeel.providers.wire.plain import as_text
+from toolkeel.providers.wire.plain_json import as_text
 
 kinds: Any = st.lists(st.sampled_from(["reasoning", "text", "call", "other"]), max_size=7)
 

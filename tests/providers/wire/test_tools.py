@@ -48,7 +48,10 @@ def test_keys_of_arguments_go_out_and_come_back() -> None:
     tools = WireTools(TOOLS, "anthropic")
     sent = tools.to_wire("查询.天气", {"城市": "北京", "unit": "c"})
     assert sent.keys() != {"城市", "unit"}
-    assert json.loads(tools.from_wire("查询.天气", json.dumps(sent))) == {"城市": "北京", "unit": "c"}
+    assert json.loads(tools.from_wire("查询.天气", json.dumps(sent))) == {
+        "城市": "北京",
+        "unit": "c",
+    }
     assert tools.to_wire("plain", {"a": 1}) == {"a": 1}
     assert tools.from_wire("plain", '{"a": 1}') == '{"a": 1}'
 

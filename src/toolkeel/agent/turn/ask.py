@@ -17,7 +17,7 @@ from toolkeel.agent.turn.cost import RequestCost
 from toolkeel.agent.turn.in_charge import InCharge
 from toolkeel.agent.turn.steps import around
 from toolkeel.call.body.model_interrupt import Interrupt
-from toolkeel.call.offered import Offer
+from toolkeel.call.enabled_tools import Offer
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError, describe

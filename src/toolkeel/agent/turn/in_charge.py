@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from toolkeel._records.kept import KEPT
+from toolkeel._records.kept_results import KEPT
 from toolkeel.agent.conversation import Going
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.handoff import Handoff, HandoffHistory, Takes, find_agent

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolkeel._records.kept import KEPT
+from toolkeel._records.kept_results import KEPT
 from toolkeel.agent.history import Whole
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool

@@ -27,7 +27,8 @@ from toolkeel.builtin.code.relay import Relay
 from toolkeel.content import Image
 from toolkeel.context import ToolContext
 from toolkeel.engines.process_tree import Command, Running, start
-from toolkeel.engines.sandbox.confine import Limits, Sandbox
+from toolkeel.engines.sandbox.confine import Sandbox
+from toolkeel.engines.sandbox.limits import Limits
 from toolkeel.errors import ToolError
 
 with needs_extra("CodeInterpreterTool(python='sandbox')", "code"):

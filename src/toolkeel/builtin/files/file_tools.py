@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from typing import BinaryIO, cast
 
-from toolkeel._records.kept import KEPT, PREFIX
+from toolkeel._records.kept_results import KEPT, PREFIX
 from toolkeel.builtin.files.encodings import NAMES, as_shown, decode, is_utf_16
 from toolkeel.builtin.files.grep import Query, Search, open_kept
 from toolkeel.builtin.files.line_window import (
@@ -21,8 +21,8 @@ from toolkeel.builtin.files.line_window import (
 )
 from toolkeel.builtin.files.open_beneath import MAX_ENTRIES, FileResource, Root
 from toolkeel.builtin.pictures.shrink import Shrunk, shrink
-from toolkeel.builtin.pictures.size import MAX_BYTES as MOST_OF_A_PICTURE
-from toolkeel.builtin.pictures.size import SIDE, check_picture, pixels
+from toolkeel.builtin.pictures.size_limits import MAX_BYTES as MOST_OF_A_PICTURE
+from toolkeel.builtin.pictures.size_limits import SIDE, check_picture, pixels
 from toolkeel.call.render import KEEPS
 from toolkeel.content import Image, Text, sniff
 from toolkeel.context import CancelToken

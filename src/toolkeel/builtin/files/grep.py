@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import BinaryIO, NamedTuple
 
-from toolkeel._records.kept import KEPT, PREFIX
+from toolkeel._records.kept_results import KEPT, PREFIX
 from toolkeel._records.path_patterns import secret_part
 from toolkeel._records.record import record
 from toolkeel._records.taint import Source, as_details
 from toolkeel.builtin.files import ripgrep
 from toolkeel.builtin.files.encodings import as_shown, decode, is_utf_16
 from toolkeel.builtin.files.find import matcher
-from toolkeel.builtin.files.hopeless import why_never
+from toolkeel.builtin.files.impossible_patterns import why_never
 from toolkeel.builtin.files.line_window import MAX_BYTES, count, human, printable
 from toolkeel.builtin.files.linear_regex import compiled, escaped
 from toolkeel.builtin.files.open_beneath import Root

@@ -23,7 +23,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from toolkeel._records.kept import KEPT, PREFIX
+from toolkeel._records.kept_results import KEPT, PREFIX
 from toolkeel.builtin.files.atomic_replace import replace
 from toolkeel.builtin.files.edit import Change, apply, diff
 from toolkeel.builtin.files.file_tools import Files

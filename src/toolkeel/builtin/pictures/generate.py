@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from toolkeel._records.needs_extra import needs_extra
-from toolkeel.builtin.pictures.size import check_picture
+from toolkeel.builtin.pictures.size_limits import check_picture
 from toolkeel.content import Image, Text, sniff
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
@@ -28,7 +28,7 @@ from toolkeel.effects import Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
-from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
 
 OPENAI_URL = "https://api.openai.com/v1"
 MODEL = "gpt-image-1.5"

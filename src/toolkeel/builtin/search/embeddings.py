@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.errors import SetupError, ToolError
-from toolkeel.providers.wire.plain import as_dict, as_list
+from toolkeel.providers.wire.plain_json import as_dict, as_list
 
 with needs_extra("embeddings", "search"):
     import httpx2

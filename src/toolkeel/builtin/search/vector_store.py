@@ -22,7 +22,7 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.search.chunks import Chunk, split
 from toolkeel.builtin.search.terms import terms
 from toolkeel.errors import SetupError
-from toolkeel.providers.wire.plain import clean_text
+from toolkeel.providers.wire.plain_json import clean_text
 
 FORMAT = "1"
 """Changes whenever what stands in the index would be made in another way."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from toolkeel._records.kept import KEPT, KeptResults
+from toolkeel._records.kept_results import KEPT, KeptResults
 from toolkeel.builtin.files.line_window import MAX_BYTES, MAX_LINES, human
 from toolkeel.builtin.shell.git_identity import git_identity
 from toolkeel.builtin.shell.terminal_output import TerminalOutput

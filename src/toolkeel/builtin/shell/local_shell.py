@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from toolkeel._records.kept import KEPT
+from toolkeel._records.kept_results import KEPT
 from toolkeel.builtin.files.line_window import MAX_BYTES
 from toolkeel.builtin.shell.command import (
     MAX_TIMEOUT,

@@ -22,7 +22,7 @@ from toolkeel._records.needs_extra import needs_extra
 from toolkeel._records.record import record
 from toolkeel.builtin.web.addresses import is_below
 from toolkeel.errors import SetupError, ToolError
-from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
 
 BRAVE_URL = "https://api.search.brave.com"
 TAVILY_URL = "https://api.tavily.com"

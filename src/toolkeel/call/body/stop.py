@@ -24,9 +24,9 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any, TypeGuard, cast
 
-from toolkeel.call.body.left_behind import leave
 from toolkeel.call.body.loop_timer import Deadlines, deadlines
 from toolkeel.call.body.stopped_text import Reason, Work, cancelled_itself, overdue, told
+from toolkeel.call.body.tasks_left_behind import leave
 from toolkeel.call.steps.compose import Handler
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared

@@ -1,16 +1,16 @@
 """What stands around a body: each a step, composed when the tool is registered.
 
-compose      steps around a call, composed when a tool is registered, not when it is called
-commands     what a line of shell runs, as far as that is certain: for rules that allow commands
-rules        rules for a run, from outside the tools: which calls are refused, asked about or let through
-approve      asking before a call runs; a yes holds only for the arguments shown (digest)
-limit        limits on calls: what a model may not do again and again
-resources    what a call touches: places in trees, with the arguments put in
-claims       a queue of claims on places in trees: held when those before that meet them have ended
-lock         locks by declared resource: writers of one thing wait for each other, all else overlaps
-cache        remembering results: opt-in, after approval, never of failures
-retry        trying again what may be tried again
-guard        guards: what looks at a call before it runs, and at its result before the model reads it
-fast_guards  guards that say yes at once, asked without a coroutine around each of them
-taint        information flow: after private data or strangers' text, what goes out asks a person first
+compose             steps around a call, composed when a tool is registered, not when it is called
+commands            what a line of shell runs, as far as that is certain: for rules that allow commands
+rules               rules for a run, from outside the tools: which calls are refused, asked about or let through
+approve             asking before a call runs; a yes holds only for the arguments shown (digest)
+limit               limits on calls: what a model may not do again and again
+resources           what a call touches: places in trees, with the arguments put in
+resource_conflicts  a queue of claims on places in trees: held when those before that meet them have ended
+lock                locks by declared resource: writers of one thing wait for each other, all else overlaps
+cache               remembering results: opt-in, after approval, never of failures
+retry               trying again what may be tried again
+guard               guards: what looks at a call before it runs, and at its result before the model reads it
+fast_guards         guards that say yes at once, asked without a coroutine around each of them
+taint               information flow: after private data or strangers' text, what goes out asks a person first
 """

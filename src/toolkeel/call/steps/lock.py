@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, cast
 
-from toolkeel.call.steps.claims import Claim, Locks
 from toolkeel.call.steps.compose import Recheck, rechecks
+from toolkeel.call.steps.resource_conflicts import Claim, Locks
 from toolkeel.call.steps.resources import (
     Branch,
     branches_of,

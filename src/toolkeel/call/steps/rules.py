@@ -15,7 +15,7 @@ from typing import Literal
 
 from toolkeel._records.record import record
 from toolkeel.call.steps.commands import allowed, mentions
-from toolkeel.define.names import nearest_names
+from toolkeel.define.nearly_right_names import nearest_names
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 

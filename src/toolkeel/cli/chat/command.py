@@ -13,7 +13,7 @@ from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from toolkeel._records.places import sessions_file
+from toolkeel._records.data_folder import sessions_file
 from toolkeel.agent.agent import Agent
 from toolkeel.cli.commands.launch import (
     OFFLINE,

@@ -17,7 +17,7 @@ from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base import as_tool
 from toolkeel.define.tool import AnyTool, Enabled, Prepared, Step, Tool
 from toolkeel.errors import SetupError
-from toolkeel.providers.wire.plain import arguments_text, dumps
+from toolkeel.providers.wire.plain_json import arguments_text, dumps
 
 with needs_extra("toolkeel.compat.bridges.openai_agents", "openai-agents"):
     import agents  # pyright: ignore[reportMissingImports]

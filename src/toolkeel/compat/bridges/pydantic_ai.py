@@ -15,7 +15,7 @@ from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolOutput
-from toolkeel.providers.wire.plain import dumps
+from toolkeel.providers.wire.plain_json import dumps
 
 with needs_extra("toolkeel.compat.bridges.pydantic_ai", "pydantic-ai"):
     import pydantic_ai  # pyright: ignore[reportMissingImports]

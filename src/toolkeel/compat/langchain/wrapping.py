@@ -15,7 +15,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import Crashed, SetupError
 from toolkeel.messages import ToolMessage
-from toolkeel.providers.wire.plain import dumps
+from toolkeel.providers.wire.plain_json import dumps
 
 
 @record

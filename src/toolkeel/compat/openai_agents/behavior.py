@@ -15,7 +15,7 @@ from toolkeel.define.base import as_tool
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, ToolMessage
 from toolkeel.model import Delta, Model, ModelRequest
-from toolkeel.providers.wire.plain import dumps
+from toolkeel.providers.wire.plain_json import dumps
 
 
 @record

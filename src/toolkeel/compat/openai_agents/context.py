@@ -10,7 +10,7 @@ from toolkeel.context import RunContext
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.messages import AssistantMessage
 from toolkeel.messages import Usage as CoreUsage
-from toolkeel.providers.wire.plain import arguments_text
+from toolkeel.providers.wire.plain_json import arguments_text
 
 C = TypeVar("C")
 

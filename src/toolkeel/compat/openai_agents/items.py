@@ -22,7 +22,7 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.providers.openai_responses import encode_messages
-from toolkeel.providers.wire.plain import arguments_text
+from toolkeel.providers.wire.plain_json import arguments_text
 
 TResponseInputItem: TypeAlias = dict[str, Any]
 _PARTS = frozenset({"input_text", "output_text", "text"})

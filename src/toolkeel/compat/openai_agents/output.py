@@ -9,7 +9,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import core_schema
 
 from toolkeel._records.record import record
-from toolkeel.providers.wire.plain import dumps
+from toolkeel.providers.wire.plain_json import dumps
 
 
 @record

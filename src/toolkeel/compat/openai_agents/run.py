@@ -31,7 +31,7 @@ from toolkeel.compat.openai_agents.tracing import run_trace
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message, ToolCall
-from toolkeel.providers.wire.plain import dumps
+from toolkeel.providers.wire.plain_json import dumps
 
 
 class RunnerOptions(TypedDict, total=False):

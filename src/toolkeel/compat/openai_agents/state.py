@@ -13,7 +13,7 @@ from toolkeel.agent import run_state as core
 from toolkeel.compat.openai_agents.context import RawToolCall
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage
-from toolkeel.providers.wire.plain import arguments_text, dumps
+from toolkeel.providers.wire.plain_json import arguments_text, dumps
 
 C = TypeVar("C")
 REJECTED = "Tool execution was not approved."

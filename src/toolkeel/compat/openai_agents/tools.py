@@ -22,7 +22,7 @@ from toolkeel.define.tool import Enabled as CoreEnabled
 from toolkeel.define.tool import Tool as CoreTool
 from toolkeel.errors import Crashed, Denied, RunStopped, ToolError
 from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
-from toolkeel.providers.wire.plain import dumps
+from toolkeel.providers.wire.plain_json import dumps
 
 Enabled: TypeAlias = bool | Callable[[RunContextWrapper[Any], Any], "bool | Awaitable[bool]"]
 OnFailure: TypeAlias = Callable[[RunContextWrapper[Any], Exception], "str | Awaitable[str]"]

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from toolkeel._records.record import record
 from toolkeel.compat.openapi.document import Operation, Parameter
 from toolkeel.errors import ToolError
-from toolkeel.providers.wire.plain import dumps
+from toolkeel.providers.wire.plain_json import dumps
 
 
 @record

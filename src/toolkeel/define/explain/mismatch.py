@@ -15,6 +15,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from toolkeel.define.explain.closest_branch import (
+    Faults,
+    closest_branch,
+    common_tag,
+    is_of_another_kind,
+)
 from toolkeel.define.explain.flat_unions import Unionless, pointer
 from toolkeel.define.explain.phrases import (
     condition,
@@ -163,15 +169,15 @@ class Mismatches:
         keyword, branches = union
         value = fault.instance
         where: Location = (*fault.schema_path, "not", keyword)
-        tried: list[_Faults] = []
+        tried: list[Faults] = []
         if level < _LEVELS and isinstance(value, (dict, list)):
             tried = self._tried(value, where, len(branches))
-        meant = _closest(tried)
+        meant = closest_branch(tried)
         for inner in meant:
             self._add(inner, path, fields, level + 1)
         if meant:
             return
-        tag = _common_tag(tried)
+        tag = common_tag(tried)
         if tag is not None and isinstance(value, dict):
             _merge(fields, wrong_tag(path, tag, branches, self._root, value[tag]))
             return
@@ -212,13 +218,13 @@ class Mismatches:
         branches = (self._compiled((*where, index)) for index in range(count))
         return any(branch is not None and branch.is_valid(value) for branch in branches)
 
-    def _tried(self, value: object, where: Location, count: int) -> list[_Faults]:
+    def _tried(self, value: object, where: Location, count: int) -> list[Faults]:
         """The faults of each branch that takes values of this type at all."""
         tried = []
         for index in range(count):
             branch = self._compiled((*where, index))
             faults = list(islice(branch.iter_errors(value), _OF_A_BRANCH)) if branch else []
-            if not any(_is_of_another_kind(fault) for fault in faults):
+            if not any(is_of_another_kind(fault) for fault in faults):
                 tried.append(faults)
         return tried
 
@@ -242,42 +248,6 @@ def _cut(value: object, path: Path, cuts: set[Path], names: set[str]) -> object:
     if len(value) > _ITEMS:
         cuts.add(path)
     return [_cut(item, (*path, index), cuts, names) for index, item in enumerate(value[:_ITEMS])]
-
-
-_Faults = list["jsonschema_rs.ValidationError"]
-
-
-def _is_of_another_kind(fault: jsonschema_rs.ValidationError) -> bool:
-    kinds = ("type", "enum", "const", "falseSchema")
-    return not fault.instance_path and fault.kind.name in kinds
-
-
-def _tags(faults: _Faults) -> list[str]:
-    """Keys right below the union of which the branch wants another value."""
-    return [
-        str(fault.instance_path[0])
-        for fault in faults
-        if fault.kind.name in ("const", "enum") and len(fault.instance_path) == 1
-    ]
-
-
-def _closest(tried: list[_Faults]) -> _Faults:
-    """The faults of the branch that was evidently meant; none if that is not evident."""
-    # A fixed value right below the union is most likely what tells the branches apart.
-    ranked = [((len(_tags(faults)), len(faults)), faults) for faults in tried]
-    ranked.sort(key=lambda each: each[0])
-    if not ranked or (ranked[0][0][0] and len(ranked) > 1):
-        return []
-    if len(ranked) > 1 and ranked[0][0] == ranked[1][0]:
-        first, second = ({tuple(f.instance_path) for f in faults} for _, faults in ranked[:2])
-        return ranked[0][1] if first == second and () not in first else []
-    return ranked[0][1]
-
-
-def _common_tag(tried: list[_Faults]) -> str | None:
-    """The one key that every branch wants another value of."""
-    common = set.intersection(*(set(_tags(faults)) for faults in tried)) if tried else set()
-    return common.pop() if len(common) == 1 else None
 
 
 _Fields = dict[Path, FieldError]

@@ -8,7 +8,8 @@ become           turn from root into a user that is nobody else, in front of a c
 bubblewrap       commands in namespaces of their own, made by bubblewrap, behind a filter of system calls
 landlock         commands confined by Landlock, where there are no namespaces to be had
 other_user       commands of root run as a user that nobody else is
-confine          commands that see and change no more of the machine than they were given; `Limits`: memory, CPU, files
+limits           how much a command may use: memory, time, files, processes
+confine          commands that see and change no more of the machine than they were given
 attempts         attempts to get out, made by a program inside
 probe            a probe of a sandbox for escapes known by name
 """

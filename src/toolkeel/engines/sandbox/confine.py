@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Literal
 
 from toolkeel._records.record import record
-from toolkeel.engines import cgroup
+from toolkeel.engines import cgroup_pids
 from toolkeel.engines.process_tree import (
     Command,
     Finished,
@@ -38,6 +38,7 @@ from toolkeel.engines.process_tree import (
 )
 from toolkeel.engines.sandbox import bubblewrap, landlock
 from toolkeel.engines.sandbox.become import STAGE
+from toolkeel.engines.sandbox.limits import Limits
 from toolkeel.engines.sandbox.mounts import Places, environment, places, resolved
 from toolkeel.engines.sandbox.other_user import becoming, cannot_become
 from toolkeel.engines.sandbox.seccomp import MACHINES
@@ -49,49 +50,6 @@ _TRIAL = "(: >> /proc/sys/kernel/core_pattern) 2>/dev/null && exit 43; exit 42"
 """Opens a setting of the kernel, by which a command could leave, and writes nothing to it."""
 SUPERVISOR = Path(__file__).parents[1] / "supervise.py"
 """The program above a command that bubblewrap does not stand above."""
-
-
-@record
-class Limits:
-    """What a command, and each process it starts, may use at most; None for no limit.
-
-    Args:
-        cpu: Processor time of one process, in seconds.
-        memory: Memory of one process, in bytes: what it may write to, not what it reserves.
-        total_memory: Memory of all its processes together, in bytes; looked at four times a second
-            while `Sandbox.run` waits for it.
-        file_size: Size of a file it writes, in bytes.
-        processes: Processes and threads at once; root is held to it by a control group.
-        open_files: Open files of one process.
-        tmp_size: Size of the folder for temporary files, in bytes; bubblewrap alone holds it.
-    """
-
-    cpu: int | None = 3600
-    memory: int | None = 4 << 30
-    total_memory: int | None = 8 << 30
-    file_size: int | None = 2 << 30
-    processes: int | None = 512
-    open_files: int | None = 4096
-    tmp_size: int = 1 << 30
-
-    def values(self) -> dict[str, int]:
-        """Names of the `resource` module and numbers, none above what this process may set."""
-        wanted = {
-            "RLIMIT_CPU": self.cpu,
-            "RLIMIT_DATA": self.memory,
-            "RLIMIT_FSIZE": self.file_size,
-            "RLIMIT_NPROC": self.processes,
-            "RLIMIT_NOFILE": self.open_files,
-            "RLIMIT_CORE": 0,
-        }
-        import resource  # late: Windows has none, and no command runs there
-
-        found = {}
-        for name, value in wanted.items():
-            if value is not None and hasattr(resource, name):
-                hard = resource.getrlimit(getattr(resource, name))[1]
-                found[name] = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        return found
 
 
 class Sandbox:
@@ -244,7 +202,7 @@ class Sandbox:
         order: dict[str, object] = {"argv": argv, "cwd": cwd, "session": not terminal}
         order["limits"] = limits = self.limits.values()
         if "RLIMIT_NPROC" in limits:  # without a namespace all processes of the user count
-            limits["RLIMIT_NPROC"] += cgroup.tasks_of_user()
+            limits["RLIMIT_NPROC"] += cgroup_pids.tasks_of_user()
         home = ""
         if self.backend == "landlock":
             home = tempfile.mkdtemp(prefix="toolkeel-")
@@ -263,7 +221,7 @@ class Sandbox:
 
     def _group(self) -> Path | None:
         most = self.limits.processes
-        return cgroup.make(most) if most is not None and cgroup.needed() else None
+        return cgroup_pids.make(most) if most is not None and cgroup_pids.needed() else None
 
 
 # — what this machine has —
@@ -304,7 +262,7 @@ def features() -> Features:
             why = cannot_become((folder,))
         if why:
             notes.append(f"Commands run as root, walled in: another user cannot be taken ({why}).")
-    if cgroup.needed() and not cgroup.possible():
+    if cgroup_pids.needed() and not cgroup_pids.possible():
         notes.append("Root is held to no number of processes: run as another user.")
     version = f"version {landlock.version()}"
     return Features(

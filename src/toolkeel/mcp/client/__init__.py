@@ -1,9 +1,9 @@
 """Other programs' tools, by the Model Context Protocol.
 
-sift               what a server answers, made readable piece by piece before the SDK judges it as a whole
+salvage            what a server answers, made readable piece by piece before the SDK judges it as a whole
 frames             what a peer sends, before the SDK sees it: bounded, and nothing in it can hold a call for ever
 raw_requests       requests to a process as plain JSON, beside the SDK's session
-guardian           no server outlives us, also where nothing of ours runs any more
+end_orphans        no server outlives us, also where nothing of ours runs any more
 stdio              a server as a process of ours: started without a shell, in a group of its own, with few variables
 http               a server on the network: an HTTP client whose failures cost one request, not the connection
 login_flow         the SDK's login without its lock, its haste to the browser, and its stray refresh tokens

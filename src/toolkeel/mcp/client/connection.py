@@ -27,7 +27,7 @@ from toolkeel.mcp.client.frames import Rate
 from toolkeel.mcp.client.http import http, speaks_sse
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import RawRequests
-from toolkeel.mcp.client.sift import Sift, of_peer
+from toolkeel.mcp.client.salvage import Sift, of_peer
 from toolkeel.mcp.client.stdio import Stderr, stdio
 from toolkeel.mcp.client.watches import RELISTEN, Watches
 from toolkeel.mcp.config import ServerConfig

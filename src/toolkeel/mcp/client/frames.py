@@ -17,7 +17,7 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from toolkeel.mcp.client.sift import LOST, our_error
+from toolkeel.mcp.client.salvage import LOST, our_error
 from toolkeel.mcp.messages import read_message
 
 FRAME_LIMIT = 32 * 1024 * 1024

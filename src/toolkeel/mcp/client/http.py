@@ -19,7 +19,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from toolkeel.mcp.client.frames import FRAME_LIMIT
-from toolkeel.mcp.client.sift import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
+from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.messages import with_whole_characters
 

@@ -19,7 +19,7 @@ from pydantic_core import from_json, to_json
 
 from toolkeel._records.record import record
 from toolkeel.mcp.client.frames import Rate
-from toolkeel.mcp.client.sift import Sift, of_peer
+from toolkeel.mcp.client.salvage import Sift, of_peer
 
 FIRST = 1_000_000_000
 """Ids of these requests count from here, those of the SDK's session from 1; both fit 32 bits."""

@@ -23,7 +23,7 @@ from toolkeel.effects import Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.mcp.client.connection import Link, Unreachable
 from toolkeel.mcp.client.pages import walk
-from toolkeel.mcp.client.sift import FromPeer
+from toolkeel.mcp.client.salvage import FromPeer
 from toolkeel.mcp.content import file_of, from_blocks
 from toolkeel.messages import AssistantMessage, UserMessage
 

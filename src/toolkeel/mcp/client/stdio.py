@@ -25,8 +25,8 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
 from toolkeel.errors import SetupError
+from toolkeel.mcp.client.end_orphans import guard, release
 from toolkeel.mcp.client.frames import Frames
-from toolkeel.mcp.client.guardian import guard, release
 from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.config import ServerConfig
 

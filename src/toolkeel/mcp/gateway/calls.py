@@ -23,7 +23,7 @@ from toolkeel.errors import CallError, SetupError
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.outcome import failed
 from toolkeel.mcp.client.raw_requests import Progressed
-from toolkeel.mcp.client.sift import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer
+from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer
 from toolkeel.mcp.gateway.audit import Audit, digest_of_arguments
 from toolkeel.mcp.gateway.policy import Policy
 from toolkeel.mcp.gateway.table import Route

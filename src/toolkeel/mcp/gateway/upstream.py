@@ -27,7 +27,7 @@ from toolkeel.mcp.client.login import kept
 from toolkeel.mcp.client.outcome import was_forgotten
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import Progressed
-from toolkeel.mcp.client.sift import data_of
+from toolkeel.mcp.client.salvage import data_of
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.hidden_text import clean
 from toolkeel.mcp.server.asking import LEVELS, Client, Feature, Level

@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from toolkeel._records.record import record
-from toolkeel.call.offered import as_told
+from toolkeel.call.enabled_tools import as_told
 from toolkeel.call.pipeline import Entry
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.names import POLICIES, wire_names

@@ -8,8 +8,8 @@ from toolkeel.content import Block, File, Image, Text
 from toolkeel.messages import Message, SystemMessage, UserMessage
 from toolkeel.providers.anthropic.profile import WIRE
 from toolkeel.providers.anthropic.stream import DECODING
-from toolkeel.providers.wire.plain import as_dict, as_list, as_text
-from toolkeel.providers.wire.stored import (
+from toolkeel.providers.wire.plain_json import as_dict, as_list, as_text
+from toolkeel.providers.wire.stored_conversations import (
     StoredCalls,
     base64_block,
     body_of,

@@ -19,7 +19,7 @@ from toolkeel.providers.anthropic.profile import PAUSE, WIRE, AnthropicProfile
 from toolkeel.providers.anthropic.stream import DECODING
 from toolkeel.providers.wire.claude import longest_reply, takes_temperature
 from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, note
-from toolkeel.providers.wire.plain import (
+from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_object,
     as_dict,
@@ -269,7 +269,9 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
         schema = held_schema(settings.output, "anthropic-strict").schema
         form = {"format": {"type": "json_schema", "schema": schema}}
         body["output_config"] = {**as_dict(extra.pop("output_config", None)), **form}
-    beside = {key: [*found, *as_list(extra.pop(key, None))] for key, found in tools.native_lists.items()}
+    beside = {
+        key: [*found, *as_list(extra.pop(key, None))] for key, found in tools.native_lists.items()
+    }
     return {**body, **beside, **extra}
 
 

@@ -13,7 +13,7 @@ from toolkeel.providers.anthropic.profile import WIRE, AnthropicProfile
 from toolkeel.providers.anthropic.stream import StreamDecoder
 from toolkeel.providers.wire.http import PerLoop, check_options, hosts_at
 from toolkeel.providers.wire.model import ModelOptions
-from toolkeel.providers.wire.plain import as_list
+from toolkeel.providers.wire.plain_json import as_list
 from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.structured_output import claude_holds
 

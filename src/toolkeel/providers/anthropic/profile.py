@@ -8,7 +8,7 @@ from typing import Final
 
 from toolkeel._records.record import record
 from toolkeel.messages import FinishReason, Usage
-from toolkeel.providers.wire.plain import Json, as_count, as_dict, by_word
+from toolkeel.providers.wire.plain_json import Json, as_count, as_dict, by_word
 
 WIRE: Final = "anthropic"
 PAUSE = "pause_turn"

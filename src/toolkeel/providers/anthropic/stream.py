@@ -19,7 +19,7 @@ from toolkeel.model import CallDelta, Delta, ReasoningDelta
 from toolkeel.providers.anthropic.profile import PAUSE, REASONS, STATUS, WIRE, usage_of
 from toolkeel.providers.wire.decoder import Block, BlockDecoder, Decoding
 from toolkeel.providers.wire.part_order import Kind
-from toolkeel.providers.wire.plain import (
+from toolkeel.providers.wire.plain_json import (
     Json,
     answer_of,
     as_dict,

@@ -9,8 +9,8 @@ from toolkeel.content import Block, File, Text
 from toolkeel.messages import Message, SystemMessage, UserMessage
 from toolkeel.providers.bedrock.profile import WIRE, media_type_of, packed, unpacked
 from toolkeel.providers.bedrock.stream import DECODING
-from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text, decoded_base64
-from toolkeel.providers.wire.stored import (
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, decoded_base64
+from toolkeel.providers.wire.stored_conversations import (
     StoredCalls,
     body_of,
     content_of,

@@ -19,7 +19,7 @@ from toolkeel.providers.bedrock.stream import DECODING
 from toolkeel.providers.wire.claude import is_claude, longest_reply, takes_temperature
 from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, note
 from toolkeel.providers.wire.ownership import model_family
-from toolkeel.providers.wire.plain import (
+from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_object,
     as_dict,

@@ -25,7 +25,7 @@ from toolkeel.providers.bedrock.stream import StreamDecoder
 from toolkeel.providers.wire.body_cache import ValueCache
 from toolkeel.providers.wire.http import check_options, retry_after
 from toolkeel.providers.wire.model import ModelOptions, WireModel
-from toolkeel.providers.wire.plain import Json
+from toolkeel.providers.wire.plain_json import Json
 from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.structured_output import claude_holds
 

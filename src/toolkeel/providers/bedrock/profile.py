@@ -11,7 +11,7 @@ from toolkeel._records.record import record
 from toolkeel.content import Audio, File, Image
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.providers.wire.claude import caches_on_bedrock
-from toolkeel.providers.wire.plain import Json, as_count, as_text, by_word
+from toolkeel.providers.wire.plain_json import Json, as_count, as_text, by_word
 
 WIRE: Final = "bedrock"
 

@@ -25,7 +25,7 @@ from toolkeel.providers.bedrock.profile import (
 )
 from toolkeel.providers.wire.decoder import Block, BlockDecoder, Decoding
 from toolkeel.providers.wire.part_order import Kind
-from toolkeel.providers.wire.plain import (
+from toolkeel.providers.wire.plain_json import (
     Json,
     answer_of,
     as_count,

@@ -21,7 +21,7 @@ from toolkeel.providers.gemini.profile import (
 from toolkeel.providers.gemini.stream import DECODING
 from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, words_alone
 from toolkeel.providers.wire.part_order import arrange
-from toolkeel.providers.wire.plain import (
+from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_object,
     as_dict,

@@ -21,7 +21,7 @@ from toolkeel.providers.gemini.profile import GeminiProfile, retry_delay
 from toolkeel.providers.gemini.stream import StreamDecoder
 from toolkeel.providers.wire.http import PerLoop, check_options, retry_after
 from toolkeel.providers.wire.model import ModelOptions, WireModel
-from toolkeel.providers.wire.plain import as_dict
+from toolkeel.providers.wire.plain_json import as_dict
 from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.sse import parsed
 from toolkeel.providers.wire.structured_output import gemini_holds

@@ -14,7 +14,15 @@ from toolkeel.hosted import native_of
 from toolkeel.messages import AssistantMessage, FinishReason, Usage
 from toolkeel.providers.wire.ownership import is_own, model_family, same_model
 from toolkeel.providers.wire.part_order import Kind
-from toolkeel.providers.wire.plain import Json, as_count, as_dict, as_list, as_text, by_word, plain
+from toolkeel.providers.wire.plain_json import (
+    Json,
+    as_count,
+    as_dict,
+    as_list,
+    as_text,
+    by_word,
+    plain,
+)
 from toolkeel.providers.wire.tools import Tools, WireTools
 
 WIRE: Final = "gemini"

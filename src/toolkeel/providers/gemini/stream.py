@@ -24,7 +24,7 @@ from toolkeel.providers.gemini.profile import (
 )
 from toolkeel.providers.wire.decoder import Decoder, Decoding
 from toolkeel.providers.wire.part_order import layout_of
-from toolkeel.providers.wire.plain import (
+from toolkeel.providers.wire.plain_json import (
     Json,
     answer_of,
     as_dict,

@@ -26,7 +26,7 @@ from collections.abc import Mapping
 
 from toolkeel._records.record import NOTHING
 from toolkeel.model import CallDelta
-from toolkeel.providers.wire.plain import (
+from toolkeel.providers.wire.plain_json import (
     Json,
     TextPieces,
     arguments_text,

@@ -24,7 +24,7 @@ from toolkeel.providers.openai_chat.stream import DECODING
 from toolkeel.providers.wire.ids import paired
 from toolkeel.providers.wire.media import NO_OUTPUT, inline, note, readable, words_alone
 from toolkeel.providers.wire.ownership import is_own, owns_thought
-from toolkeel.providers.wire.plain import WIRES, Json, arguments_text, as_text, clean_text
+from toolkeel.providers.wire.plain_json import WIRES, Json, arguments_text, as_text, clean_text
 from toolkeel.providers.wire.request import (
     Encoder,
     Encoding,
@@ -32,7 +32,7 @@ from toolkeel.providers.wire.request import (
     encode_request,
     encode_transcript,
 )
-from toolkeel.providers.wire.stored import kept_block
+from toolkeel.providers.wire.stored_conversations import kept_block
 from toolkeel.providers.wire.structured_output import held_schema
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 

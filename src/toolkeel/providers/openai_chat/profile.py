@@ -9,7 +9,7 @@ from toolkeel._records.record import record
 from toolkeel.content import Audio, Image, data_url
 from toolkeel.messages import AssistantMessage, FinishReason, Usage
 from toolkeel.providers.chat_servers import OPENAI, ChatProfile
-from toolkeel.providers.wire.plain import Json, as_count, as_dict, by_word
+from toolkeel.providers.wire.plain_json import Json, as_count, as_dict, by_word
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text")
 """Under which name servers send reasoning; one of them, or the same under several."""

@@ -12,7 +12,7 @@ from toolkeel.model import CallDelta, Delta
 from toolkeel.providers.openai_chat.call_pieces import CallTracker, extra_of, text_of_arguments
 from toolkeel.providers.openai_chat.profile import REASONING_KEYS, REASONS, status_of, usage_of
 from toolkeel.providers.wire.decoder import Decoder, Decoding
-from toolkeel.providers.wire.plain import (
+from toolkeel.providers.wire.plain_json import (
     Json,
     answer_of,
     as_dict,

@@ -10,8 +10,8 @@ from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS
 from toolkeel.providers.openai_responses.profile import CALLS, WIRE
 from toolkeel.providers.openai_responses.stream import DECODING
 from toolkeel.providers.wire.media import inline
-from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text
-from toolkeel.providers.wire.stored import (
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
+from toolkeel.providers.wire.stored_conversations import (
     StoredCalls,
     body_of,
     content_of,

@@ -30,7 +30,7 @@ from toolkeel.providers.wire.ids import paired
 from toolkeel.providers.wire.media import NO_OUTPUT, is_blank, words_alone
 from toolkeel.providers.wire.ownership import is_own, model_family
 from toolkeel.providers.wire.part_order import arrange
-from toolkeel.providers.wire.plain import (
+from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_object,
     arguments_text,

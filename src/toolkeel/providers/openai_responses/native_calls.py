@@ -16,7 +16,7 @@ from types import MappingProxyType
 from toolkeel._records.record import record
 from toolkeel.content import Data, Image, data_url, text_of
 from toolkeel.messages import ToolMessage
-from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text, clean_text, dumps
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text, dumps
 from toolkeel.providers.wire.tools import WireTools
 
 NATIVE = "native"

@@ -8,7 +8,7 @@ from typing import Final
 
 from toolkeel._records.record import record
 from toolkeel.messages import FinishReason, Usage
-from toolkeel.providers.wire.plain import (
+from toolkeel.providers.wire.plain_json import (
     Json,
     TextPieces,
     as_count,

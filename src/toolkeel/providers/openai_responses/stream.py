@@ -36,7 +36,7 @@ from toolkeel.providers.openai_responses.profile import (
 )
 from toolkeel.providers.wire.decoder import Decoder, Decoding
 from toolkeel.providers.wire.part_order import CALL
-from toolkeel.providers.wire.plain import (
+from toolkeel.providers.wire.plain_json import (
     Json,
     answer_of,
     as_dict,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from toolkeel._records.record import record
-from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text, dumps
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, dumps
 
 Schemas: TypeAlias = Mapping[str, Mapping[str, object]]
 """The parameters' schema of each tool there is, by its name on the wire."""

@@ -22,7 +22,7 @@ from toolkeel.agent.transcript_media import (
 )
 from toolkeel.messages import Message
 from toolkeel.model import ModelRequest, Settings, ToolDefinition
-from toolkeel.providers.wire.plain import Json, dumps
+from toolkeel.providers.wire.plain_json import Json, dumps
 from toolkeel.providers.wire.request import Encoder, Encoding, Prepared
 from toolkeel.providers.wire.tools import WireTools
 

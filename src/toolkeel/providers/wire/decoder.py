@@ -16,7 +16,7 @@ from toolkeel.define.dialect.definition import Form
 from toolkeel.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.providers.wire.part_order import Kind, layout_of
-from toolkeel.providers.wire.plain import (
+from toolkeel.providers.wire.plain_json import (
     Json,
     TextPieces,
     as_dict,
@@ -25,7 +25,7 @@ from toolkeel.providers.wire.plain import (
     input_text,
     plain,
 )
-from toolkeel.providers.wire.stored import base64_block
+from toolkeel.providers.wire.stored_conversations import base64_block
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 _NOTHING = ("", "[DONE]", b"", b"[DONE]")

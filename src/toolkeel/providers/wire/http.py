@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, finalize
 from toolkeel.agent.transcript_media import MEDIA_LIMIT
 from toolkeel.errors import ModelError, SetupError, describe, model_error
 from toolkeel.providers.wire.body_cache import Media
-from toolkeel.providers.wire.plain import clean_text
+from toolkeel.providers.wire.plain_json import clean_text
 
 
 class Closing(Protocol):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from toolkeel.errors import SetupError
 from toolkeel.messages import ToolCall, ToolMessage
-from toolkeel.providers.wire.plain import clean_text
+from toolkeel.providers.wire.plain_json import clean_text
 
 _LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]")

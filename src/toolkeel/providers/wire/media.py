@@ -13,7 +13,7 @@ from toolkeel.content import (
     text_of,
 )
 from toolkeel.messages import AssistantMessage
-from toolkeel.providers.wire.plain import clean_text
+from toolkeel.providers.wire.plain_json import clean_text
 
 NO_OUTPUT = "(no tool output)"
 """Stands for an empty result: models make one up where they see nothing."""

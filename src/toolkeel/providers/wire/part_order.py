@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
-from toolkeel.providers.wire.plain import Json, as_list
+from toolkeel.providers.wire.plain_json import Json, as_list
 
 Kind: TypeAlias = Literal["reasoning", "text", "call", "other"]
 REASONING = "reasoning"

@@ -17,8 +17,8 @@ from toolkeel.messages import Message
 from toolkeel.model import ModelRequest, Settings
 from toolkeel.providers.wire.ids import OpenCalls, common_id
 from toolkeel.providers.wire.media import inline, note, readable
-from toolkeel.providers.wire.plain import Json, clean_text
-from toolkeel.providers.wire.stored import kept_block
+from toolkeel.providers.wire.plain_json import Json, clean_text
+from toolkeel.providers.wire.stored_conversations import kept_block
 from toolkeel.providers.wire.tools import Tools, WireTools
 
 P = TypeVar("P")

@@ -19,7 +19,7 @@ from toolkeel.errors import ModelError, ModelUnavailable, model_error
 from toolkeel.providers.wire.http import PerLoop, retry_advice, retry_after
 from toolkeel.providers.wire.model import ModelOptions, WireModel
 from toolkeel.providers.wire.ownership import Asked
-from toolkeel.providers.wire.plain import words_of
+from toolkeel.providers.wire.plain_json import words_of
 from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.sse import parsed
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from toolkeel.call.offered import as_told
+from toolkeel.call.enabled_tools import as_told
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.dialect import restore_keys
 from toolkeel.define.dialect.definition import Form, definition
@@ -17,7 +17,7 @@ from toolkeel.errors import SetupError
 from toolkeel.hosted import Native, native_of
 from toolkeel.messages import ToolMessage
 from toolkeel.model import ToolDefinition
-from toolkeel.providers.wire.plain import Json, dumps
+from toolkeel.providers.wire.plain_json import Json, dumps
 
 
 class WireTools:

@@ -34,7 +34,7 @@ from toolkeel.providers.wire.ids import paired
 from toolkeel.providers.wire.media import NO_TEXT, is_blank
 from toolkeel.providers.wire.ownership import Asked, is_own, owns_thought
 from toolkeel.providers.wire.part_order import arrange
-from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text, clean_text
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text
 from toolkeel.providers.wire.request import Encoder, Prepared, encode_block
 from toolkeel.providers.wire.tools import WireTools
 

@@ -23,7 +23,7 @@ from toolkeel.compat.openai_agents.guardrails.verdicts import (
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Prepared
 from toolkeel.errors import SetupError
-from toolkeel.providers.wire.plain import dumps
+from toolkeel.providers.wire.plain_json import dumps
 
 
 @record

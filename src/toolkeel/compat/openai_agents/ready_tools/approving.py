@@ -15,7 +15,7 @@ from toolkeel.compat.openai_agents.tools import Approval, as_approval, rejection
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Proceed
 from toolkeel.errors import Denied
-from toolkeel.providers.wire.plain import dumps
+from toolkeel.providers.wire.plain_json import dumps
 
 Needs: TypeAlias = bool | Callable[[RunContextWrapper[Any], Any, str], bool | Awaitable[bool]]
 """Whether a person must approve: always, never, or ``(context, action, call id)`` decides."""

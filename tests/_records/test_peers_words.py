@@ -9,7 +9,7 @@ import pytest
 
 import toolkeel
 from toolkeel import Agent, tool
-from toolkeel._records.other_words import AGENT, NAMES, RUN, TOOL
+from toolkeel._records.peers_words import AGENT, NAMES, RUN, TOOL
 from toolkeel.agent.agent import RunOptions
 from toolkeel.define.options import CHECKS
 from toolkeel.errors import DefinitionError

@@ -15,7 +15,7 @@ import pytest
 
 from toolkeel import Text, ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.provider import MCPServer
-from toolkeel.mcp.client.sift import (
+from toolkeel.mcp.client.salvage import (
     LOST,
     FromPeer,
     data_of,

@@ -20,7 +20,7 @@ from toolkeel import (
     UserMessage,
     tool,
 )
-from toolkeel.call.offered import SEARCH, Offer
+from toolkeel.call.enabled_tools import SEARCH, Offer
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import DuplicateToolError
 from toolkeel.testing.scripted import Scripted, call

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessage
 
 from toolkeel.errors import ModelError
-from toolkeel.providers.wire.plain import TextPieces, arguments_text, clean_text, dumps, plain
+from toolkeel.providers.wire.plain_json import TextPieces, arguments_text, clean_text, dumps, plain
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=20)
 surrogates = st.text(st.sampled_from("a東🐱\ud83d\udc31\x00"), max_size=10)

@@ -14,7 +14,14 @@ from toolkeel._records.data_urls import inline
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
 from toolkeel.messages import AssistantMessage, Status, ToolCall, ToolMessage
 from toolkeel.providers.wire.ownership import ASKED
-from toolkeel.providers.wire.plain import Json, as_dict, as_list, as_text, decoded_base64, dumps
+from toolkeel.providers.wire.plain_json import (
+    Json,
+    as_dict,
+    as_list,
+    as_text,
+    decoded_base64,
+    dumps,
+)
 
 
 class StoredCalls:

@@ -21,10 +21,10 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Usage
-from toolkeel.observe import semconv
+from toolkeel.observe import attribute_names
 from toolkeel.observe.content import arguments_json, message_json, messages_json
 
-with needs_extra("toolkeel.observe.telemetry", "otel"):
+with needs_extra("toolkeel.observe.opentelemetry_spans", "otel"):
     from opentelemetry import context as otel_context
     from opentelemetry.metrics import Histogram, MeterProvider, get_meter
     from opentelemetry.trace import (
@@ -98,13 +98,13 @@ class OpenTelemetry:
         content: bool | None = None,
         conversation: str = "",
     ) -> None:
-        self._tracer = get_tracer("toolkeel", None, tracer_provider, semconv.SCHEMA)
-        meter = get_meter("toolkeel", "", meter_provider, semconv.SCHEMA)
+        self._tracer = get_tracer("toolkeel", None, tracer_provider, attribute_names.SCHEMA)
+        meter = get_meter("toolkeel", "", meter_provider, attribute_names.SCHEMA)
         self._histograms: dict[str, Histogram] = {
             name: meter.create_histogram(
                 name, unit, description, explicit_bucket_boundaries_advisory=list(buckets)
             )
-            for name, (unit, description, buckets) in semconv.HISTOGRAMS.items()
+            for name, (unit, description, buckets) in attribute_names.HISTOGRAMS.items()
         }
         self._content = _asked_for_content() if content is None else content
         self._conversation = conversation
@@ -131,9 +131,9 @@ class OpenTelemetry:
 
     def _run_started(self, event: events.RunStarted, outer: _Call | None) -> None:
         name = event.agent or "agent"
-        attributes = self._attributes("invoke_agent", {semconv.AGENT: name})
-        attributes[semconv.REQUEST_MODEL] = event.model
-        attributes[semconv.RUN] = event.run_id
+        attributes = self._attributes("invoke_agent", {attribute_names.AGENT: name})
+        attributes[attribute_names.REQUEST_MODEL] = event.model
+        attributes[attribute_names.RUN] = event.run_id
         span = self._tracer.start_span(
             f"invoke_agent {name}",
             context=None if outer is None else set_span_in_context(outer.span),
@@ -149,13 +149,16 @@ class OpenTelemetry:
         problem = "run_failed" if event.reason == "failed" else ""
         for open_one in (*run.calls.values(), *([run.chat] if run.chat else [])):
             _end(open_one.span, event.at, problem)
-        attributes: Attributes = {semconv.REASON: event.reason}
+        attributes: Attributes = {attribute_names.REASON: event.reason}
         for field in fields(run.usage):
-            attributes[semconv.TOTALS + field.name] = getattr(run.usage, field.name)
+            attributes[attribute_names.TOTALS + field.name] = getattr(run.usage, field.name)
         run.span.set_attributes(attributes)
         _end(run.span, event.at, problem)
-        told = {semconv.AGENT: run.agent or "agent", semconv.REQUEST_MODEL: run.model}
-        failed = {**told, semconv.ERROR: problem} if problem else told
+        told = {
+            attribute_names.AGENT: run.agent or "agent",
+            attribute_names.REQUEST_MODEL: run.model,
+        }
+        failed = {**told, attribute_names.ERROR: problem} if problem else told
         self._record("gen_ai.invoke_agent.duration", event.at - run.at, failed)
         self._record("gen_ai.invoke_agent.inference_calls", run.usage.requests, told)
         self._record("gen_ai.invoke_agent.tool_calls", run.made, told)
@@ -174,7 +177,7 @@ class OpenTelemetry:
         run = self._runs.get(event.run_id)
         if run is None:
             return
-        attributes = self._attributes("chat", {semconv.REQUEST_MODEL: run.model})
+        attributes = self._attributes("chat", {attribute_names.REQUEST_MODEL: run.model})
         embedded = run.model == "offline"
         span = self._tracer.start_span(
             f"chat {run.model}",
@@ -203,13 +206,13 @@ class OpenTelemetry:
         run.usage = run.usage + message.usage
         attributes = _reply(message, run)
         if self._content:
-            attributes[semconv.OUTPUT] = messages_json([message_json(message)])
+            attributes[attribute_names.OUTPUT] = messages_json([message_json(message)])
         chat.span.set_attributes(attributes)
         problem = "error" if message.finish_reason == "error" else ""
         _end(chat.span, event.at, problem)
-        told = {semconv.OPERATION: "chat", semconv.REQUEST_MODEL: run.model}
-        told |= {semconv.RESPONSE_MODEL: message.model} if message.model else {}
-        failed = {**told, semconv.ERROR: problem} if problem else told
+        told = {attribute_names.OPERATION: "chat", attribute_names.REQUEST_MODEL: run.model}
+        told |= {attribute_names.RESPONSE_MODEL: message.model} if message.model else {}
+        failed = {**told, attribute_names.ERROR: problem} if problem else told
         self._record("gen_ai.client.operation.duration", event.at - chat.at, failed)
         if run.first_chunk is not None:
             self._record("gen_ai.client.operation.time_to_first_chunk", run.first_chunk, told)
@@ -218,7 +221,7 @@ class OpenTelemetry:
             ("output", message.usage.output_tokens),
         ):
             if tokens:
-                told_kind = {**told, semconv.TOKEN_TYPE: kind}
+                told_kind = {**told, attribute_names.TOKEN_TYPE: kind}
                 self._record("gen_ai.client.token.usage", tokens, told_kind)
 
     # — calls —
@@ -231,12 +234,16 @@ class OpenTelemetry:
         name = event.call.name
         attributes = self._attributes(
             "execute_tool",
-            {semconv.TOOL: name, semconv.TOOL_TYPE: "function", semconv.CALL_ID: event.call_id},
+            {
+                attribute_names.TOOL: name,
+                attribute_names.TOOL_TYPE: "function",
+                attribute_names.CALL_ID: event.call_id,
+            },
         )
         if run.agent:
-            attributes[semconv.AGENT] = run.agent
+            attributes[attribute_names.AGENT] = run.agent
         if self._content:
-            attributes[semconv.ARGUMENTS] = arguments_json(event.call)[:_MAX_TEXT]
+            attributes[attribute_names.ARGUMENTS] = arguments_json(event.call)[:_MAX_TEXT]
         span = self._tracer.start_span(
             f"execute_tool {name}",
             context=run.context,
@@ -253,29 +260,29 @@ class OpenTelemetry:
         message = event.message
         kind = message.kind or ""
         if kind:
-            call.span.set_attribute(semconv.KIND, kind)
+            call.span.set_attribute(attribute_names.KIND, kind)
         if self._content:
-            call.span.set_attribute(semconv.RESULT, message.text[:_MAX_TEXT])
+            call.span.set_attribute(attribute_names.RESULT, message.text[:_MAX_TEXT])
         problem = "" if kind in NOT_ERRORS else kind
         _end(call.span, event.at, problem)
-        told = {semconv.TOOL: message.name, semconv.TOOL_TYPE: "function"}
-        failed = {**told, semconv.ERROR: problem} if problem else told
+        told = {attribute_names.TOOL: message.name, attribute_names.TOOL_TYPE: "function"}
+        failed = {**told, attribute_names.ERROR: problem} if problem else told
         self._record("gen_ai.execute_tool.duration", event.at - call.at, failed)
 
     def _tool_suspended(self, event: events.ToolSuspended, _: _Call | None) -> None:
         run = self._runs.get(event.run_id)
         call = run.calls.pop(event.call_id, None) if run is not None else None
         if call is not None:
-            call.span.set_attribute(semconv.KIND, "waiting")
+            call.span.set_attribute(attribute_names.KIND, "waiting")
             _end(call.span, event.at, "")
 
     # — both —
 
     def _attributes(self, operation: str, more: Mapping[str, Any]) -> Attributes:
         """What a span is given when it starts: samplers see nothing else."""
-        made: Attributes = {semconv.OPERATION: operation, **more}
+        made: Attributes = {attribute_names.OPERATION: operation, **more}
         if self._conversation:
-            made[semconv.CONVERSATION] = self._conversation
+            made[attribute_names.CONVERSATION] = self._conversation
         return made
 
     def _record(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
@@ -310,14 +317,14 @@ def _asked_for_content() -> bool:
 
 
 def _reply(message: AssistantMessage, run: _Run) -> Attributes:
-    made: Attributes = {semconv.FINISH_REASONS: [message.finish_reason]}
+    made: Attributes = {attribute_names.FINISH_REASONS: [message.finish_reason]}
     if message.model:
-        made[semconv.RESPONSE_MODEL] = message.model
+        made[attribute_names.RESPONSE_MODEL] = message.model
     if run.first_chunk is not None:
-        made[semconv.FIRST_CHUNK] = run.first_chunk
+        made[attribute_names.FIRST_CHUNK] = run.first_chunk
     if run.retries:
-        made[semconv.RETRIES] = run.retries
-    for field, name in semconv.USAGE.items():
+        made[attribute_names.RETRIES] = run.retries
+    for field, name in attribute_names.USAGE.items():
         if tokens := getattr(message.usage, field, 0):
             made[name] = tokens
     return made
@@ -326,7 +333,7 @@ def _reply(message: AssistantMessage, run: _Run) -> Attributes:
 def _end(span: Span, at: float, problem: str) -> None:
     """End a span; a failed one says of what kind, and nothing in words."""
     if problem:
-        span.set_attribute(semconv.ERROR, problem)
+        span.set_attribute(attribute_names.ERROR, problem)
         span.set_status(Status(StatusCode.ERROR))
     span.end(_ns(at))
 

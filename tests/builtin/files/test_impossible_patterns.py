@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.builtin.files.hopeless import why_never
+from toolkeel.builtin.files.impossible_patterns import why_never
 
 
 @pytest.mark.parametrize("pattern", [r"a\nb", "\n", r"(\n|a\n)", r"x{2}\n", "a^b", "$.", "(a)^"])

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from toolkeel import Agent, AssistantMessage, SetupError, Usage, tool
-from toolkeel.observe.telemetry import SWITCH, OpenTelemetry
+from toolkeel.observe.opentelemetry_spans import SWITCH, OpenTelemetry
 from toolkeel.testing.scripted import Scripted, call
 
 SECRET = "4711-secret"

@@ -10,8 +10,8 @@ from tests.engines import executor_tools as tools
 from toolkeel import ToolCall
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.engines.order import order_of, unknown, value_of
 from toolkeel.engines.worker import FAULT, TOO_LARGE
+from toolkeel.engines.worker_request import order_of, unknown, value_of
 from toolkeel.errors import InvalidOutput, SetupError
 
 

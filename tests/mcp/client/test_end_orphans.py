@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until_sync
-from toolkeel.mcp.client import guardian
+from toolkeel.mcp.client import end_orphans
 
 STUBBORN = """
 import os, signal, subprocess, sys, time
@@ -56,14 +56,14 @@ def test_a_killed_program_leaves_no_server(tmp_path: Path, more: list[str]) -> N
 
 def test_a_group_that_was_released_is_left_alone_and_the_guardian_hears_in_order() -> None:
     """What is said goes down the pipe as it was said."""
-    guardian.guard(2**22 + 1)
-    guardian.release(2**22 + 1)
-    assert guardian._pipe
+    end_orphans.guard(2**22 + 1)
+    end_orphans.release(2**22 + 1)
+    assert end_orphans._pipe
 
 
 FORK = """
 import os
-from toolkeel.mcp.client import guardian
+from toolkeel.mcp.client import end_orphans
 guardian.guard(2**22 + 1)
 pid = os.fork()
 if pid == 0:

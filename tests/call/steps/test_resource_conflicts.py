@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkeel.call.steps.claims import Locks
+from toolkeel.call.steps.resource_conflicts import Locks
 from toolkeel.call.steps.resources import Branch
 
 STEPS = st.lists(st.sampled_from("ab"), max_size=3).map(tuple)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel._records.kept import PREFIX, KeptResults
+from toolkeel._records.kept_results import PREFIX, KeptResults
 
 
 @given(st.lists(st.binary(max_size=20), max_size=5))
