@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.builtin.pictures.test_size import png
 
+from tests.builtin.pictures.test_size_limits import png
 from tests.engines.walls import need
 from tests.waiting import until
 from toolkeel import Agent, Rules, RunContext, Toolset, tool

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builtin.pictures.test_size import png
 
+from tests.builtin.pictures.test_size_limits import png
 from tests.builtin.search.test_documents import PAGE, pdf
 from tests.builtin.webserver import Answer, Asked, WebServer, Write, always, response, serving
 from toolkeel import Agent, ToolCall, Toolset, tool
