@@ -17,6 +17,7 @@ FOLDERS = (
     "compat.langchain",
     "compat.openai_agents",
     "compat.openapi",
+    "durable",
     "engines",
     "mcp",
     "mcp.client",

@@ -364,6 +364,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "taped",
         "plugin",
     ),
+    "durable": ("journaled", "engine", "durable"),
     "builtin": (
         "files.open_beneath",
         "files.line_window",
@@ -538,6 +539,7 @@ LATE = (
     f"{PACKAGE}.cli.main",
     # Commands that live by an extra: without it they show their help, and tell its install line.
     *(f"{PACKAGE}.cli.commands.{name}" for name in ("gateway", "index", "inspect", "mcp", "serve")),
+    f"{PACKAGE}.cli.worker",
 )
 
 Edges = dict[str, set[str]]

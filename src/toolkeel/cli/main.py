@@ -58,6 +58,7 @@ COMMANDS = {
     ),
     "gateway": ("toolkeel.cli.commands.gateway", "Many MCP servers behind one, with rules."),
     "serve": ("toolkeel.cli.commands.serve", "Serve tools over the Model Context Protocol."),
+    "worker": ("toolkeel.cli.worker", "Run what is in the queue of a durable agent."),
     "migrate": (
         "toolkeel.cli.commands.migrate",
         "Change the imports of programs for other libraries to ours.",

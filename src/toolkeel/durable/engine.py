@@ -1,0 +1,269 @@
+"""DBOS, which moves runs: its tables, its queue, its schedules, and the worker of this process.
+
+What stands in its tables is JSON: who shall run, and how it ended. A process has one worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+from time import monotonic, sleep
+from typing import Any, Final
+
+from toolkeel._records.needs_extra import needs_extra
+from toolkeel.durable.journaled import Order
+from toolkeel.errors import SetupError
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.postgres import is_postgres
+from toolkeel.sessions.schema import VERSION
+
+with needs_extra("Durable runs", "dbos"):
+    from dbos import (
+        DBOS,
+        DBOSClient,
+        DBOSPortableJSONSerializer,
+        EnqueueOptions,
+        WorkflowStatus,
+    )
+
+Work = Callable[[Order], Awaitable[dict[str, str]]]
+Tick = Callable[[str, dict[str, Any]], Order]
+
+RUN: Final = "toolkeel.run"
+TICK: Final = "toolkeel.tick"
+JOURNAL: Final = f"journal-{VERSION}"
+"""What a worker must understand to take a run over: the journal, not the program of its user."""
+LOOK: Final = 0.2
+"""Seconds between two looks into the queue."""
+
+
+def address_of(database: str) -> str:
+    """Where DBOS keeps its tables, in its words.
+
+    >>> address_of("/srv/talk.db.runs"), address_of("postgresql://db/app")
+    ('sqlite:////srv/talk.db.runs', 'postgresql://db/app')
+    """
+    return database if is_postgres(database) else f"sqlite:///{Path(database).absolute()}"
+
+
+class Queue:
+    """The queue of one agent's runs: what may be asked of it from any process.
+
+    Args:
+        database: Where DBOS keeps its tables, as for `Sessions`.
+        name: Of the queue, and of the application that DBOS knows.
+    """
+
+    def __init__(self, database: str, name: str) -> None:
+        self.name = name
+        self.address = address_of(database)
+        if not is_postgres(database):
+            place = Path(database).absolute()
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            place.touch(mode=0o600)  # its owner's alone: prompts stand in it
+        DBOS.migrate(self.address)
+        self.client = DBOSClient(
+            system_database_url=self.address,
+            serializer=DBOSPortableJSONSerializer(),
+            application_name=name,
+        )
+
+    def put(self, order: Order) -> None:
+        """Put a run into the queue; nothing happens if one of its id was there before."""
+        options = EnqueueOptions(
+            workflow_name=RUN,
+            queue_name=self.name,
+            workflow_id=order["id"],
+            queue_partition_key=f"{order['scope']}/{order['session']}",
+            app_version=JOURNAL,
+        )
+        self.client.enqueue(options, dict(order))
+
+    def status(self, id: str) -> WorkflowStatus | None:
+        """What is known of a run; None if nothing is."""
+        found = self.client.list_workflows(workflow_ids=[id])
+        return found[0] if found else None
+
+    def every(self, cron: str, name: str, context: dict[str, Any], missed: bool) -> None:
+        """Have a run begun at certain times; in place of what was said under this name before.
+
+        Raises:
+            SetupError: the times cannot be understood.
+        """
+        try:
+            self.client.apply_schedules(
+                [
+                    {
+                        "schedule_name": name,
+                        "workflow_name": TICK,
+                        "schedule": cron,
+                        "context": context,
+                        "automatic_backfill": missed,
+                    }
+                ]
+            )
+        except Exception as error:
+            raise SetupError(f"the schedule {name!r} cannot be kept: {error}") from None
+
+    def take_over(self, worker: str) -> int:
+        """Put what a worker has begun and not ended back into the queue; how many runs that were."""
+        left = self.client.list_workflows(
+            status="PENDING", executor_id=worker, app_version=JOURNAL, load_input=False
+        )
+        ids = [each.workflow_id for each in left]
+        if ids:
+            self.client.resume_workflows(ids, queue_name=self.name)
+        return len(ids)
+
+
+class Worker:
+    """The worker of this process.
+
+    Args:
+        queue: What it takes runs from.
+        work: Runs one.
+        tick: Makes a run of a schedule's name, time and context.
+        id: Its name, which stays the same when it is started again.
+        width: How many runs go on in it at a time.
+    """
+
+    def __init__(self, queue: Queue, work: Work, tick: Tick, id: str, width: int) -> None:
+        self.queue = queue
+        self.id = id
+        self.tick = tick
+        self._work = work
+        self._width = width
+        self._lock = Lock()
+        self.running = 0
+        self._engine: DBOS | None = None
+
+    def begin(self) -> None:
+        """Take runs from now on, those that were left under this name first.
+
+        Raises:
+            SetupError: this process has a worker.
+        """
+        global _worker
+        if _worker is not None:
+            raise SetupError("a process has one worker: start another process")
+        _worker = self
+        self._engine = DBOS(
+            config={
+                "name": self.queue.name,
+                "system_database_url": self.queue.address,
+                "serializer": DBOSPortableJSONSerializer(),
+                "executor_id": self.id,
+                "application_version": JOURNAL,
+                "log_level": "WARNING",
+                "scheduler_polling_interval_sec": 5.0,
+            }
+        )
+        DBOS.launch()
+        DBOS.register_queue(
+            self.queue.name,
+            worker_concurrency=self._width,
+            partition_concurrency=1,  # runs of one session come one after the other
+            polling_interval_sec=LOOK,
+            on_conflict="always_update",
+        )
+
+    async def work(self, order: Order) -> dict[str, str]:
+        """Run what an order says, and be counted."""
+        with self._counted():
+            return await self._work(order)
+
+    @contextmanager
+    def _counted(self) -> Any:
+        with self._lock:
+            self.running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.running -= 1
+
+    def end(self, seconds: float) -> bool:
+        """Take no more, and wait for the runs that go on; whether all have ended.
+
+        What still goes on is put back for other workers, and does so until this process ends.
+
+        Args:
+            seconds: How long to wait for them.
+        """
+        global _worker
+        assert self._engine is not None
+        for event in self._engine.background_thread_stop_events:
+            event.set()
+        limit = monotonic() + seconds
+        while self.running and monotonic() < limit:
+            sleep(0.05)
+        if self.running:
+            self.queue.take_over(self.id)
+            return False
+        DBOS.destroy(workflow_completion_timeout_sec=2)
+        self._engine, _worker = None, None
+        return True
+
+
+_worker: Worker | None = None
+
+
+def _working() -> Worker:
+    if _worker is None:
+        raise SetupError("this process has no worker")
+    return _worker
+
+
+def _unreachable(error: BaseException) -> bool:
+    return isinstance(error, SessionError)
+
+
+@DBOS.workflow(name=RUN)
+async def _run(order: Order) -> dict[str, str]:
+    """A run: one step, which the session's journal makes safe to begin again."""
+    return await DBOS.run_step_async(
+        {
+            "name": "go_on",
+            "retries_allowed": True,
+            "max_attempts": 9,  # two minutes in all
+            "interval_seconds": 0.25,
+            "should_retry": _unreachable,
+        },
+        _working().work,
+        order,
+    )
+
+
+@DBOS.workflow(name=TICK)
+async def _tick(when: str | datetime, context: dict[str, Any]) -> None:
+    """What a schedule begins: it puts a run into the queue, by an id that two workers share."""
+    worker = _working()
+    at = when if isinstance(when, str) else when.isoformat()
+    order = await asyncio.to_thread(worker.tick, at, context)
+    await asyncio.to_thread(worker.queue.put, order)
+
+
+def ended(status: WorkflowStatus) -> dict[str, str] | None:
+    """How a run ended; None if it has not."""
+    problem = str(status.error or "")
+    match status.status:
+        case "SUCCESS":
+            return dict(status.output or {})
+        case "ERROR":
+            return {"reason": "failed", "error": problem}
+        case "CANCELLED":
+            return {"reason": "cancelled", "error": problem}
+        case "MAX_RECOVERY_ATTEMPTS_EXCEEDED":
+            return {"reason": "failed", "error": "each worker that ran it has died"}
+    return None
+
+
+def order_of(status: WorkflowStatus) -> Order:
+    """What a run was asked to do."""
+    assert status.input is not None
+    order: Order = status.input["args"][0]
+    return order

@@ -1,0 +1,144 @@
+"""One durable run as its session's journal knows it: said once, gone on with, how it ended.
+
+Whoever moves runs may begin one twice: a worker died, or another took over. So nothing is kept
+beside the journal. What was said carries the run's id, and is found again by it; calls that have an
+outcome are not run again; and how the run ended is read where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+from pydantic_core import to_json
+
+from toolkeel._records.entries import CallEnded, ModelReplied, Queued, RunBegan, RunEnded
+from toolkeel._records.record import record
+from toolkeel.agent.agent import Agent
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.journal import Stored
+from toolkeel.sessions.session import Session
+from toolkeel.sessions.sessions import Sessions
+
+
+class Order(TypedDict):
+    """A run that shall be, as JSON.
+
+    Attributes:
+        id: Of the run; who begins it again does so by the same.
+        session: Name of the session it goes on with.
+        scope: Whose that is.
+        prompt: What is said; None to go on without saying anything.
+        since: The last entry of the session that was there before.
+    """
+
+    id: str
+    session: str
+    scope: str
+    prompt: str | None
+    since: int
+
+
+@record
+class Ended:
+    """How a durable run ended.
+
+    Args:
+        id: Of the run.
+        session: The session it went on with.
+        reason: As `RunResult.reason`; ``waiting`` if a person must decide first.
+        text: What it answered, as text; JSON if an output type was asked for.
+        error: What went wrong, if something did.
+        scope: Whose session it is.
+    """
+
+    id: str
+    session: str
+    reason: str
+    text: str = ""
+    error: str = ""
+    scope: str = ""
+
+
+async def go_on(
+    agent: Agent[Any, Any], sessions: Sessions, order: Order, options: dict[str, Any]
+) -> dict[str, str]:
+    """Run what an order says to its end, or on from where it was left.
+
+    Args:
+        agent: Who answers.
+        sessions: Where the session is.
+        order: What shall be run.
+        options: Those of `Agent.run`.
+
+    Returns:
+        Reason, text and error of the end.
+
+    Raises:
+        SessionError: the session cannot be read or written now; to be tried again.
+    """
+    session = sessions.open(order["session"], order["scope"])
+    if (ended := _said(session, order)) is not None:
+        return ended
+    try:
+        result = await agent.run(None, session=session, **options)
+    except SessionError:
+        if (ended := _end(session, order)) is None:
+            raise
+        return ended
+    except Exception as problem:  # it is in the journal, if the run had begun
+        return _how("failed", error=f"{type(problem).__name__}: {problem}")
+    return _how(result.reason, result.output if result.answered else "", result.limit)
+
+
+def _how(reason: str, answer: object = "", error: str = "") -> dict[str, str]:
+    text = answer if isinstance(answer, str) else to_json(answer, fallback=str).decode()
+    return {"reason": reason, "text": text, "error": error}
+
+
+def _said(session: Session, order: Order) -> dict[str, str] | None:
+    """See that the prompt is said, once; how the run ended, if it has already."""
+    if order["prompt"] is None:
+        return None if session.exists else _how("failed", error=f"no session {session.name!r}")
+    if session.exists and any(who == order["id"] for who, _ in session.unread):
+        return None
+    if _message_of(_entries(session, order), order) is None:
+        session.say(order["prompt"], who=order["id"])
+        return None
+    return _end(session, order)
+
+
+def _entries(session: Session, order: Order) -> list[Stored]:
+    return session.entries(order["since"]) if session.exists else []
+
+
+def _message_of(entries: Sequence[Stored], order: Order) -> Queued | None:
+    """The entry by which a run took what the order says."""
+    found = (e.entry for e in entries if isinstance(e.entry, Queued) and e.entry.who == order["id"])
+    return next(found, None)
+
+
+def _end(session: Session, order: Order) -> dict[str, str] | None:
+    """How the run that took the order has ended; None if it has not."""
+    entries = _entries(session, order)
+    if order["prompt"] is None:
+        fold = session.fold()
+        run = fold.began.run
+        if not entries and fold.reason not in ("", "waiting"):  # somebody else has gone on with it
+            return _how(fold.reason, fold.view.messages[-1].text)
+    else:
+        taken = _message_of(entries, order)
+        run = taken.run if taken is not None else ""
+    end: dict[str, str] | None = None
+    text = ""
+    for each in (s.entry for s in entries if getattr(s.entry, "run", None) == run):
+        match each:
+            case RunBegan():
+                end = None
+            case ModelReplied(message=message):
+                end, text = None, message.text or text
+            case CallEnded(message=result):
+                text = result.text
+            case RunEnded(reason=reason, error=error):
+                end = _how(reason, text if reason in ("answered", "returned") else "", error)
+    return end

@@ -1,0 +1,135 @@
+"""What is asked of the queue from any process, and what becomes of a worker that is told to end."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.durable.working import STEPS, done_in, durable_of
+from tests.waiting import until_sync
+from toolkeel.durable import Durable
+from toolkeel.errors import SetupError
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Durable]]:
+    made: list[Durable] = []
+
+    def new(**words: object) -> Durable:
+        made.append(durable_of(tmp_path, str(tmp_path / "talk.db"), **words))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield new
+    for each in made:
+        each.close()
+        each.sessions.close()
+
+
+@contextmanager
+def working(durable: Durable, id: str = "one", drain: float = 10) -> Iterator[list[bool]]:
+    """A worker in a thread of this process while the block runs, and whether all had ended."""
+    stop, ended = threading.Event(), list[bool]()
+    thread = threading.Thread(target=lambda: ended.append(durable.work(id, stop=stop, drain=drain)))
+    thread.start()
+    try:
+        yield ended
+    finally:
+        stop.set()
+        thread.join(30)
+
+
+def test_the_same_id_is_one_run_and_what_is_kept_of_it_is_json_of_its_owner_alone(
+    make: Callable[..., Durable], tmp_path: Path
+) -> None:
+    durable = make()
+    with pytest.raises(TimeoutError, match="enqueued"):
+        durable.result(durable.start("run 1", id="same"), 0)
+    durable.start("run 2", session="same", id="same")
+    with working(durable):
+        assert durable.result("same", 20).text == "all of run 1"
+    texts = [message.text for message in durable.sessions["same"].messages]
+    assert texts.count("run 1") == 1 and "run 2" not in texts
+    place = tmp_path / "talk.db.runs"
+    assert {stat.S_IMODE(p.stat().st_mode) for p in tmp_path.glob("talk.db*") if p.is_file()} == {
+        0o600
+    }
+    with closing(sqlite3.connect(place)) as rows:
+        kept = "\n".join(rows.iterdump())
+    assert '"prompt":"run 1"' in kept and "portable_json" in kept
+    assert "py_pickle" not in kept
+    with pytest.raises(SetupError, match="no run 'other'"):
+        durable.result("other")
+
+
+def test_a_run_that_waits_in_the_queue_or_goes_on_is_cancelled(
+    make: Callable[..., Durable], tmp_path: Path
+) -> None:
+    durable = make(pause=0.2)
+    durable.start("run 1", session="ada", id="goes on")
+    durable.start("run 2", session="ada", id="waits")
+    with working(durable):
+        until_sync(lambda: len(done_in(tmp_path)) >= 2)
+        assert durable._queue.status("waits").status == "ENQUEUED"  # type: ignore[union-attr]
+        durable.cancel("waits")
+        durable.cancel("goes on", "closing time")
+        until_sync(lambda: durable.sessions["ada"].holder is None)
+    assert [durable.result(id, 1).reason for id in ("goes on", "waits")] == ["cancelled"] * 2
+    assert durable.sessions["ada"].info.ended == "cancelled"
+    assert len(done_in(tmp_path)) < STEPS
+    durable.cancel("waits")  # it has ended: nothing happens
+
+
+def test_a_schedule_says_something_at_its_times_until_it_is_ended(
+    make: Callable[..., Durable],
+) -> None:
+    durable = make()
+    with pytest.raises(SetupError, match="cannot be kept"):
+        durable.schedule("every day", "run 1", session="ada")
+    durable.schedule("* * * * * *", "run 1", session="ada")
+
+    def times() -> int:
+        found = durable.sessions["ada"]
+        return [m.text for m in found.messages].count("run 1") if found.exists else 0
+
+    with working(durable):
+        until_sync(lambda: times() >= 2)
+        durable.unschedule("ada")
+    assert durable._queue.client.list_schedules() == []
+
+
+def test_a_worker_that_is_told_to_end_ends_its_runs_and_takes_no_more(
+    make: Callable[..., Durable], tmp_path: Path
+) -> None:
+    durable = make(pause=0.1)
+    durable.start("run 1", id="first")
+    with working(durable) as ended:
+        until_sync(lambda: len(done_in(tmp_path)) >= 2)
+        durable.start("run 2", id="second")
+        with pytest.raises(SetupError, match="one worker"):
+            durable.work("two")
+    assert ended == [True]
+    assert durable.result("first", 1).reason == "answered"
+    with pytest.raises(TimeoutError):
+        durable.result("second", 0)
+    with working(durable, "another"):
+        assert durable.result("second", 20).reason == "answered"
+
+
+def test_runs_of_one_session_come_one_after_the_other(make: Callable[..., Durable]) -> None:
+    durable = make(width=4)
+    ids = [durable.start(f"run {n}", session="ada") for n in range(3)]
+    begun = time.monotonic()
+    with working(durable):
+        ends = [durable.result(id, 20) for id in ids]
+    assert [end.reason for end in ends] == ["answered"] * 3, begun
+    said = [m.text for m in durable.sessions["ada"].messages if m.text.startswith("run ")]
+    assert sorted(said) == ["run 0", "run 1", "run 2"]
