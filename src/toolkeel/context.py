@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+from _thread import RLock  # `threading` has a function around it, which each run would enter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,7 +18,7 @@ from toolkeel._records.record import NOTHING
 from toolkeel._records.taint import Taint
 from toolkeel._records.tickets import Approver, Decision, Ticket
 from toolkeel.events import Event, Nested
-from toolkeel.messages import Message, ToolCall, Usage
+from toolkeel.messages import NO_USAGE, Message, ToolCall, Usage
 
 if TYPE_CHECKING:
     from toolkeel._records.recorder import Recorder
@@ -107,7 +107,7 @@ class RunContext(Generic[C]):
         self.store = store
         self.inject = inject
         self.agent = agent
-        self.usage = Usage()
+        self.usage = NO_USAGE
         self.cancel = cancel or CancelToken()
         self.listeners = listeners
         self.seq = 0
@@ -122,7 +122,7 @@ class RunContext(Generic[C]):
         self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision]] = {}
         self.suspends = False
         self.failures: dict[str, Any] = {}
-        self.lock = threading.RLock()
+        self.lock = RLock()
         self.transcript: list[Message] = []
         self.told = 0
         self.said: list[Message] = []

@@ -139,6 +139,9 @@ class Usage:
         )
 
 
+NO_USAGE = Usage()
+
+
 @record
 class Reasoning:
     """A model's reasoning, kept because some models want it back.

@@ -36,6 +36,8 @@ from toolkeel.providers.openai_chat.profile import ChatTarget
 from toolkeel.providers.wire.body_cache import BodyCache
 
 ROOM = 1.1
+RIGHT = 1.05
+"""A right call pays nothing for what is done for wrong ones."""
 
 
 class Place(BaseModel):
@@ -110,7 +112,7 @@ def test_a_call_enters_no_more_functions_than_it_did(what: str) -> None:
         run: RunContext[Any] = RunContext(listeners=listeners)
         await TOOLS.run([ToolCall("1", made.name, arguments)], run)
 
-    assert calls(work) <= most * ROOM
+    assert calls(work) <= most * (ROOM if what == "invalid" else RIGHT)
 
 
 BYTES = {"record": 525, "tool": 4830, "call": 1550}

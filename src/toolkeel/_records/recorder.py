@@ -17,12 +17,11 @@ from toolkeel._records import entries
 from toolkeel._records.messages_json import plain
 from toolkeel._records.tickets import Ticket, new_id
 from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage
+from toolkeel.messages import NO_USAGE, AssistantMessage, Message, ToolCall, ToolMessage, Usage
 from toolkeel.model import ModelRequest, Settings
 
 OWN_KEYS = ("messages",)
 """Of a run's state: what an agent keeps there, and the journal has already."""
-NO_USAGE = Usage()
 Repeatable: TypeAlias = Callable[[ToolCall], bool]
 
 

@@ -193,7 +193,7 @@ def _end(
     fatal: BaseException | None,
 ) -> Ended:
     """Tell and note how a call ended; `what` is the call itself if its arguments never passed."""
-    call = what if isinstance(what, ToolCall) else what.call
+    call = what.call if type(what) is Prepared else what
     if context is not None:
         context.end()
         if context.edits:
