@@ -341,6 +341,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "fold",
         "journal",
         "recover",
+        "code_calls",
         "inbox",
         "policies",
         "session",

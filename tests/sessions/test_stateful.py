@@ -100,7 +100,7 @@ class Runs(RuleBasedStateMachine):
         self.count = 0
         self.most = 0
         self.chain = ""
-        self.used = self.called = 0
+        self.used = self.called = self.first = 0
         self.result: RunResult | None = None
         self.messages: list[Message] = []
         self.pending: tuple[Ticket, ...] = ()
@@ -126,7 +126,7 @@ class Runs(RuleBasedStateMachine):
         if self.stands in ("waiting", "killed"):
             return
         self.count += 1
-        self.most, self.used, self.called = most, 0, 0
+        self.most, self.used, self.called, self.first = most, 0, 0, 0
         self.chain = ""
         options: dict[str, Any] = {}
         prompt: Any = json.dumps({"id": str(self.count), "turns": turns})
@@ -194,7 +194,7 @@ class Runs(RuleBasedStateMachine):
             assert done, "a run hangs"
             return done.pop()
 
-        before = Counter(tree.used), Counter(tree.called)
+        before = Counter(tree.used), Counter(tree.called), Counter(tree.first)
         task = asyncio.run(main())
         handle = tree.handle
         assert handle is not None
@@ -206,10 +206,11 @@ class Runs(RuleBasedStateMachine):
         else:
             self._after(handle, error)
         if self.in_session and self.chain not in ("", handle.context.id):
-            self.used = self.called = 0  # another run
+            self.used = self.called = self.first = 0  # another run
         self.chain = handle.context.id
         self.used += sum((Counter(tree.used) - before[0]).values())
         self.called += sum((Counter(tree.called) - before[1]).values())
+        self.first += sum((Counter(tree.first) - before[2]).values())
 
     def _after(self, handle: Any, error: BaseException | None) -> None:
         self.result = None if error else handle.result
@@ -260,7 +261,8 @@ class Runs(RuleBasedStateMachine):
     @invariant()
     def bounds_hold_over_the_whole_tree(self) -> None:
         assert self.used <= self.most, (self.used, self.most)
-        if self.is_whole:  # after a kill, calls that code made are counted from anew
+        assert self.first <= CALLS
+        if self.is_whole:  # after a kill, one that may be repeated runs again, and counts once
             assert self.called <= CALLS
 
     @invariant()

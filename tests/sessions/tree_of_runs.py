@@ -76,6 +76,7 @@ class Tree:
         asking: Calls that must not run unasked: the request that made them had seen a stranger's text.
         used: Requests sent for each run and all within it.
         called: Calls of ``work`` for each run and all within it.
+        first: The same, without those that ran again.
         wrong: What should not have been.
     """
 
@@ -100,6 +101,7 @@ class Tree:
         self.ran: Counter[str] = Counter()
         self.used: Counter[str] = Counter()
         self.called: Counter[str] = Counter()
+        self.first: Counter[str] = Counter()
         self.stepped: set[str] = set()
         self.approved: set[str] = set()
         self.again: set[str] = set()
@@ -158,6 +160,7 @@ class Tree:
             """Work; harmless when done twice."""
             id = self._enter(context, safe=True)
             self.called[self.chain] += 1
+            self.first[self.chain] += self.ran[id] == 1
             await asyncio.sleep(0)
             return f"worked {id}"
 

@@ -137,6 +137,7 @@ class CallIntended(OfRun):
         repeatable: Whether it may run again if nobody knows what became of it.
         executor: Where it runs; empty for this process.
         within: Key of the call whose code makes this one; empty if the model made it.
+        arguments: Of such a call, which stand in no reply, as JSON; those that may be asked about.
     """
 
     kind: ClassVar = "call_intended"
@@ -148,6 +149,7 @@ class CallIntended(OfRun):
     repeatable: bool = False
     executor: str = ""
     within: str = ""
+    arguments: str = ""
 
 
 @record

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Self, TypeAlias
 
 from toolkeel._records import entries
 from toolkeel._records.messages_json import plain
@@ -23,6 +23,9 @@ from toolkeel.model import ModelRequest, Settings
 OWN_KEYS = ("messages",)
 """Of a run's state: what an agent keeps there, and the journal has already."""
 Repeatable: TypeAlias = Callable[[ToolCall], bool]
+ByCode: TypeAlias = Callable[[Sequence[ToolCall], Any, Any], Awaitable[list[ToolMessage]]]
+"""Writes the calls that a body makes, and runs those of no known outcome: as `Toolset.run` does, with
+the set and the run."""
 
 
 class Recorder:
@@ -36,6 +39,7 @@ class Recorder:
         state: What the journal has of its state.
 
     Attributes:
+        calls: The intents of calls that run now, by the `id` of each, those of code too.
         within: The run, and the key of its call, that it is within; empty for none.
         places: Where each message that the model is shown stands in the whole conversation.
     """
@@ -59,21 +63,21 @@ class Recorder:
         self._at = 0
         self._reply = AssistantMessage()
         self._answered: dict[int, int] = {}
-        self._calls: dict[int, int] = {}
+        self.calls: dict[int, entries.CallIntended] = {}
         self._queued: dict[int, entries.Queued] = {}
         self._seen: set[str] = set()
         self._asked = 0
         self._sent = ModelRequest(())
         self._state = {key: _text(value) for key, value in (state or {}).items()}
 
-    def inner(self, run: str, call: ToolCall) -> Recorder:
+    def inner(self, run: str, call: ToolCall) -> Self:
         """What writes a run within this one.
 
         Args:
             run: Its id.
             call: The call that it is.
         """
-        made = Recorder(self.journal, run)
+        made = type(self)(self.journal, run)
         made.within = self._run, self.key(call)
         return made
 
@@ -239,34 +243,34 @@ class Recorder:
         """
         self.catch_up()
         places = {id(call): place for place, call in enumerate(self._reply.tool_calls)}
-        self._calls = {id(call): places[id(call)] for call in calls if id(call) in places}
         for call in calls:
-            place = places.get(id(call), 0)
-            self.journal.append(
-                entries.CallIntended(
-                    self._run, self._turn, place, call.id, call.name, repeatable=repeatable(call)
-                )
-            )
+            key = self._run, self._turn, places.get(id(call), 0)
+            made = entries.CallIntended(*key, call.id, call.name, repeatable=repeatable(call))
+            self.journal.append(made)
+            if id(call) in places:
+                self.calls[id(call)] = made
         await self.journal.commit()
+        if len(calls) == 1:  # else each in the context of its own task
+            self.begins(calls[0])
+
+    def begins(self, call: ToolCall) -> None:
+        """A body is about to begin: calls made from here on in this context are its own."""
+
+    def by_code(self, calls: Sequence[ToolCall]) -> ByCode | None:
+        """What runs calls, if a body makes them and they are not written yet."""
+        return None
 
     def key(self, call: ToolCall) -> str:
         """What names a call for ever; see `call_key`."""
-        place = self._calls.get(id(call))
-        return (
-            f"{self._run}-{call.id}"
-            if place is None
-            else entries.call_key(self._run, self._turn, place)
-        )
+        made = self.calls.get(id(call))
+        return f"{self._run}-{call.id}" if made is None else entries.key_of(made)
 
     def call_ended(self, call: ToolCall, message: ToolMessage) -> None:
-        """A call has its result, while others of its turn still run.
-
-        A call that is not of this turn was made by a body, and is part of that one's outcome.
-        """
-        place = self._calls.pop(id(call), None)
-        if place is not None and self._calls:
-            self._answered[place] = id(message)
-            self.journal.append(entries.CallEnded(self._run, self._turn, place, message))
+        """A call has its result, while others of its turn still run."""
+        made = self.calls.pop(id(call), None)
+        if made is not None and self.calls:
+            self._answered[made.position] = id(message)
+            self.journal.append(entries.CallEnded(self._run, self._turn, made.position, message))
             self.journal.flush()
 
     def calls_ended(self, tickets: Sequence[Ticket], state: Mapping[str, object]) -> None:
@@ -276,7 +280,7 @@ class Recorder:
             tickets: What waits.
             state: The run's, as it is now.
         """
-        self._calls = {}
+        self.calls.clear()
         self.catch_up()
         for ticket in tickets:
             self.journal.append(entries.Waits(self._run, ticket))
@@ -320,7 +324,7 @@ class Recorder:
         self, reason: str, error: str, state: Mapping[str, object], output: object = None
     ) -> None:
         """The run ended, or waits."""
-        self._calls = {}
+        self.calls.clear()
         self.catch_up()
         self.changed(state)
         self.journal.append(entries.RunEnded(self._run, reason, error, output))

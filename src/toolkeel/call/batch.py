@@ -140,6 +140,8 @@ class Batch:
         self.waits = {}
 
     async def _answer(self, index: int) -> Fatal:
+        if self._run.recorder is not None:
+            self._run.recorder.begins(self.calls[index])
         done = start_call(self.calls[index], self._tools, self._run)
         self._results[index], fatal = done if isinstance(done, tuple) else await done
         if isinstance(fatal, Suspend):

@@ -124,8 +124,8 @@ def start_call(
         return _look(call, tool, tools, run, started)
     except BaseException as error:
         message = _failed(call, tool, error, run, perf_counter() - started, tools.keeper)
-        return _end(run, prepared or call, context, message, _fatal(error))
-    return _end(run, prepared, context, message, None)
+        return _end(run, call, prepared, context, message, _fatal(error))
+    return _end(run, call, prepared, context, message, None)
 
 
 def _telling_changes(prepared: Prepared, meant: str, run: RunContext[Any]) -> Prepared:
@@ -154,7 +154,7 @@ async def _look(
         stopped = isinstance(error, CancelledError)
         told = not_started(tool.name, run.cancel.reason) if stopped else error
         message = _failed(call, tool, told, run, perf_counter() - began, tools.keeper)
-        return _end(run, call, context, message, _fatal(error))
+        return _end(run, call, None, context, message, _fatal(error))
     done = start_call(call, tools, run, _Ready(prepared, began))
     return done if isinstance(done, tuple) else await done
 
@@ -182,18 +182,18 @@ async def _finish(
             keeper,
         )
         fatal = _fatal(error)
-    return _end(run, prepared, context, message, fatal)
+    return _end(run, prepared.call, prepared, context, message, fatal)
 
 
 def _end(
     run: RunContext[Any],
-    what: Prepared | ToolCall,
+    call: ToolCall,
+    prepared: Prepared | None,
     context: ToolContext[Any] | None,
     message: ToolMessage,
     fatal: BaseException | None,
 ) -> Ended:
-    """Tell and note how a call ended; `what` is the call itself if its arguments never passed."""
-    call = what.call if type(what) is Prepared else what
+    """Tell and note how a call ended, whose arguments may never have passed."""
     if context is not None:
         context.end()
         if context.edits:
@@ -206,11 +206,11 @@ def _end(
     if run.listeners:
         seq, at, run_id = run.next()
         ran = None
-        if context is not None and type(what) is Prepared:
-            arguments = what.tool.arguments
+        if context is not None and prepared is not None:
+            arguments = prepared.tool.arguments
             exact = arguments.defaults is NOTHING and arguments.fill is None
-            if not exact or context.edits or what.changes:
-                ran = what_ran(what, context)
+            if not exact or context.edits or prepared.changes:
+                ran = what_ran(prepared, context)
         run.tell(_finished(seq, at, run_id, call.id, message, ran))
     if run.recorder is not None:
         if run.taint is not None:  # what is written now is not changed later

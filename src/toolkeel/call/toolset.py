@@ -293,6 +293,8 @@ class Toolset(Shown):
                     return await self.run(calls, run)
                 finally:
                     WITHIN_BODY.reset(token)
+            if run.recorder is not None and (by_code := run.recorder.by_code(calls)) is not None:
+                return await by_code(calls, self, run)
             if run.taint is not None:
                 run.seen = len(run.taint.sources)
             if run.policy is not None and run.policy is not self:

@@ -16,7 +16,6 @@ from typing import (
     TypedDict,
     TypeVar,
     Unpack,
-    final,
 )
 
 from toolkeel._records.record import NOTHING, Shown, record
@@ -46,7 +45,6 @@ DEADLINE = 30.0
 OUTPUT_LIMIT = 50_000
 
 
-@final
 @record
 class Prepared:
     """A call whose arguments passed validation.

@@ -10,6 +10,7 @@ writer_lock  one writer per session, held by the kernel
 journal      the journal of one session: durable when a commit returns
 fold         what a journal's entries come to: transcript, state, what waits
 inbox        what others say to a session: messages, decisions, cancels
+code_calls   calls that bodies make, nested under theirs
 recover      after a crash: calls that began and have no outcome
 session      `Session`: a conversation that lasts, run after run
 sessions     `Sessions`: a file of sessions to list, open, fork, export, delete

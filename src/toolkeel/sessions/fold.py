@@ -57,6 +57,8 @@ class Fold:
         outcomes: Tickets that ask whether a call has happened, by id.
         decided: Decisions whose calls have not run yet, by the ticket's id.
         intended: Calls that began and have no outcome, by key.
+        made: What code has called within each of them, by the key of that one: by the key of each,
+            its digest and its outcome's entry, 0 if it has none.
         queued: What people said that is not in the transcript yet, by id.
         inner: Runs within it that have not ended, by id.
         suspended: Where those that wait with it stand.
@@ -82,6 +84,7 @@ class Fold:
         self.outcomes: dict[str, Ticket] = {}
         self.decided: dict[str, Decision] = {}
         self.intended: dict[str, entries.CallIntended] = {}
+        self.made: dict[str, dict[str, tuple[str, int]]] = {}
         self.queued: dict[str, entries.Queued] = {}
         self.inner: dict[str, Fold] = {}
         self.suspended: object = None
@@ -119,9 +122,8 @@ class Fold:
             self.called[entries.key_of(entry)] = entry.tool
         elif isinstance(entry, entries.CallEnded):
             self._count(entries.key_of(entry), entry.message)
-        elif isinstance(entry, entries.Waits):
-            intended = self.inner.get(entry.run, self).intended
-            for key in [k for k, call in intended.items() if call.call_id == entry.ticket.call_id]:
+        elif isinstance(entry, entries.Waits) and not entry.outcome:
+            for key in self.inner.get(entry.run, self)._meant(entry):
                 self.called.pop(key, None)
         elif used is not _NONE:
             self.spent = self.spent + replace(used, requests=0)
@@ -132,11 +134,20 @@ class Fold:
         if result.failed and result.kind not in NO_FAILURE:
             self.failed[result.name] += 1
 
+    def _meant(self, entry: entries.Waits) -> list[str]:
+        """The keys of the calls that wait."""
+        id, calls = entry.ticket.call_id, self.intended.items()
+        return [key for key, call in calls if call.call_id == id and not call.within]
+
     @property
     def counts(self) -> dict[str, int]:
-        """What the limits of the last run have counted, as far as entries say it."""
+        """What the limits of the last run have counted, as far as entries say it.
+
+        A call without an outcome counts when it runs again.
+        """
         spent = {"requests": self.spent.requests, "tokens": self.spent.total_tokens}
-        made = {f"calls {tool}": count for tool, count in Counter(self.called.values()).items()}
+        called = [tool for key, tool in self.called.items() if key not in self.intended]
+        made = {f"calls {tool}": count for tool, count in Counter(called).items()}
         return spent | made | {f"failures {tool}": count for tool, count in self.failed.items()}
 
     @property
@@ -172,23 +183,35 @@ class Fold:
         self._say(seq, entry.message)
 
     def _call_intended(self, seq: int, entry: entries.CallIntended) -> None:
-        self.reason = ""
-        self.intended[entries.key_of(entry)] = entry
+        self.reason, key = "", entries.key_of(entry)
+        self.intended[key] = entry
+        if entry.within:
+            self.made.setdefault(entry.within, {})[key] = entry.digest, 0
 
     def _call_ended(self, seq: int, entry: entries.CallEnded) -> None:
         """Results come as their calls end, and stand in the order of the calls."""
         key = entries.key_of(entry)
         self.intended.pop(key, None)
         self.outcomes = {t.id: t for t in self.outcomes.values() if t.digest != key}
-        self._forget(lambda ticket: ticket.call_id == entry.message.tool_call_id)
+        self._forget_made(key)
         if entry.within:
+            if key in (made := self.made.get(entry.within, {})):
+                made[key] = made[key][0], seq
             return
+        self._forget(lambda ticket: ticket.call_id == entry.message.tool_call_id)
         insort(self._positions, entry.position)
         behind = len(self._positions) - 1 - self._positions.index(entry.position)
         place = len(self.view.messages) - behind
         self._say(seq, entry.message)
         self.view.messages.insert(place, self.view.messages.pop())
         self.seqs.insert(place, self.seqs.pop())
+
+    def _forget_made(self, key: str) -> None:
+        """What code has called within a call is a part of its outcome, which is known."""
+        for made in self.made.pop(key, ()):
+            self.intended.pop(made, None)
+            self.outcomes = {t.id: t for t in self.outcomes.values() if t.digest != made}
+            self._forget_made(made)
 
     def _forget(self, done: Callable[[Ticket], bool]) -> None:
         for ticket in [each for each in self.waiting.values() if done(each)]:
@@ -213,9 +236,9 @@ class Fold:
             return
         self._forget(lambda other: other.call_id == ticket.call_id)
         self.waiting[ticket.id] = ticket
-        self.intended = {
-            key: call for key, call in self.intended.items() if call.call_id != ticket.call_id
-        }  # it has not begun
+        for key in self._meant(entry):  # it has not begun
+            del self.intended[key]
+            self._forget_made(key)
 
     def _decided(self, seq: int, entry: entries.Decided) -> None:
         """The first decision counts. That a call has not happened makes it one that never began."""
@@ -227,6 +250,7 @@ class Fold:
         if ticket is not None and first.verdict == "approve" and first.seal == ticket.seal:
             del self.outcomes[ticket.id]
             self.intended.pop(ticket.digest, None)
+            self.called.pop(ticket.digest, None)
 
     def _queued(self, seq: int, entry: entries.Queued) -> None:
         self.queued[entry.id] = entry
@@ -260,6 +284,7 @@ class Fold:
             self.outcomes.clear()
             self.decided.clear()
             self.intended.clear()
+            self.made.clear()
             self.inner.clear()
 
     # — at rest —

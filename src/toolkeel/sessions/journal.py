@@ -54,6 +54,7 @@ class SessionJournal:
         self._database = database
         self._artifacts = artifacts
         self._id = info.id
+        self._info = info
         self._head = info.head
         self._rows: list[Row] = []
         self._large: dict[str, bytes] = {}
@@ -62,12 +63,15 @@ class SessionJournal:
         self._first, self._turns = info.first, info.turns
         self._last: Future[None] | None = None
         self._broken: BaseException | None = None
+        self._closed = False
         self._lock = threading.Lock()
 
     def append(self, entry: Entry) -> None:
         """Add an entry, as it is now; any thread may. See `Journal.append`."""
         text, large = self._artifacts.text_of(dump_entry(entry))
         with self._lock:
+            if self._closed:  # a body that nobody waits for any more
+                return
             self._head += 1
             self.fold.see(self._head, entry)
             self._rows.append((self._head, time(), entry.kind, text))
@@ -111,6 +115,17 @@ class SessionJournal:
     def flush(self) -> None:
         """See `Journal.flush`."""
         self._write()
+
+    def close(self) -> None:
+        """Have all that was appended durable; what is appended later is another writer's affair."""
+        with self._lock:
+            self._closed = True
+        self.commit_now()
+
+    def entry(self, seq: int) -> Entry:
+        """An entry that was written before."""
+        [stored] = read_entries(self._database, self._artifacts, self._info, seq - 1, seq)
+        return stored.entry
 
     def _write(self) -> Future[None] | None:
         """Hand over what was appended; the write to wait for, which comes after all before it."""

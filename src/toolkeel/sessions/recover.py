@@ -45,7 +45,8 @@ async def recover(
     fold = journal.fold
     undecided = []
     for call in fold.unknown:
-        if call.repeatable or call.within or _is_answered(fold, call):
+        is_settled = key_of(call) not in fold.intended  # with the call whose code made it
+        if is_settled or call.repeatable or _is_answered(fold, call):
             continue
         ticket = _asked(fold, call)
         if ticket is None:
@@ -76,7 +77,9 @@ def _is_answered(fold: Fold, call: CallIntended) -> bool:
 
 
 def _made(fold: Fold, call: CallIntended) -> ToolCall:
-    """The call as the model made it."""
+    """The call as the model made it, or code."""
+    if call.within:
+        return ToolCall(call.call_id, call.tool, call.arguments)
     replies = (m for m in reversed(fold.view.messages) if isinstance(m, AssistantMessage))
     calls = next(replies).tool_calls
     return calls[call.position]
@@ -103,9 +106,9 @@ def _settle(
         value = decision.value
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         done = ToolMessage(text, call.call_id, call.tool)
-        journal.append(CallEnded(call.run, call.turn, call.position, done))
+        journal.append(CallEnded(call.run, call.turn, call.position, done, call.within))
         return
     said = f" A person says: {decision.reason}" if decision.reason else ""
     text = f"It is unknown whether this call of {call.tool!r} happened: the program ended.{said}"
     message = ToolMessage(text, call.call_id, call.tool, "error", "unknown_outcome")
-    journal.append(CallEnded(call.run, call.turn, call.position, message))
+    journal.append(CallEnded(call.run, call.turn, call.position, message, call.within))

@@ -18,7 +18,6 @@ from typing import Any
 from toolkeel._records.entries import CallEnded, Compacted, Decided, Queued, RunEnded
 from toolkeel._records.messages_json import load_message
 from toolkeel._records.record import record
-from toolkeel._records.recorder import Recorder
 from toolkeel._records.taint import Source
 from toolkeel._records.tickets import Decision, Ticket, new_id
 from toolkeel.agent.conversation import SAVED, Going
@@ -29,6 +28,7 @@ from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage, unanswered
 from toolkeel.sessions import queries
 from toolkeel.sessions.artifacts import Artifacts
+from toolkeel.sessions.code_calls import JournalledCode, SessionRecorder
 from toolkeel.sessions.database import Database
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.fold import Fold
@@ -343,8 +343,8 @@ def _hand_over(journal: SessionJournal, run: RunContext[Any], goes_on: bool) -> 
     """Give a run what the session knows, and what writes it."""
     fold = journal.fold
     known, turn = len(fold.view.messages), fold.turn if goes_on else 0
-    run.recorder = Recorder(journal, run.id, known, turn, fold.state)
-    run.recorder.places = fold.view.places
+    run.recorder = recorder = SessionRecorder(journal, run.id, known, turn, fold.state)
+    recorder.places, recorder.code = fold.view.places, JournalledCode(journal)
     for key, value in fold.state.items():
         run.state.setdefault(key, value)
     for label, sources in fold.taint.items():
@@ -377,7 +377,7 @@ def _end(journal: SessionJournal) -> None:
     fold = journal.fold
     if fold.rests:
         journal.append(fold.checkpoint())
-    journal.commit_now()
+    journal.close()
 
 
 def _state_of(fold: Fold, goes_on: bool) -> RunState:

@@ -1,0 +1,196 @@
+"""The calls that the body of a call makes, in the journal: each nested under that one.
+
+Its intent is written before its body begins, its outcome after. What may change something waits until
+its intent is durable; what only reads is written along with the next commit. A body that runs again
+after a crash makes its calls again: one of the same tool and arguments that has its outcome in the
+journal is answered by that, and runs no second time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
+
+from toolkeel._records.entries import CallEnded, CallIntended, key_of
+from toolkeel._records.messages_json import plain
+from toolkeel._records.recorder import ByCode, Recorder
+from toolkeel._records.tickets import Ticket
+from toolkeel.call.batch import check_calls
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
+from toolkeel.effects import Effects
+from toolkeel.errors import CallError
+from toolkeel.events import ToolStarted
+from toolkeel.messages import ToolCall, ToolMessage
+from toolkeel.sessions.journal import SessionJournal
+
+
+class Making(NamedTuple):
+    """A call whose body may make calls: who writes it, its intent, and the call around it."""
+
+    recorder: Recorder
+    call: ToolCall
+    intended: CallIntended
+    outer: Making | None
+
+
+_making: ContextVar[Making | None] = ContextVar("toolkeel_making", default=None)
+
+
+def making() -> Making | None:
+    """The innermost call whose body is at work in this context; None if none is."""
+    found = _making.get()
+    while found is not None and id(found.call) not in found.recorder.calls:
+        found = found.outer
+    return found
+
+
+class SessionRecorder(Recorder):
+    """Writes one run of a session, with what the bodies of its calls call.
+
+    Attributes:
+        code: Runs those.
+    """
+
+    code: JournalledCode
+
+    def inner(self, run: str, call: ToolCall) -> Self:
+        """See `Recorder.inner`."""
+        made = super().inner(run, call)
+        made.code = self.code
+        return made
+
+    def begins(self, call: ToolCall) -> None:
+        """See `Recorder.begins`."""
+        if (made := self.calls.get(id(call))) is not None:
+            _making.set(Making(self, call, made, making()))
+
+    def by_code(self, calls: Sequence[ToolCall]) -> ByCode | None:
+        """See `Recorder.by_code`."""
+        new = calls and id(calls[0]) not in self.calls and making() is not None
+        return self.code.run if new else None
+
+    def call_ended(self, call: ToolCall, message: ToolMessage) -> None:
+        """See `Recorder.call_ended`; what is called when the call around it has ended is not written."""
+        made = self.calls.get(id(call))
+        if made is None or not made.within:
+            super().call_ended(call, message)
+            return
+        del self.calls[id(call)]
+        outer = making()
+        if outer is not None and key_of(outer.intended) == made.within:
+            place = made.run, made.turn, made.position
+            self.journal.append(CallEnded(*place, message, made.within))
+            if not made.repeatable:
+                self.journal.flush()
+
+    def calls_ended(self, tickets: Sequence[Ticket], state: Mapping[str, object]) -> None:
+        """See `Recorder.calls_ended`."""
+        super().calls_ended(tickets, state)
+        _making.set(making())
+
+
+class JournalledCode:
+    """Runs what bodies call, and writes it; see `toolkeel._records.recorder.ByCode`.
+
+    Args:
+        journal: Of the session, whose fold knows what was called before a crash.
+    """
+
+    def __init__(self, journal: SessionJournal) -> None:
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._numbers = Counter({outer: len(made) for outer, made in journal.fold.made.items()})
+        self._before: defaultdict[str, list[tuple[str, str, int]]] = defaultdict(list)
+        for outer, made in journal.fold.made.items():
+            self._before[outer] = [(key, *known) for key, known in made.items()]
+
+    async def run(
+        self, calls: Sequence[ToolCall], tools: Toolset, run: RunContext[Any]
+    ) -> list[ToolMessage]:
+        """As `Toolset.run`."""
+        check_calls(calls)
+        recorder = run.recorder
+        assert isinstance(recorder, SessionRecorder)
+        tools.cover(run, calls)
+        known: dict[int, ToolMessage] = {}
+        fresh: list[ToolCall] = []
+        waits = False
+        for place, call in enumerate(calls):
+            effects = _effects(tools, call)
+            intended, seq = self._intended(call, effects, run)
+            if seq:
+                ended = await asyncio.to_thread(self._journal.entry, seq)
+                assert isinstance(ended, CallEnded)
+                known[place] = replace(ended.message, tool_call_id=call.id)
+                continue
+            fresh.append(call)
+            recorder.calls[id(call)] = intended
+            self._journal.append(intended)
+            waits = waits or effects.writes
+        if waits:
+            await self._journal.commit()
+        if len(fresh) == 1:  # else each in the context of its own task
+            recorder.begins(fresh[0])
+        try:
+            ran = iter(await tools.run(fresh, run) if fresh else ())
+        finally:
+            for call in fresh:
+                recorder.calls.pop(id(call), None)
+        return [known[n] if n in known else next(ran) for n in range(len(calls))]
+
+    def _intended(
+        self, call: ToolCall, effects: Effects, run: RunContext[Any]
+    ) -> tuple[CallIntended, int]:
+        """The intent of a call, and the entry of its outcome if that is known."""
+        outer = making()
+        assert outer is not None
+        within, digest = key_of(outer.intended), digest_of_code(call)
+        with self._lock:
+            number, seq = self._known(within, digest)
+        shown = "" if effects.repeatable else _text(_masked(call, run))
+        place = outer.intended.run, outer.intended.turn, number, call.id, call.name, digest
+        return CallIntended(*place, effects.repeatable, within=within, arguments=shown), seq
+
+    def _known(self, within: str, digest: str) -> tuple[int, int]:
+        """The place of a call within the one around it, and the entry of its outcome, if any."""
+        for known in self._before[within]:
+            if known[1] == digest:
+                self._before[within].remove(known)
+                return int(known[0].rpartition("-")[2]), known[2]
+        self._numbers[within] += 1
+        return self._numbers[within] - 1, 0
+
+
+def _effects(tools: Toolset, call: ToolCall) -> Effects:
+    """What a call may do; nothing, if there is no such tool."""
+    try:
+        return tools.find(call.name).tool.effects
+    except CallError:
+        return Effects(read_only=True)
+
+
+def _masked(call: ToolCall, run: RunContext[Any]) -> ToolCall:
+    """A call without secrets."""
+    if run.mask is None:
+        return call
+    told = run.mask.event(ToolStarted(0, 0.0, run.id, call.id, call))
+    return told.call if isinstance(told, ToolStarted) else replace(call, arguments="{}")
+
+
+def _text(call: ToolCall) -> str:
+    given = call.arguments
+    return given if isinstance(given, str) else json.dumps(plain(given), ensure_ascii=False)
+
+
+def digest_of_code(call: ToolCall) -> str:
+    """What a call is known by when code makes it again."""
+    text = f"{call.name} {_text(call)}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
