@@ -15,7 +15,7 @@ from tests.gates.sources import PACKAGE, Module
 MODULES = 20
 SIBLINGS = 2
 CORE = ("words", "define", "call", "agent")
-CORE_LINES = 17_200
+CORE_LINES = 17_210
 ALL_LINES = 60_120
 # By radon: the mean of all functions and classes, the highest, and the share above ten.
 MEAN = 3.65

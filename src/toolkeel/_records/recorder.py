@@ -163,8 +163,8 @@ class Recorder:
         self.catch_up()
         if turn != self._asked:
             self._asked, self._turn = turn, self._turn + 1
-        asked = entries.ModelAsked(self._run, self._turn, model, *self._changes(request))
-        self.journal.append(asked)
+        place = self._run, self._turn, model
+        self.journal.append(entries.ModelAsked(*place, *self._changes(request)))
         await self.journal.commit()
 
     def _changes(self, request: ModelRequest) -> tuple[dict[str, object], tuple[str, ...]]:
@@ -189,8 +189,8 @@ class Recorder:
             model: Name of the model.
             usage: What was billed, as far as is known.
         """
-        failed = entries.ModelFailed(self._run, self._turn, attempt, error, usage, model)
-        self.journal.append(failed)
+        place = self._run, self._turn
+        self.journal.append(entries.ModelFailed(*place, attempt, error, usage, model))
 
     def judged(self, by: str, verdict: str, reason: str) -> None:
         """A guardrail has looked at what a person said, or at an answer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from toolkeel.content import Audio, Block, Content, File, Image, Text, text_of
+from toolkeel.content import Audio, Block, File, Image, Text, text_of
 from toolkeel.messages import AssistantMessage, Message
 
 MEDIA_LIMIT = 18_000_000
@@ -29,9 +29,10 @@ def without_media(message: Message) -> Message:
     >>> without_media(UserMessage((Text("see"), Image(b"1234")))).content[1].text
     '[image/png, 4 bytes, not shown: this model takes text only]'
     """
-    if isinstance(message, AssistantMessage) or not media_size(message):
+    content = message.content
+    if isinstance(content, str) or isinstance(message, AssistantMessage) or not media_size(message):
         return message
-    return replace(message, content=_told(message.content, {}, _UNSEEN))
+    return replace(message, content=_told(content, {}, _UNSEEN))
 
 
 def within_limit(messages: Sequence[Message], limit: int = MEDIA_LIMIT) -> list[Message]:
@@ -47,21 +48,20 @@ def within_limit(messages: Sequence[Message], limit: int = MEDIA_LIMIT) -> list[
     kept = 0
     fitted: list[Message] = []
     for message in reversed(messages):
-        size = media_size(message)
-        if not size or isinstance(message, AssistantMessage):
+        content = message.content
+        if isinstance(content, str) or isinstance(message, AssistantMessage):
             fitted.append(message)
             continue
         shown: dict[int, None] = {}
-        for place in reversed(range(len(message.content))):
-            block = message.content[place]
-            weight = 0 if isinstance(block, str) else _size(block)
+        for place in reversed(range(len(content))):
+            weight = _size(content[place])
             if weight and (not kept or kept + weight <= limit):
                 shown[place] = None
                 kept += weight
             elif weight:
                 kept = max(kept, limit)  # nothing older is shown: what is seen has no gaps
-        content = _told(message.content, shown, _LEFT_OUT)
-        fitted.append(message if content is message.content else replace(message, content=content))
+        told = _told(content, shown, _LEFT_OUT)
+        fitted.append(message if told is content else replace(message, content=told))
     return fitted[::-1]
 
 
@@ -71,10 +71,8 @@ def _size(block: Block) -> int:
     return -(-len(block.data) // 3) * 4 + len(getattr(block, "url", ""))
 
 
-def _told(content: Content, shown: dict[int, None], why: str) -> Content:
+def _told(content: tuple[Block, ...], shown: dict[int, None], why: str) -> tuple[Block, ...]:
     """`content` with a note for each block of media that is not `shown`."""
-    if isinstance(content, str):
-        return content
     blocks = tuple(
         Text(f"{text_of((block,))[:-1]}, {why}]") if _size(block) and place not in shown else block
         for place, block in enumerate(content)

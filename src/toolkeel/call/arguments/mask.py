@@ -28,7 +28,6 @@ from toolkeel.model import CallDelta
 
 log = logging.getLogger("toolkeel")
 
-E = TypeVar("E", bound=Event)
 T = TypeVar("T")
 EVERYTHING = Mask({"writeOnly": True})
 """For calls of tools nobody knows: their names may be misspelt."""

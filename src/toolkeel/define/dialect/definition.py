@@ -63,14 +63,12 @@ class _Form:
         strict: The same in strict mode; None: there is none.
         envelope: Puts name, description, strict flag and schema together.
         extras: Further keys it takes, and what they are called there.
-        extras_at: Where in the body they go; empty: at its top.
     """
 
     dialect: Target
     strict: Target | None
     envelope: Callable[[_Head, dict[str, Any]], dict[str, Any]]
     extras: Mapping[str, str] = NOTHING  # type: ignore[assignment]
-    extras_at: str = ""
 
 
 def _named(head: _Head) -> dict[str, Any]:
