@@ -10,43 +10,27 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from benchmarks.migration.compare import asked, printed
+from benchmarks.migration.fetching import fetch
 from benchmarks.migration.server import Server
-from toolkeel.compat.migrate import LIBRARIES, migrate
+from toolkeel.compat.migrate import migrate
 
-DISTRIBUTION = "openai-agents==0.24.*"
+DISTRIBUTION = "openai-agents==0.24.0"
 LEFT_OUT = ("realtime", "voice", "sandbox")
 SECONDS = 60
 SEEDED = Path(__file__).parent / "seeded"
 """Holds what Python reads when it starts: both programs then draw the same numbers."""
-
-
-def fetch(folder: Path) -> Path:
-    """The unpacked source distribution; fetched once."""
-    found = sorted(folder.glob("openai_agents-*/examples"))
-    if not found:
-        folder.mkdir(parents=True, exist_ok=True)
-        options = ["--no-deps", "--no-binary", "openai-agents", "-q", "-d", str(folder)]
-        command = [sys.executable, "-m", "pip", "download", *options, DISTRIBUTION]
-        subprocess.run(command, check=True)
-        [archive] = folder.glob("*.tar.gz")
-        with tarfile.open(archive) as packed:
-            packed.extractall(folder, filter="data")
-        found = sorted(folder.glob("openai_agents-*/examples"))
-    return found[0].parent
 
 
 def programs(root: Path) -> list[Path]:
@@ -69,17 +53,8 @@ def imported(text: str) -> list[tuple[str, str]]:
 
 
 def unresolved(text: str) -> list[str]:
-    """Names of the library that have no counterpart."""
-    ours = importlib.import_module(LIBRARIES["agents"])
-    return sorted({name for _, name in imported(text) if not _has(ours, name)})
-
-
-def _has(module: Any, name: str) -> bool:
-    try:
-        getattr(module, name)
-    except (ImportError, AttributeError):
-        return False
-    return True
+    """Names of the library that have no counterpart: those that `toolkeel migrate` leaves."""
+    return sorted({name for _, name in imported(migrate(text).source)})
 
 
 def migrated(root: Path, to: Path) -> Path:
@@ -165,7 +140,7 @@ def main() -> None:
     options.add_argument("--names", action="store_true", help="look at names alone, run nothing")
     options.add_argument("--details", type=Path, help="write all that was seen here, as JSON")
     given = options.parse_args()
-    root = fetch(given.folder.resolve())
+    root = fetch(given.folder.resolve(), DISTRIBUTION)
     chosen = [p for p in programs(root) if any(t in str(p) for t in given.only.split(","))]
     missing = {path: unresolved(path.read_text()) for path in chosen}
     if given.names:

@@ -62,8 +62,8 @@ def test_langchain_and_langgraph_go_to_one_place() -> None:
 @pytest.mark.parametrize(
     ("line", "named"),
     [
-        ("import agents", "import the names you use"),
-        ("import agents.mcp as m", "import the names you use"),
+        ("import agents.mcp", "import the names you use"),
+        ("from agents.extensions import experimental", "no counterpart"),
         ("from agents import *", "name what is used"),
         ("from pydantic_ai import Agent", "coming-from-pydantic-ai"),
         ("from langchain_core.tools import no_such_tool", "no counterpart"),
@@ -118,3 +118,28 @@ def test_any_import_stays_python_and_every_name_comes_from_one_of_both(
 def test_every_name_of_langchains_is_taken_over() -> None:
     made = migrate(f"from langchain_core.tools import {', '.join(langchain.__all__)}\n")
     assert not made.notes
+
+
+def test_a_whole_module_becomes_the_place_where_all_names_stand() -> None:
+    made = migrate(
+        "import agents, os\n"
+        "import agents.mcp as m\n"
+        "from agents.extensions import handoff_filters, experimental\n"
+        "from langchain_core import tools as t\n"
+        "assert agents.Agent and handoff_filters.remove_all_tools and t.tool\n"
+        "m.tool_namespace\n"
+    )
+    assert made.source == (
+        "from toolkeel.compat import openai_agents as agents\n"
+        "import os\n"
+        "from toolkeel.compat import openai_agents as m\n"
+        "from toolkeel.compat import openai_agents as handoff_filters\n"
+        "from agents.extensions import experimental\n"
+        "from toolkeel.compat import langchain as t\n"
+        "assert agents.Agent and handoff_filters.remove_all_tools and t.tool\n"
+        "m.tool_namespace\n"
+    )
+    assert [note.line for note in made.notes] == [3, 6]
+    assert "experimental" in made.notes[0].text and "with_prefix" in made.notes[1].text
+    left = "from agents.extensions import experimental\n"
+    exec(made.source.replace(left, "").replace("m.tool_namespace\n", ""), {})

@@ -422,6 +422,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     ),
     "compat": (
         "missing",
+        "content_blocks",
         "langchain.inject",
         "langchain.messages",
         "langchain.runtime",

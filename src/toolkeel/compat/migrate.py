@@ -7,8 +7,11 @@ counterpart keeps its old import and gets a line with what to write instead.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from types import ModuleType
+from typing import TypeAlias
 
 from toolkeel._records.record import record
 
@@ -21,10 +24,18 @@ LIBRARIES: Mapping[str, str] = {
     "langgraph": _LANGCHAIN,
 }
 """Packages of other libraries, and what stands for them here; their modules count with them."""
+_MODULES: Mapping[str, str] = {
+    _AGENTS: "handoff_filters|handoff_prompt|memory|mcp|decorators|tool|items|tracing|lifecycle",
+    _LANGCHAIN: "tools|messages|prebuilt|types|function_calling|middleware|agents|chat_models",
+}
+"""By place here: their modules that programs import by name; all they hold stands in that place."""
 _PAGES: Mapping[str, str] = {
     "pydantic_ai": "docs/coming-from-pydantic-ai.md shows each counterpart",
     "fastmcp": "toolkeel.mcp.server has the counterparts: docs/mcp-server.md",
 }
+
+
+_Import: TypeAlias = ast.Import | ast.ImportFrom
 
 
 @record
@@ -72,31 +83,60 @@ def migrate(source: str) -> Migrated:
     tree = ast.parse(source)
     lines = source.splitlines(keepends=True)
     notes: list[Note] = []
-    edits: list[tuple[ast.ImportFrom, list[str]]] = []
+    edits: list[tuple[_Import, list[str]]] = []
+    modules: dict[str, str] = {}
     for node in ast.walk(tree):
+        made = None
         if isinstance(node, ast.Import):
-            notes += _whole_module(node)
+            made = _whole(node, notes, modules)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            made = _rewritten(node, notes)
-            if made is not None:
-                edits.append((node, made))
+            made = _rewritten(node, notes, modules)
+        if made is not None:
+            assert isinstance(node, ast.Import | ast.ImportFrom)
+            edits.append((node, made))
+    notes += _used(tree, modules)
     for node, statements in sorted(edits, key=lambda edit: -edit[0].lineno):
         _replace(lines, node, statements)
     return Migrated("".join(lines), tuple(sorted(notes, key=lambda note: note.line)))
 
 
-def _whole_module(node: ast.Import) -> Iterator[Note]:
-    """Imports of a whole library stay: what is used of it cannot be seen from here."""
+def _whole(node: ast.Import, notes: list[Note], modules: dict[str, str]) -> list[str] | None:
+    """Imports of whole modules: all names of a library stand in one place here."""
+    made: list[str] = []
     for alias in node.names:
         package = alias.name.split(".")[0]
-        if package in LIBRARIES:
-            text = f"import {alias.name}: import the names you use from {LIBRARIES[package]}"
-            yield Note(node.lineno, text)
-        elif package in _PAGES:
-            yield Note(node.lineno, f"import {alias.name}: {_PAGES[package]}")
+        if package in _PAGES:
+            notes.append(Note(node.lineno, f"import {alias.name}: {_PAGES[package]}"))
+        ours = LIBRARIES.get(package)
+        if ours is not None and (alias.asname or alias.name == package):
+            made.append(_module(ours, alias.asname or alias.name, modules))
+            continue
+        if ours is not None:
+            text = f"import {alias.name}: import the names you use from {ours}"
+            notes.append(Note(node.lineno, text))
+        made.append(f"import {alias.name}{f' as {alias.asname}' if alias.asname else ''}")
+    return made if any(one.startswith("from") for one in made) else None
 
 
-def _rewritten(node: ast.ImportFrom, notes: list[Note]) -> list[str] | None:
+def _module(ours: str, name: str, modules: dict[str, str]) -> str:
+    """An import of the place where all names stand, under the name of one module."""
+    modules[name] = ours
+    place, _, last = ours.rpartition(".")
+    return f"from {place} import {last}{'' if name == last else f' as {name}'}"
+
+
+def _used(tree: ast.AST, modules: Mapping[str, str]) -> Iterator[Note]:
+    """What is used of whole modules and is not here."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            ours = modules.get(node.value.id)
+            if ours is not None and (problem := _missing(ours, node.attr)):
+                yield Note(node.lineno, f"{node.value.id}.{node.attr}: {problem}")
+
+
+def _rewritten(
+    node: ast.ImportFrom, notes: list[Note], modules: dict[str, str]
+) -> list[str] | None:
     """The statements in place of one import; None if it stays."""
     package = str(node.module).split(".")[0]
     if package in _PAGES:
@@ -106,20 +146,26 @@ def _rewritten(node: ast.ImportFrom, notes: list[Note]) -> list[str] | None:
     ours = LIBRARIES[package]
     known: list[ast.alias] = []
     left: list[ast.alias] = []
+    made: list[str] = []
     for alias in node.names:
         problem = "name what is used" if alias.name == "*" else _missing(ours, alias.name)
+        if problem and re.fullmatch(_MODULES[ours], alias.name):
+            made.append(_module(ours, alias.asname or alias.name, modules))
+            continue
         (left if problem else known).append(alias)
         if problem:
             notes.append(Note(node.lineno, f"{node.module}.{alias.name}: {problem}"))
-    if not known:
+    if not known and not made:
         return None
-    return [_import(ours, known), *([_import(str(node.module), left)] if left else [])]
+    made += [_import(ours, known)] if known else []
+    return [*made, *([_import(str(node.module), left)] if left else [])]
 
 
 def _missing(module: str, name: str) -> str:
     """Why a name is not there; empty if it is."""
     try:
-        getattr(import_module(module), name)
+        if isinstance(getattr(import_module(module), name), ModuleType):
+            return "is a module: import the names you use"
     except ImportError as error:
         text = str(error)
         return text.partition(": ")[2] or text
@@ -136,7 +182,7 @@ def _import(module: str, names: Sequence[ast.alias]) -> str:
     return f"from {module} import (\n" + "".join(f"    {word},\n" for word in words) + ")"
 
 
-def _replace(lines: list[str], node: ast.ImportFrom, statements: Sequence[str]) -> None:
+def _replace(lines: list[str], node: _Import, statements: Sequence[str]) -> None:
     """Put statements where one stands; what stands beside it on its lines stays."""
     first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
     before = lines[first].encode()[: node.col_offset].decode()

@@ -20,6 +20,7 @@ from toolkeel import (
     Toolset,
 )
 from toolkeel import tool as our_tool
+from toolkeel.content import Image, Text
 from toolkeel.testing.scripted import Scripted, call
 
 pytestmark = pytest.mark.slow
@@ -258,3 +259,18 @@ def graph_state() -> Any:
 def test_what_is_no_tool_of_theirs_is_refused(bridge: Any, thing: object) -> None:
     with pytest.raises(SetupError, match="LangChain tool"):
         bridge.from_langchain(thing)
+
+
+def test_pictures_go_there_and_come_back(bridge: Any) -> None:
+    given = (Text("see"), Image(b"GIF89a", "image/gif"), Image(url="https://a.example/b.png"))
+
+    @our_tool
+    def look() -> object:
+        """Look."""
+        return list(given)
+
+    theirs = bridge.to_langchain(look)
+    call = {"name": "look", "args": {}, "id": "1", "type": "tool_call"}
+    assert theirs.invoke(call).content[1]["mime_type"] == "image/gif"
+    [message] = Toolset([bridge.from_langchain(theirs)]).run_sync([ToolCall("1", "look", "{}")])
+    assert message.content == given

@@ -20,7 +20,7 @@ from toolkeel import (
     Toolset,
 )
 from toolkeel import tool as our_tool
-from toolkeel.content import Image, Text
+from toolkeel.content import File, Image, Text, data_url
 from toolkeel.testing.scripted import Scripted, call
 
 pytestmark = pytest.mark.slow
@@ -224,3 +224,18 @@ def test_what_is_no_function_tool_is_refused(agents: Any, bridge: Any) -> None:
     for thing in (len, agents.WebSearchTool()):
         with pytest.raises(SetupError, match="FunctionTool"):
             bridge.from_openai_agents(thing)
+
+
+def test_pictures_and_files_go_there_and_come_back(bridge: Any) -> None:
+    given = (Text("see"), Image(b"GIF89a", "image/gif"), File(b"a,b", "t.csv", "text/csv"))
+
+    @our_tool
+    def look() -> object:
+        """Look."""
+        return list(given)
+
+    back = bridge.from_openai_agents(bridge.to_openai_agents(look))
+    [message] = Toolset([back]).run_sync([ToolCall("1", "look", "{}")])
+    text, picture, file = message.content
+    assert (text, file) == (given[0], given[2])
+    assert data_url(picture) == data_url(given[1])

@@ -22,6 +22,8 @@ from toolkeel.compat.langchain.messages import (
     as_call,
     convert_to_messages,
 )
+from toolkeel.content import Image, Text
+from toolkeel.messages import Reasoning
 
 ARGS = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=5))
 
@@ -112,3 +114,27 @@ def test_a_message_says_what_it_is_and_shows_itself(capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out
     assert " Human Message =" in shown and "Name: add\n\n3" in shown
     assert "Tool Calls:\n  add (7)\n Call ID: 7\n  Args:\n    a: 1" in shown
+
+
+def test_content_of_parts_is_read_and_written() -> None:
+    url = "https://a.example/b.png"
+    asked = HumanMessage(
+        [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": url}}]
+    )
+    assert asked.content == (Text("see"), Image(url=url))
+    assert asked.content_blocks[1] == {"type": "image", "url": url}
+    assert HumanMessage(content_blocks=[{"type": "text", "text": "see"}]).content == "see"
+
+
+def test_thoughts_and_calls_among_the_parts_of_a_reply_are_no_content() -> None:
+    reply = AIMessage(
+        [
+            {"type": "thinking", "thinking": "hm", "signature": "s"},
+            {"type": "text", "text": "Done."},
+            {"type": "tool_use", "id": "1", "name": "add", "input": {}},
+        ],
+        [{"name": "add", "args": {}, "id": "1"}],
+    )
+    assert reply.content == "Done."
+    assert reply.reasoning == (Reasoning("hm", "s"),)
+    assert [call.name for call in reply.tool_calls] == ["add"]

@@ -22,6 +22,7 @@ from toolkeel.compat.langchain import (
     create_agent,
     tool,
 )
+from toolkeel.content import Image, Text
 from toolkeel.errors import DefinitionError, InjectionError, InvalidArguments, SetupError
 from toolkeel.testing.scripted import Scripted, call
 
@@ -316,3 +317,24 @@ def test_attributes_may_be_changed_afterwards_as_there() -> None:
         with pytest.raises(DefinitionError, match="return_direct is 'yes'"):
             each.return_direct = "yes"
             each.tool
+
+
+def test_parts_that_a_body_returns_are_blocks_for_a_model_and_themselves_for_a_program() -> None:
+    part = {"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}
+
+    @tool
+    def look() -> list[Any]:
+        """Look."""
+        return ["see", part]
+
+    message = look.invoke({"name": "look", "args": {}, "id": "1", "type": "tool_call"})
+    assert message.content == (Text("see"), Image(url="https://a.example/b.png"))
+    assert look.invoke({}) == ["see", part]
+
+    @tool
+    def rows() -> list[Any]:
+        """Rows."""
+        return [{"type": "row", "n": 1}]
+
+    message = rows.invoke({"name": "rows", "args": {}, "id": "1", "type": "tool_call"})
+    assert message.content == '[{"type":"row","n":1}]'

@@ -113,3 +113,33 @@ def test_an_item_that_is_not_read_is_refused_by_its_type(item: object, named: st
 
 def test_a_text_becomes_a_list_of_items() -> None:
     assert ItemHelpers.input_to_new_input_list("hi") == [{"role": "user", "content": "hi"}]
+
+
+def test_items_of_responses_stay_as_they_came_with_their_ids() -> None:
+    part = {"annotations": [], "text": "so", "type": "output_text", "logprobs": []}
+    items = [
+        {"content": "hi", "role": "user"},
+        {
+            "arguments": "{}", "call_id": "call_1", "name": "add", "type": "function_call",
+            "id": "fc_1", "status": "completed",
+        },
+        {"call_id": "call_1", "output": "2", "type": "function_call_output"},
+        {
+            "id": "msg_1", "content": [part], "role": "assistant", "status": "completed",
+            "type": "message",
+        },
+    ]  # fmt: skip
+    assert json.dumps(input_list(messages_of(items))) == json.dumps(items)
+
+
+def test_calls_that_the_provider_made_of_its_own_tools_are_items_in_their_place() -> None:
+    ran = {"type": "code_interpreter_call", "id": "ci_1", "code": "1+1", "status": "completed"}
+    said = {"type": "message", "content": [{"type": "output_text", "text": "2"}], "id": "m"}
+    kept = {"openai-responses": {"output": [ran, "call", said]}}
+    reply = AssistantMessage("2", (ToolCall("1", "add", "{}"),), provider_options=kept)
+    items = items_of("agent", reply)
+    assert [item.type for item in items] == [
+        "tool_call_item", "tool_call_item", "message_output_item",
+    ]  # fmt: skip
+    assert items[0].raw_item.code == "1+1" and items[1].raw_item.name == "add"
+    assert items_of("agent", AssistantMessage("3", provider_options=kept))[0].raw_item["content"]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from benchmarks.migration.server import Server
 from toolkeel.compat.openai_agents import Agent, GenerateDynamicPromptData, Runner
 from toolkeel.testing import Scripted
 
@@ -19,3 +22,15 @@ def test_a_prompt_is_named_in_the_request_and_may_depend_on_the_run() -> None:
         model = Scripted(["ok"])
         Runner.run_sync(Agent("poet", prompt=prompt, model=model), "go", context="Ada")
         assert model.requests[0].settings.provider_options["prompt"] == expected
+
+
+def test_a_prompt_names_the_model_unless_the_agent_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server()
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url("run"))
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    for options in ({}, {"model": "gpt-test"}):
+        Runner.run_sync(Agent("poet", prompt={"id": "p1"}, **options), "go")  # type: ignore[arg-type]
+    assert [sent.get("model") for sent in server.sent("run")] == [None, "gpt-test"]
+    assert "model" not in server.sent("run")[0]
+    server.shutdown()
+    server.server_close()

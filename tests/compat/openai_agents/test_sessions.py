@@ -100,7 +100,7 @@ def test_calls_that_wait_are_kept_when_they_have_their_results() -> None:
     state.approve(first.interruptions[0])
     assert Runner.run_sync(agent, state, session=session).final_output == "done"
     kinds = [one.get("type", one.get("role")) for one in items(session)]
-    assert kinds == ["user", "function_call", "function_call_output", "assistant"]
+    assert kinds == ["user", "function_call", "function_call_output", "message"]
 
 
 def test_a_run_that_failed_leaves_what_was_done_until_then() -> None:

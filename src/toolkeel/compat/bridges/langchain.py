@@ -8,6 +8,7 @@ from typing import Any, get_args, get_origin
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.compat.bridges.run import Ours
+from toolkeel.compat.content_blocks import content_of, written
 from toolkeel.compat.langchain.inject import InjectedState, InjectedStore
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base import as_tool
@@ -60,7 +61,11 @@ def from_langchain(theirs: BaseTool) -> AnyTool:
         if not hasattr(result, "tool_call_id"):
             return result
         return ToolMessage(
-            result.content, context.call.id, theirs.name, result.status, artifact=result.artifact
+            content_of(result.content),
+            context.call.id,
+            theirs.name,
+            result.status,
+            artifact=result.artifact,
         )
 
     made = Tool.from_schema(
@@ -92,7 +97,7 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> Structu
         message = await inner.answer(arguments, config=config)
         if message.failed:
             raise ToolException(message.text)
-        return message.text, message.artifact
+        return written(message.content), message.artifact
 
     def answer_sync(config: RunnableConfig, **arguments: Any) -> tuple[Any, object]:
         return run_sync(lambda: answer(config, **arguments))

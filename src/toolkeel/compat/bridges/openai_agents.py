@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
 from toolkeel.compat.bridges.run import Ours
-from toolkeel.content import Image, Text
+from toolkeel.compat.content_blocks import block_of, fields_of
+from toolkeel.content import Block, Content, Data, File, Image, Text, data_url
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base import as_tool
 from toolkeel.define.tool import AnyTool, Enabled, Prepared, Step, Tool
@@ -72,9 +72,9 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
     tool = as_tool(ours)
     inner = Ours(tool, run)
 
-    async def on_invoke_tool(context: Any, arguments: str) -> str:
+    async def on_invoke_tool(context: Any, arguments: str) -> Any:
         message = await inner.answer(arguments, context.context, context.tool_call_id)
-        return message.text
+        return message.text if message.failed else _output_of(message.content)
 
     return agents.FunctionTool(
         name=tool.name,
@@ -151,21 +151,27 @@ def _verdict(guardrail: Any, output: Any, ending: type[Exception]) -> guard.Verd
 
 def _content(value: object) -> object:
     """The SDK's structured outputs as content blocks; anything else as it is."""
-    if isinstance(value, Sequence) and not isinstance(value, str) and any(map(_kind, value)):
-        return [_block(item) for item in value]
-    return _block(value)
+    if isinstance(value, list | tuple) and any(_is_part(item) for item in value):
+        return [_content(item) for item in value]
+    block = block_of(value) if _is_part(value) else None
+    return value if block is None else block
 
 
-def _kind(value: object) -> object:
-    kind = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
-    return kind if kind in ("text", "image") else None
+def _is_part(value: object) -> bool:
+    return fields_of(value).get("type") in ("text", "image", "file")
 
 
-def _block(value: Any) -> Any:
-    fields = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
-    kind = _kind(value)
-    if kind == "text" and "text" in fields:
-        return Text(fields["text"])
-    if kind == "image" and fields.get("image_url"):
-        return Image(url=fields["image_url"])
-    return value
+def _output_of(content: Content) -> Any:
+    """Content as the SDK's structured outputs; a text as it is."""
+    return content if isinstance(content, str) else [_part_of(block) for block in content]
+
+
+def _part_of(block: Block) -> Any:
+    if isinstance(block, Text | Data):
+        return agents.ToolOutputText(text=block.text)
+    if isinstance(block, Image):
+        return agents.ToolOutputImage(image_url=data_url(block))
+    if isinstance(block, File) and block.url:
+        return agents.ToolOutputFileContent(file_url=block.url, filename=block.name)
+    name = getattr(block, "name", "sound")
+    return agents.ToolOutputFileContent(file_data=data_url(block), filename=name)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
+from toolkeel.compat.content_blocks import content_of, fields_of, written
 from toolkeel.content import Content
 from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, Message, UserMessage
+from toolkeel.messages import AssistantMessage, Message, Reasoning, UserMessage
 from toolkeel.messages import SystemMessage as CoreSystemMessage
 from toolkeel.messages import ToolCall as CoreToolCall
 from toolkeel.messages import ToolMessage as CoreToolMessage
@@ -19,6 +20,19 @@ class Spoken:
 
     __slots__ = ()
     type: ClassVar[str] = ""
+
+    def __new__(cls, content: Any = "", *rest: Any, **given: Any) -> Self:
+        """Content may be a list of the parts of any library: see `content_blocks`."""
+        content = given.pop("content_blocks", None) or content
+        content = content_of(content) if isinstance(content, list) else content
+        return super().__new__(cls, content, *rest, **given)  # type: ignore[call-arg]
+
+    @property
+    def content_blocks(self) -> list[dict[str, Any]]:
+        """The content as LangChain's blocks."""
+        message: Any = self
+        made = written(message.content)
+        return [{"type": "text", "text": made}] if isinstance(made, str) else made
 
     def pretty_repr(self) -> str:
         """A title and what was said, calls too."""
@@ -133,7 +147,23 @@ class AIMessage(Spoken, AssistantMessage):
         **given: Any,
     ) -> AIMessage:
         calls = tuple(map(as_call, tool_calls or ()))
-        return super().__new__(cls, content or "", calls, *rest, **given)  # type: ignore[call-arg]
+        shown: Any = content or ""
+        if isinstance(content, list):
+            parts = [(fields_of(part), part) for part in content]
+            thought = [_thought(one) for one, _ in parts if one.get("type") in _THOUGHTS]
+            given = {"reasoning": tuple(thought), **given} if thought else given
+            shown = [part for one, part in parts if one.get("type") not in _BESIDE]
+        return super().__new__(cls, shown, calls, *rest, **given)
+
+
+_THOUGHTS = ("thinking", "reasoning")
+_BESIDE = (*_THOUGHTS, "tool_use", "tool_call", "function_call")
+"""Parts of a reply that stand beside its content: its `reasoning` and its `tool_calls`."""
+
+
+def _thought(part: Mapping[str, Any]) -> Reasoning:
+    text = part.get("thinking") or part.get("reasoning") or ""
+    return Reasoning(str(text), str(part.get("signature") or ""))
 
 
 _ROLES: Mapping[str, type[Any]] = {

@@ -125,6 +125,7 @@ if TYPE_CHECKING:
         ToolOutputGuardrailTripwireTriggered as ToolOutputGuardrailTripwireTriggered,
     )
     from toolkeel.compat.openai_agents.guardrails.verdicts import UserError as UserError
+    from toolkeel.compat.openai_agents.handoff_filters import remove_all_tools as remove_all_tools
     from toolkeel.compat.openai_agents.handoffs import (
         RECOMMENDED_PROMPT_PREFIX as RECOMMENDED_PROMPT_PREFIX,
     )

@@ -26,7 +26,12 @@ from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException
 from toolkeel.compat.openai_agents.handoffs import as_handoffs, held_handoffs
 from toolkeel.compat.openai_agents.hooks import AgentHooks, HookedModel, ToolHooks
 from toolkeel.compat.openai_agents.models import own
-from toolkeel.compat.openai_agents.models.named import LaterModel, default_settings, resolve
+from toolkeel.compat.openai_agents.models.named import (
+    LaterModel,
+    default_settings,
+    resolve,
+    unnamed,
+)
 from toolkeel.compat.openai_agents.output import output_type_of
 from toolkeel.compat.openai_agents.prompts import PromptedModel
 from toolkeel.compat.openai_agents.result import RunResult, as_result
@@ -185,7 +190,8 @@ class Agent(core.Agent[C, Any], Generic[C]):
             for name in ("input_guardrails", "output_guardrails")
         ]
         asked = config.model or fields["model"]
-        model = resolve(asked, config.model_provider)
+        named = asked or not fields.get("prompt") or config.model_provider
+        model = resolve(asked, config.model_provider) if named else unnamed()
         if isinstance(model, own.Model) and run is not None:
             model = own.AskedModel(model, self, run.streamed)
         settings, ours = fields.get("model_settings"), isinstance(model, LaterModel)

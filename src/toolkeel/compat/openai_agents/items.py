@@ -5,12 +5,12 @@ Items wrap what the Responses wire would carry: dicts whose keys can be read as 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
-from toolkeel._records.data_urls import inline
 from toolkeel._records.record import record
-from toolkeel.content import File, Image, Text
+from toolkeel.compat.content_blocks import content_of
 from toolkeel.errors import SetupError
 from toolkeel.messages import (
     AssistantMessage,
@@ -22,10 +22,11 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.providers.openai_responses import encode_messages
-from toolkeel.providers.wire.plain_json import arguments_text
+from toolkeel.providers.openai_responses.native_calls import NATIVE
+from toolkeel.providers.openai_responses.profile import WIRE
+from toolkeel.providers.wire.plain_json import arguments_text, as_dict
 
 TResponseInputItem: TypeAlias = dict[str, Any]
-_PARTS = frozenset({"input_text", "output_text", "text"})
 
 
 class Raw(dict[str, Any]):
@@ -153,15 +154,54 @@ def items_of(agent: Any, message: Message) -> list[Item]:
         return [HandoffOutputItem(agent, raw, agent, target)]
     if not isinstance(message, AssistantMessage) or message.model == DECIDED:
         return []
+    calls = iter([_call_item(agent, call, handoffs) for call in message.tool_calls])
     made: list[Item] = []
+    for item in _output(message):
+        kind = item["type"] if isinstance(item, Mapping) else "call"
+        if kind == "call":
+            made += itertools.islice(calls, 1)
+        elif kind in _KINDS or kind.endswith("_call"):
+            made.append(_KINDS.get(kind, ToolCallItem)(agent, _raw(item)))
+    return [*made, *calls]
+
+
+_KINDS: Mapping[str, type[MessageOutputItem | ReasoningItem]] = {
+    "message": MessageOutputItem,
+    "reasoning": ReasoningItem,
+}
+_ORDER = ("annotations", "arguments", "call_id", "name", "id", "content", "role", "status", "text")
+"""In which order the keys of an item stand first: those of OpenAI's types, as programs print them."""
+
+
+def _output(message: AssistantMessage) -> list[Any]:
+    """What a model gave: its items as Responses had them, or made of what was said and thought."""
+    kept: list[Any] = list(_extra(message).get("output") or ())
+    said = [one for one in kept if isinstance(one, Mapping) and one.get("type") == "message"]
+    parts = [part for one in said for part in one.get("content") or ()]
+    if kept and "".join(part.get("text", "") for part in parts) == message.text:
+        return kept
+    made: list[Any] = []
     for thought in message.reasoning:
-        summary = [Raw(type="summary_text", text=thought.text)] if thought.text else []
-        made.append(ReasoningItem(agent, Raw(type="reasoning", id="", summary=summary)))
+        summary = [{"type": "summary_text", "text": thought.text}] if thought.text else []
+        made.append({"type": "reasoning", "id": "", "summary": summary})
     if message.text:
-        text = Raw(type="output_text", text=message.text, annotations=[])
-        raw = Raw(type="message", role="assistant", status="completed", content=[text], id="")
-        made.append(MessageOutputItem(agent, raw))
-    return [*made, *(_call_item(agent, call, handoffs) for call in message.tool_calls)]
+        part = {"type": "output_text", "text": message.text, "annotations": []}
+        whole = {"role": "assistant", "status": "completed", "type": "message"}
+        made.append({"id": "", "content": [part], **whole})
+    return made
+
+
+def _extra(message: AssistantMessage | ToolCall) -> Mapping[str, Any]:
+    """What only the Responses wire knows of it."""
+    return as_dict(message.provider_options.get(WIRE))
+
+
+def _raw(value: Any) -> Any:
+    """A value of an item, whose keys are attributes and stand in the order of OpenAI's types."""
+    if isinstance(value, Mapping):
+        keys = [*(key for key in _ORDER if key in value), *value]
+        return Raw({key: _raw(value[key]) for key in keys})
+    return [_raw(one) for one in value] if isinstance(value, list) else value
 
 
 def _call_item(agent: Any, call: ToolCall, handoffs: Mapping[str, Any]) -> Item:
@@ -172,7 +212,11 @@ def _call_item(agent: Any, call: ToolCall, handoffs: Mapping[str, Any]) -> Item:
 def result_item(agent: Any, message: ToolMessage) -> ToolCallOutputItem:
     """A result as an item."""
     id, text = message.tool_call_id, message.text
-    raw = Raw(type="function_call_output", call_id=id, output=text)
+    shown: Any = text
+    if not isinstance(message.content, str):
+        call = AssistantMessage("", (ToolCall(id, message.name, "{}"),))
+        shown = dict(encode_messages([call, message])[-1])["output"]
+    raw = Raw(call_id=id, output=shown, type="function_call_output")
     output = text if message.artifact is None else message.artifact
     return ToolCallOutputItem(output, id, not message.failed, agent, raw)
 
@@ -180,23 +224,30 @@ def result_item(agent: Any, message: ToolMessage) -> ToolCallOutputItem:
 def raw_call(call: ToolCall) -> Raw:
     """A call as the wire carries it."""
     return Raw(
-        type="function_call",
-        id=call.id,
+        arguments=arguments_text(call.arguments),
         call_id=call.id,
         name=call.name,
-        arguments=arguments_text(call.arguments),
+        type="function_call",
+        id=_extra(call).get("id") or call.id,
         status="completed",
     )
 
 
 def input_list(messages: Iterable[Message]) -> list[TResponseInputItem]:
     """A transcript as plain dicts, to go on from; instructions are the agent's, and stay with it."""
-    said = [
-        one
-        for one in messages
-        if not isinstance(one, SystemMessage) and getattr(one, "model", "") != DECIDED
-    ]
-    return [dict(item) for item in encode_messages(said)]
+    said = [one for one in messages if not isinstance(one, SystemMessage)]
+    calls = [call for one in said for call in getattr(one, "tool_calls", ())]
+    if any(NATIVE in _extra(call) for call in calls):  # their results have forms of their own
+        said = [one for one in said if getattr(one, "model", "") != DECIDED]
+        return [dict(item) for item in encode_messages(said)]
+    made: list[TResponseInputItem] = []
+    for one in said:
+        if isinstance(one, UserMessage):
+            made += [
+                {"content": item["content"], "role": "user"} for item in encode_messages([one])
+            ]
+        made += [item.to_input_item() for item in items_of(None, one)]
+    return made
 
 
 def messages_of(items: object) -> list[Message]:
@@ -225,11 +276,14 @@ def _add(made: list[Message], item: object) -> None:
         case "message":
             made.append(_message(item))
         case "function_call":
-            id = str(item.get("call_id") or item.get("id") or "")
-            call = ToolCall(id, str(item["name"]), str(item.get("arguments", "")))
+            id, own = str(item.get("call_id") or item.get("id") or ""), item.get("id")
+            extra = {WIRE: {"id": own}} if own else {}
+            call = ToolCall(
+                id, str(item["name"]), str(item.get("arguments", "")), provider_options=extra
+            )
             _extend(made, calls=(call,))
         case "function_call_output":
-            made.append(ToolMessage(_content(item["output"]), str(item["call_id"])))
+            made.append(ToolMessage(content_of(item["output"]), str(item["call_id"])))
         case "reasoning":
             summary = "\n".join(part.get("text", "") for part in item.get("summary") or ())
             _extend(made, reasoning=(Reasoning(summary, item.get("encrypted_content") or ""),))
@@ -260,51 +314,17 @@ def _extend(
 
 
 def _message(item: Mapping[str, Any]) -> Message:
-    content = _content(item.get("content") or "")
+    content = content_of(item.get("content") or "")
     match item.get("role"):
         case "user":
             return UserMessage(content)
         case "system" | "developer":
             return SystemMessage(content)
         case "assistant":
-            return AssistantMessage(content)
+            extra = {WIRE: {"output": [dict(item)]}} if item.get("id") else {}
+            return AssistantMessage(content, provider_options=extra)
         case other:
             raise SetupError(f"there is no role {other!r:.60}")
-
-
-def _content(content: object) -> Any:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, Sequence):
-        raise SetupError(f"{content!r:.80} is no content of a message")
-    parts = [_part(part) for part in content]
-    texts = [part.text for part in parts if isinstance(part, Text)]
-    return "".join(texts) if len(texts) == len(parts) else tuple(parts)
-
-
-def _part(part: Any) -> Text | Image | File:
-    kind = part.get("type") if isinstance(part, Mapping) else None
-    if kind in _PARTS:
-        return Text(str(part["text"]))
-    if kind == "input_image" and isinstance(part.get("image_url"), str):
-        return Image(url=part["image_url"])
-    if kind == "input_file" and isinstance(part.get("file_url"), str):
-        return File(url=part["file_url"], name=part.get("filename") or "file")
-    if kind == "input_file" and isinstance(part.get("file_data"), str):
-        return file_of(part["file_data"], part.get("filename") or "file")
-    raise SetupError(f"a part of the type {kind!r:.60} is not read here; use Text, Image or File")
-
-
-def file_of(data: str, name: str) -> File:
-    """A file of its data URL, or of its plain base64.
-
-    >>> file_of("data:text/plain;base64,aGk=", "note.txt")
-    File(data=b'hi', name='note.txt', media_type='text/plain', url='', extra={})
-    """
-    url = data if data.startswith("data:") else f"data:application/pdf;base64,{data}"
-    found = inline(File(name=name, url=url))
-    assert isinstance(found, File)
-    return found
 
 
 class ItemHelpers:

@@ -32,6 +32,7 @@ PLACES: Mapping[str, str] = {
         "Handoff HandoffInputData HandoffInputFilter RECOMMENDED_PROMPT_PREFIX handoff "
         "prompt_with_handoff_instructions"
     ),
+    "compat.openai_agents.handoff_filters": "remove_all_tools",
     "compat.openai_agents.hooks": "AgentHookContext AgentHooks RunHooks",
     "compat.openai_agents.items": (
         "HandoffCallItem HandoffOutputItem ItemHelpers MessageOutputItem ReasoningItem "

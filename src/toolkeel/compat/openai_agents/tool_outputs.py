@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
 
-from toolkeel.compat.openai_agents.items import file_of
+from toolkeel.compat.content_blocks import block_of
 from toolkeel.content import File, Image, Text
 
 Detail: TypeAlias = Literal["low", "high", "auto"]
@@ -94,13 +94,5 @@ def _part(value: object) -> Text | Image | File | None:
             value = _reader.validate_python(value)
         except ValidationError:
             return None
-    match value:
-        case ToolOutputText(text=text):
-            return Text(text)
-        case ToolOutputImage(image_url=url):
-            return Image(url=url)
-        case ToolOutputFileContent(file_url=str(url)):
-            return File(url=url, name=value.filename or "file")
-        case ToolOutputFileContent(file_data=str(data)):
-            return file_of(data, value.filename or "file")
-    return None
+    block = block_of(value) if isinstance(value, Part) else None
+    return block if isinstance(block, Text | Image | File) else None

@@ -289,7 +289,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: ResponsesProfi
     settings' extra keys say otherwise: the transcript is all there is.
     """
     extra, model = dict(settings.provider_options), profile.model
-    body: Json = {"model": model, "store": False}
+    body: Json = {**({"model": model} if model else {}), "store": False}
     wires = [*tools.bodies, *tools.native_bodies, *as_list(extra.pop("tools", None))]
     if wires:
         body["tools"] = wires

@@ -130,3 +130,15 @@ def test_a_manager_connects_what_can_be_reached_and_tells_the_rest() -> None:
             await MCPServerManager([bad], strict=True).__aenter__()
 
     asyncio.run(main())
+
+
+def test_what_a_server_says_of_a_failure_is_read_as_it_says_it() -> None:
+    async def main() -> Any:
+        params = {"command": PEER[0], "args": PEER[1:]}
+        async with MCPServerStdio(params=params) as server:
+            model = Scripted([call("fail", {"text": "no such row"}), "done"])
+            await Runner.run(Agent(name="a", mcp_servers=[server], model=model), "go")
+            return model.requests[-1].messages[-1]
+
+    told = asyncio.run(main())
+    assert told.content == "no such row" and not told.failed

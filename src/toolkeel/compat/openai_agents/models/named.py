@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from abc import ABC, abstractmethod
@@ -281,10 +282,23 @@ def resolve(model: str | Model | None, provider: ModelProvider | None = None) ->
     return LaterModel(name, lambda: _made(name, api, None), api == "chat_completions")
 
 
+def unnamed() -> Model:
+    """OpenAI's model that a prompt kept there names."""
+    api = _Defaults.api
+    return LaterModel(get_default_model(), lambda: _made("", api, None), api == "chat_completions")
+
+
+def _as_openai() -> Any:
+    """A server that may be any, and is told of tools as OpenAI is."""
+    known = import_module("toolkeel.providers.openai_chat")
+    return dataclasses.replace(known.COMPATIBLE, target=known.OPENAI.target)
+
+
 def _made(name: str, api: Api, client: Any, place: Mapping[str, str | None] | None = None) -> Model:
     module, kind = _PLACES[api]
     place = place or {"api_key": _Defaults.key}
-    there = {"hosts_tools": True} if api == "responses" else {}  # as there, whoever answers
+    # As there, whoever answers: tools of OpenAI's own, or schemas that arguments are held to.
+    there = {"hosts_tools": True} if api == "responses" else {"profile": _as_openai()}
     made: Model = getattr(import_module(module), kind)(
         name, client=client or _Defaults.client, native_output=True, **there, **place
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 from toolkeel.compat.openai_agents.context import RunContextWrapper
@@ -15,11 +16,12 @@ from toolkeel.compat.openai_agents.ready_tools.tool_filter import (
     taken,
 )
 from toolkeel.compat.openai_agents.tools import held_strictly
-from toolkeel.context import RunContext
-from toolkeel.define.tool import AnyTool
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.tool import AnyTool, Prepared, Proceed
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client import MCPServer as CoreServer
 from toolkeel.mcp.config import ServerConfig
+from toolkeel.messages import ToolMessage, ToolOutput
 
 
 class ServerOptions(TypedDict, total=False):
@@ -69,7 +71,8 @@ class MCPServer(CoreServer):
         context = ToolFilterContext(wrapper, run.agent, self.name)
         given = await super().get_tools()
         kept = [one for one in given if await taken(one, self.tool_filter, context)]
-        return [asking(one, self._approvals) for one in kept]
+        asked = [asking(one, self._approvals) for one in kept]
+        return [replace(one, steps=(_as_said, *one.steps)) for one in asked]
 
     async def list_tools(
         self, run_context: RunContextWrapper[Any] | None = None, agent: Any = None
@@ -204,6 +207,14 @@ class MCPUtil:
         run = RunContext(run_context.context, agent=agent)
         tools = [tool for server in servers for tool in await server.get_tools(run)]
         return held_strictly(tools, every=True) if convert_schemas_to_strict else tools
+
+
+async def _as_said(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+    """A step: the model reads what a server says of a failure as it says it, as there."""
+    said = await proceed(prepared)
+    if isinstance(said, ToolMessage) and said.kind == "tool_error":
+        return ToolOutput(said.content, said.artifact, said.details)
+    return said
 
 
 def _only(params: Mapping[str, Any], known: Sequence[str]) -> None:
