@@ -64,17 +64,7 @@ def block_of(part: object) -> Block | None:
 def _media(kind: str, fields: Mapping[str, Any]) -> Block | None:
     """A picture, a sound or a file, of its bytes or its address."""
     media_type = _first(fields, "mime_type", "media_type")
-    url = _first(fields, "url", "image_url", "file_url")
-    coded = _first(fields, "base64", "data", "file_data")
-    if coded.startswith("data:"):
-        url, coded = coded, ""
-    if fields.get("kind") == "text":  # a document of Anthropic's
-        data = coded.encode()
-    else:
-        try:
-            data = base64.b64decode(coded, validate=True)
-        except (ValueError, binascii.Error):
-            return None
+    data, url = _bytes_or_url(fields)
     if not url and not data:
         return None
     if kind in _IMAGES:
@@ -86,6 +76,21 @@ def _media(kind: str, fields: Mapping[str, Any]) -> Block | None:
     name = _first(fields, *_NAMES) or "file"
     default = "application/pdf" if data or url.startswith("data:") else "application/octet-stream"
     return inline(File(data, name, media_type or default, url))
+
+
+def _bytes_or_url(fields: Mapping[str, Any]) -> tuple[bytes, str]:
+    """The bytes, or else the address, which may hold them; neither if they cannot be read."""
+    coded = _first(fields, "base64", "data", "file_data")
+    if fields.get("kind") == "text":  # a document of Anthropic's
+        return coded.encode(), ""
+    if coded.startswith("data:"):
+        return b"", coded
+    try:
+        return base64.b64decode(coded, validate=True), _first(
+            fields, "url", "image_url", "file_url"
+        )
+    except (ValueError, binascii.Error):
+        return b"", ""
 
 
 def _first(fields: Mapping[str, Any], *names: str) -> str:

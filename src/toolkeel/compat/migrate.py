@@ -144,25 +144,26 @@ def _rewritten(
     if package not in LIBRARIES:
         return None
     ours = LIBRARIES[package]
+    made: list[str] = []
     known: list[ast.alias] = []
     left: list[ast.alias] = []
-    made: list[str] = []
     for alias in node.names:
-        problem = "name what is used" if alias.name == "*" else _missing(ours, alias.name)
-        if problem and re.fullmatch(_MODULES[ours], alias.name):
+        problem = _missing(ours, alias.name)
+        if not problem:
+            known.append(alias)
+        elif re.fullmatch(_MODULES[ours], alias.name):
             made.append(_module(ours, alias.asname or alias.name, modules))
-            continue
-        (left if problem else known).append(alias)
-        if problem:
+        else:
+            left.append(alias)
             notes.append(Note(node.lineno, f"{node.module}.{alias.name}: {problem}"))
-    if not known and not made:
-        return None
     made += [_import(ours, known)] if known else []
-    return [*made, *([_import(str(node.module), left)] if left else [])]
+    return [*made, *([_import(str(node.module), left)] if left else [])] if made else None
 
 
 def _missing(module: str, name: str) -> str:
     """Why a name is not there; empty if it is."""
+    if name == "*":
+        return "name what is used"
     try:
         if isinstance(getattr(import_module(module), name), ModuleType):
             return "is a module: import the names you use"

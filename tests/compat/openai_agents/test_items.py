@@ -98,7 +98,6 @@ def test_pictures_and_texts_of_a_message_are_read() -> None:
 @pytest.mark.parametrize(
     ("item", "named"),
     [
-        ({"type": "web_search_call"}, "web_search_call"),
         ({"role": "user", "content": [{"type": "input_audio"}]}, "input_audio"),
         ({"role": "judge", "content": "x"}, "judge"),
         (7, "7"),

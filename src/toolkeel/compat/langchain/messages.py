@@ -149,16 +149,22 @@ class AIMessage(Spoken, AssistantMessage):
         calls = tuple(map(as_call, tool_calls or ()))
         shown: Any = content or ""
         if isinstance(content, list):
-            parts = [(fields_of(part), part) for part in content]
-            thought = [_thought(one) for one, _ in parts if one.get("type") in _THOUGHTS]
-            given = {"reasoning": tuple(thought), **given} if thought else given
-            shown = [part for one, part in parts if one.get("type") not in _BESIDE]
+            shown, thoughts = _apart(content)
+            given = {"reasoning": thoughts, **given} if thoughts else given
         return super().__new__(cls, shown, calls, *rest, **given)
 
 
 _THOUGHTS = ("thinking", "reasoning")
 _BESIDE = (*_THOUGHTS, "tool_use", "tool_call", "function_call")
 """Parts of a reply that stand beside its content: its `reasoning` and its `tool_calls`."""
+
+
+def _apart(parts: list[Any]) -> tuple[list[Any], tuple[Reasoning, ...]]:
+    """The parts of a reply's content, and its thoughts."""
+    fields = [fields_of(part) for part in parts]
+    thoughts = tuple(_thought(one) for one in fields if one.get("type") in _THOUGHTS)
+    beside = [one.get("type") in _BESIDE for one in fields]
+    return [part for part, out in zip(parts, beside, strict=True) if not out], thoughts
 
 
 def _thought(part: Mapping[str, Any]) -> Reasoning:

@@ -15,13 +15,12 @@ from toolkeel.errors import SetupError
 from toolkeel.messages import (
     AssistantMessage,
     Message,
-    Reasoning,
     SystemMessage,
     ToolCall,
     ToolMessage,
     UserMessage,
 )
-from toolkeel.providers.openai_responses import encode_messages
+from toolkeel.providers.openai_responses import decode_messages, encode_messages
 from toolkeel.providers.openai_responses.native_calls import NATIVE
 from toolkeel.providers.openai_responses.profile import WIRE
 from toolkeel.providers.wire.plain_json import arguments_text, as_dict
@@ -176,9 +175,7 @@ _ORDER = ("annotations", "arguments", "call_id", "name", "id", "content", "role"
 def _output(message: AssistantMessage) -> list[Any]:
     """What a model gave: its items as Responses had them, or made of what was said and thought."""
     kept: list[Any] = list(_extra(message).get("output") or ())
-    said = [one for one in kept if isinstance(one, Mapping) and one.get("type") == "message"]
-    parts = [part for one in said for part in one.get("content") or ()]
-    if kept and "".join(part.get("text", "") for part in parts) == message.text:
+    if kept and _words(kept) == message.text:
         return kept
     made: list[Any] = []
     for thought in message.reasoning:
@@ -189,6 +186,11 @@ def _output(message: AssistantMessage) -> list[Any]:
         whole = {"role": "assistant", "status": "completed", "type": "message"}
         made.append({"id": "", "content": [part], **whole})
     return made
+
+
+def _words(items: Iterable[Any]) -> str:
+    said = [one for one in items if isinstance(one, Mapping) and one.get("type") == "message"]
+    return "".join(part.get("text", "") for one in said for part in one.get("content") or ())
 
 
 def _extra(message: AssistantMessage | ToolCall) -> Mapping[str, Any]:
@@ -235,96 +237,58 @@ def raw_call(call: ToolCall) -> Raw:
 
 def input_list(messages: Iterable[Message]) -> list[TResponseInputItem]:
     """A transcript as plain dicts, to go on from; instructions are the agent's, and stay with it."""
-    said = [one for one in messages if not isinstance(one, SystemMessage)]
-    calls = [call for one in said for call in getattr(one, "tool_calls", ())]
+    said = list(filter(_is_item, messages))
+    calls = itertools.chain(*(getattr(one, "tool_calls", ()) for one in said))
     if any(NATIVE in _extra(call) for call in calls):  # their results have forms of their own
-        said = [one for one in said if getattr(one, "model", "") != DECIDED]
         return [dict(item) for item in encode_messages(said)]
-    made: list[TResponseInputItem] = []
-    for one in said:
-        if isinstance(one, UserMessage):
-            made += [
-                {"content": item["content"], "role": "user"} for item in encode_messages([one])
-            ]
-        made += [item.to_input_item() for item in items_of(None, one)]
-    return made
+    return [item for one in said for item in _as_input(one)]
+
+
+def _is_item(message: Message) -> bool:
+    return not isinstance(message, SystemMessage) and getattr(message, "model", "") != DECIDED
+
+
+def _as_input(message: Message) -> list[TResponseInputItem]:
+    if isinstance(message, UserMessage):
+        return [{"content": i["content"], "role": "user"} for i in encode_messages([message])]
+    return [item.to_input_item() for item in items_of(None, message)]
 
 
 def messages_of(items: object) -> list[Message]:
     """Messages of what a run is given: a text, or items of the Responses wire.
 
     Raises:
-        SetupError: for an item of a kind that is not read here, by its type.
+        SetupError: for what is no item, and for parts of a message that are not read, by their type.
     """
     if isinstance(items, str):
         return [UserMessage(items)]
     if not isinstance(items, Sequence):
         raise SetupError(f"{items!r:.80} is no input: give a text or a list of items")
     made: list[Message] = []
+    of_model: list[dict[str, Any]] = []
     for item in items:
-        _add(made, item)
-    return made
+        said = _said(item)
+        if said is None:
+            of_model.append(dict(item))
+        else:
+            made += [*decode_messages(of_model), said]
+            of_model = []
+    return [*made, *decode_messages(of_model)]
 
 
-def _add(made: list[Message], item: object) -> None:
+def _said(item: object) -> Message | None:
+    """What a person or the program says; None for what a model and its tools do."""
     if isinstance(item, SystemMessage | UserMessage | AssistantMessage | ToolMessage):
-        made.append(item)
-        return
+        return item
     if not isinstance(item, Mapping):
         raise SetupError(f"{item!r:.80} is no item of a conversation")
-    match item.get("type", "message"):
-        case "message":
-            made.append(_message(item))
-        case "function_call":
-            id, own = str(item.get("call_id") or item.get("id") or ""), item.get("id")
-            extra = {WIRE: {"id": own}} if own else {}
-            call = ToolCall(
-                id, str(item["name"]), str(item.get("arguments", "")), provider_options=extra
-            )
-            _extend(made, calls=(call,))
-        case "function_call_output":
-            made.append(ToolMessage(content_of(item["output"]), str(item["call_id"])))
-        case "reasoning":
-            summary = "\n".join(part.get("text", "") for part in item.get("summary") or ())
-            _extend(made, reasoning=(Reasoning(summary, item.get("encrypted_content") or ""),))
-        case other:
-            raise SetupError(f"an item of the type {other!r:.60} is not read here")
-
-
-def _extend(
-    made: list[Message], calls: tuple[ToolCall, ...] = (), reasoning: tuple[Reasoning, ...] = ()
-) -> None:
-    """Add to the reply the transcript ends with; items of one reply follow one another."""
-    last = made[-1] if made else None
-    if isinstance(last, AssistantMessage) and not (reasoning and last.tool_calls):
-        made.pop()
-    else:
-        last = AssistantMessage()
-    made.append(
-        AssistantMessage(
-            last.content,
-            (*last.tool_calls, *calls),
-            "tool_calls" if calls or last.tool_calls else "stop",
-            last.usage,
-            (*last.reasoning, *reasoning),
-            last.model,
-            last.provider_options,
-        )
-    )
-
-
-def _message(item: Mapping[str, Any]) -> Message:
+    role = item.get("role")
+    if item.get("type", "message") != "message" or role == "assistant":
+        return None
+    if role not in ("user", "system", "developer"):
+        raise SetupError(f"there is no role {role!r:.60}")
     content = content_of(item.get("content") or "")
-    match item.get("role"):
-        case "user":
-            return UserMessage(content)
-        case "system" | "developer":
-            return SystemMessage(content)
-        case "assistant":
-            extra = {WIRE: {"output": [dict(item)]}} if item.get("id") else {}
-            return AssistantMessage(content, provider_options=extra)
-        case other:
-            raise SetupError(f"there is no role {other!r:.60}")
+    return UserMessage(content) if role == "user" else SystemMessage(content)
 
 
 class ItemHelpers:

@@ -188,7 +188,9 @@ def reply_of(response: Any) -> AssistantMessage:
     Raises:
         ModelError: it holds something that is no part of a reply.
     """
-    made = messages_of([{"role": "assistant", **plain(item)} for item in response.output])
+    items = map(plain, response.output)
+    spoken = {"role": "assistant"}
+    made = messages_of([i | spoken if i.get("type") == "message" else i for i in items])
     parts = [one for one in made if isinstance(one, AssistantMessage)]
     if len(parts) < len(made):
         raise ModelError("a model's output is one reply: messages, reasoning and calls")
