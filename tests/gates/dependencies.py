@@ -66,5 +66,6 @@ def _modules_by_distribution() -> dict[str, list[str]]:
 
 
 def modules_of(distribution: str) -> list[str]:
-    """Top-level modules that an installed distribution brings; none if it is not installed."""
-    return _modules_by_distribution().get(canonicalize_name(distribution), [])
+    """Top-level modules that a distribution brings; if it is not installed, one of its name."""
+    name = canonicalize_name(distribution)
+    return _modules_by_distribution().get(name, [name.replace("-", "_")])

@@ -262,6 +262,8 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "client.end_orphans",
         "client.stdio",
         "client.http",
+        "client.tokens",
+        "client.browser",
         "client.login_flow",
         "client.login",
         "client.elicitation",

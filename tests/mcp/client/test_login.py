@@ -1,62 +1,236 @@
-"""Logins: kept in files of their owner, refreshed, and never without a person.
-
-The whole way through a login is in `test_conformance_client`.
-"""
+"""Logins at a real authorization server: made, kept, refreshed, revoked, forgotten and attacked."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
-from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from pydantic import AnyUrl
 
-from toolkeel import SetupError
-from toolkeel.mcp.client.login import OAuth, Tokens, _Browser, _Login, provider
+from tests.mcp.authorizing import Authority, agreeing, answering, authorized
+from toolkeel import RunContext, SetupError, ToolCall, Toolset
+from toolkeel.mcp.client.login import OAuth, _Login, forget, provider
+from toolkeel.mcp.client.provider import MCPServer
 from toolkeel.mcp.config import parse_source
 
 WEB = parse_source("https://mcp.example.com/mcp")
-REDIRECT = AnyUrl("http://127.0.0.1:1/callback")
 
 
-def test_a_login_is_kept_in_a_file_of_its_owner_and_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / "login.json"
-    tokens = OAuthToken(access_token="a", refresh_token="r", expires_in=3600, scope="read")
-    client = OAuthClientInformationFull(client_id="c", redirect_uris=[REDIRECT])
-
-    async def keep() -> None:
-        kept = Tokens(path, None)
-        assert await kept.get_tokens() is None and await kept.get_client_info() is None
-        await kept.set_tokens(tokens)
-        await kept.set_client_info(client)
-
-    asyncio.run(keep())
-    assert path.stat().st_mode & 0o077 == 0
-    again = Tokens(path, None)
-    assert asyncio.run(again.get_tokens()) == tokens
-    assert asyncio.run(again.get_client_info()) == client
+@pytest.fixture(scope="module")
+def both() -> Iterator[tuple[str, Authority]]:
+    with authorized() as found:
+        yield found
 
 
-def test_a_token_that_has_expired_comes_back_empty_so_that_it_is_refreshed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def far(both: tuple[str, Authority], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    both[1].__init__()  # type: ignore[misc]
+    return both[0]
+
+
+@pytest.fixture
+def authority(both: tuple[str, Authority], far: str) -> Authority:
+    return both[1]
+
+
+def logged_in(far: str, visit: object = agreeing) -> MCPServer:
+    return MCPServer(far, trust=True, auth=OAuth(visit=visit), name="far")  # type: ignore[arg-type]
+
+
+async def nobody(url: str) -> str:
+    raise SetupError("nobody shall be asked")
+
+
+async def says(server: MCPServer, times: int = 1) -> list[str]:
+    """What a call gives, or why it fails, `times` at once."""
+    tools = Toolset(await server.get_tools())
+    calls = [ToolCall(str(n), "echo", {"text": f"hi {n}"}) for n in range(times)]
+    messages = await tools.run(calls, RunContext())
+    return [message.text for message in messages]
+
+
+def use(*servers: MCPServer, times: int = 1) -> list[str]:
+    """What all of them give, at once, each from a connection of its own."""
+
+    async def main() -> list[str]:
+        try:
+            found = await asyncio.gather(*(says(server, times) for server in servers))
+        finally:
+            await asyncio.gather(*(server.close() for server in servers))
+        return [text for each in found for text in each]
+
+    return asyncio.run(main())
+
+
+def login_file(tmp_path: Path) -> Path:
+    [found] = (tmp_path / "toolkeel" / "mcp" / "logins").glob("*.json")
+    return found
+
+
+def test_one_login_serves_the_next_program_and_those_that_name_no_auth(
+    far: str, authority: Authority, tmp_path: Path
 ) -> None:
-    kept = Tokens(tmp_path / "login.json", None)
-    asyncio.run(kept.set_tokens(OAuthToken(access_token="a", refresh_token="r", expires_in=60)))
-    later = time.time() + 61
-    monkeypatch.setattr(time, "time", lambda: later)
-    tokens = asyncio.run(kept.get_tokens())
-    assert tokens is not None and (tokens.access_token, tokens.refresh_token) == ("", "r")
+    assert use(logged_in(far)) == ["hi 0"]
+    assert use(logged_in(far, nobody), times=4) == [f"hi {n}" for n in range(4)]
+    assert use(MCPServer(far, trust=True, name="far")) == ["hi 0"]
+    assert (authority.logins, authority.registered) == (1, 1)
+    assert login_file(tmp_path).stat().st_mode & 0o077 == 0
 
 
-def test_a_client_registered_beforehand_is_never_replaced(tmp_path: Path) -> None:
-    mine = OAuthClientInformationFull(client_id="mine", redirect_uris=[REDIRECT])
-    kept = Tokens(tmp_path / "login.json", mine)
-    other = OAuthClientInformationFull(client_id="other", redirect_uris=[REDIRECT])
-    asyncio.run(kept.set_client_info(other))
-    assert asyncio.run(kept.get_client_info()) == mine
+def test_a_login_that_is_needed_is_told_with_what_makes_it(far: str) -> None:
+    with pytest.raises(SetupError, match="toolkeel mcp login"):
+        use(MCPServer(far, trust=True))
+
+
+def test_an_expired_login_is_refreshed_once_by_all_programs_together(
+    far: str, authority: Authority, tmp_path: Path
+) -> None:
+    authority.lifetime = 1  # seconds: less than we wait for before its end
+    use(logged_in(far))
+    authority.refreshed, authority.lifetime = 0, 3600
+    several = [logged_in(far, nobody) for _ in range(4)]
+    assert use(*several, times=3) == ["hi 0", "hi 1", "hi 2"] * 4
+    assert (authority.refreshed, authority.logins) == (1, 1)
+
+
+def test_a_token_that_was_revoked_is_refreshed_and_a_login_that_was_is_made_again(
+    far: str, authority: Authority
+) -> None:
+    use(logged_in(far))
+    authority.revoke()
+    assert use(logged_in(far, nobody), times=3) == ["hi 0", "hi 1", "hi 2"]
+    assert (authority.refreshed, authority.logins) == (1, 1)
+    authority.revoke(refresh=True)
+    assert use(logged_in(far), logged_in(far)) == ["hi 0", "hi 0"]
+    assert authority.logins == 2  # the page opened once for both
+
+
+def test_a_token_that_is_revoked_in_mid_session_costs_no_call(
+    far: str, authority: Authority
+) -> None:
+    server = logged_in(far)
+
+    async def main() -> list[str]:
+        first = await says(server)
+        authority.revoke()
+        again = await says(server, 3)
+        await server.close()
+        return first + again
+
+    assert asyncio.run(main()) == ["hi 0", "hi 0", "hi 1", "hi 2"]
+    assert (authority.logins, authority.refreshed) == (1, 1)
+
+
+@pytest.mark.parametrize("refresh", [True, False])
+def test_a_registration_that_was_forgotten_is_made_anew_before_a_person_is_sent_there(
+    far: str, authority: Authority, refresh: bool
+) -> None:
+    use(logged_in(far))
+    authority.revoke(refresh=not refresh)
+    authority.clients.clear()
+    assert use(logged_in(far)) == ["hi 0"]
+    assert (authority.logins, authority.registered) == (2, 2)
+
+
+def test_a_client_that_was_registered_by_hand_and_is_unknown_is_told(far: str) -> None:
+    server = MCPServer(far, trust=True, auth=OAuth(client_id="mine", visit=agreeing))
+    with pytest.raises(AssertionError, match="Client ID 'mine' not found"):
+        use(server)
+
+
+def test_a_login_that_fails_in_mid_session_costs_the_calls_that_need_it_and_is_told(
+    far: str, authority: Authority
+) -> None:
+    asked = [agreeing, nobody]
+    server = logged_in(far, lambda url: asked.pop(0)(url))
+
+    async def main() -> list[str]:
+        tools = Toolset(await server.get_tools())
+        authority.revoke(refresh=True)
+        [message] = await tools.run([ToolCall("1", "echo", {"text": "hi"})], RunContext())
+        assert message.kind == "tool_error"
+        asked.append(agreeing)
+        again = await tools.run([ToolCall("2", "echo", {"text": "hi"})], RunContext())
+        opened = server._link.opened  # type: ignore[union-attr]
+        await server.close()
+        return [message.text, again[0].text, str(opened)]
+
+    first, second, opened = asyncio.run(main())
+    assert "nobody shall be asked" in first and "was not sent" in first
+    assert (second, opened) == ("hi", "1")
+
+
+def test_an_authorization_server_that_is_down_loses_no_login(
+    far: str, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(logged_in(far))
+    authority.revoke()
+
+    async def broken(*_: object) -> None:
+        raise RuntimeError("down")
+
+    monkeypatch.setattr(authority, "load_refresh_token", broken)
+    with pytest.raises(SetupError, match="cannot be refreshed now: HTTP 500"):
+        use(logged_in(far, nobody))
+    monkeypatch.undo()
+    assert authority.logins == 1
+
+
+def test_an_answer_with_another_logins_state_is_refused_and_its_code_is_not_used(
+    far: str, authority: Authority
+) -> None:
+    async def swapped(url: str) -> str:
+        return (await agreeing(url)).replace("state=", "state=x")
+
+    with pytest.raises(SetupError, match="the answer belongs to another login"):
+        use(logged_in(far, swapped))
+    assert authority.logins == 0
+
+
+@pytest.mark.parametrize(
+    "query", [{"code": "stolen"}, {"error": "access_denied", "error_description": "Call 0900-1"}]
+)
+def test_an_answer_of_another_server_is_refused_and_its_words_are_not_shown(
+    far: str, authority: Authority, query: dict[str, str]
+) -> None:
+    """A mix-up: the client asked one server, and the answer is of one the attacker runs."""
+
+    async def mixed_up(url: str) -> str:
+        state = httpx2.URL(url).params["state"]
+        return answering(state=state, iss="https://evil.example.com", **query)
+
+    with pytest.raises(SetupError, match="mix-up") as caught:
+        use(logged_in(far, mixed_up))
+    assert "0900" not in str(caught.value) and authority.logins == 0
+
+
+def test_a_login_the_person_refuses_is_told(far: str, authority: Authority) -> None:
+    authority.refuses = {"error": "access_denied", "error_description": "No"}
+    with pytest.raises(SetupError, match="refused: No"):
+        use(logged_in(far))
+
+
+def test_a_login_takes_as_long_as_a_person_does(far: str) -> None:
+    async def slow(url: str) -> str:
+        await asyncio.sleep(1.5)
+        return await agreeing(url)
+
+    server = MCPServer(far, trust=True, auth=OAuth(visit=slow), connect_timeout=1)
+    assert use(server) == ["hi 0"]
+
+
+def test_a_login_is_forgotten_when_it_is_said(far: str, tmp_path: Path) -> None:
+    server = logged_in(far)
+    use(server)
+    assert "access_token" in json.loads(login_file(tmp_path).read_text())["tokens"]
+    asyncio.run(forget(server.config))
+    with pytest.raises(SetupError, match="nobody shall be asked"):
+        use(logged_in(far, nobody))
 
 
 def test_what_authorizes_is_checked_when_it_is_given() -> None:
@@ -68,36 +242,28 @@ def test_what_authorizes_is_checked_when_it_is_given() -> None:
         provider("basic", WEB)  # type: ignore[arg-type]
 
 
-def test_a_login_nobody_can_see_is_refused_rather_than_waited_for() -> None:
-    with pytest.raises(SetupError, match="nobody is there to log in"):
-        asyncio.run(_Browser("web", 0)("https://login.example.com"))
-
-
-@pytest.mark.parametrize(
-    ("query", "told"),
-    [("error=access_denied&error_description=No", "refused: No"), ("x=1", "it sent no code")],
-)
-def test_a_login_that_was_refused_is_told(query: str, told: str) -> None:
+def test_a_login_page_that_sends_no_code_is_told() -> None:
     async def visit(url: str) -> str:
-        return f"http://127.0.0.1:1/callback?{query}"
+        return "http://127.0.0.1:1/callback?state=s"
 
     async def main() -> None:
         login = _Login(OAuth(visit=visit), "web")
-        await login.begin("https://login.example.com")
-        await login.end()
+        await login.begin("https://login.example.com?state=s")
+        await login.end(None)
 
-    with pytest.raises(SetupError, match=told):
+    with pytest.raises(SetupError, match="it sent no code"):
         asyncio.run(main())
 
 
-def test_what_the_login_sent_back_is_read() -> None:
-    async def visit(url: str) -> str:
-        return "http://127.0.0.1:1/callback?code=c%20d&state=s&iss=https://i"
+def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolkeel.mcp.client.login.LOGIN", 0.05)
 
-    async def main() -> tuple[str, str | None, str | None]:
-        login = _Login(OAuth(visit=visit), "web")
-        await login.begin("https://login.example.com")
-        result = await login.end()
-        return result.code, result.state, result.iss
+    async def main() -> None:
+        login = _Login(OAuth(visit=lambda _: asyncio.sleep(60, "")), "web")
+        await login.begin("https://login.example.com?state=s")
+        await login.end(None)
 
-    assert asyncio.run(main()) == ("c d", "s", "https://i")
+    began = time.monotonic()
+    with pytest.raises(SetupError, match="nobody logged in to web in time"):
+        asyncio.run(main())
+    assert time.monotonic() - began < 10

@@ -91,10 +91,8 @@ def _config(text: str, file: Path | None) -> ServerConfig:
 
 def _server(text: str, file: Path | None, auth: Literal["oauth"] | None = None) -> MCPServer:
     with needs_extra("an MCP server", "mcp"):
-        from toolkeel.mcp.client.login import kept
         from toolkeel.mcp.client.provider import MCPServer
-    config = _config(text, file)
-    return MCPServer(config, pins=_pins(), auth=kept(config) if auth is None else auth)
+    return MCPServer(_config(text, file), pins=_pins(), auth=auth)
 
 
 @app.command("add", epilog=EPILOG)
@@ -138,12 +136,25 @@ def _pairs(field: str, words: list[str] | None) -> dict[str, object]:
 
 @app.command("login", epilog=EPILOG)
 def login(server: Server, file: File = None) -> None:
-    """Log in to a server on the network, in the browser; the login is kept and refreshed."""
+    """Log in to a server on the network; the login is kept and refreshed.
+
+    The address of the page is printed. Where the browser is on another machine, paste the address it ends at.
+    """
     with stdout_kept_clean():
         found = _server(server, file, "oauth")
         run_sync(found.connect)
         run_sync(found.close)
     note(f"logged in to {visible_line(found.name)}", GREEN)
+
+
+@app.command("logout", epilog=EPILOG)
+def logout(server: Server, file: File = None) -> None:
+    """Forget the login to a server on the network; the server itself is not told."""
+    with needs_extra("an MCP server", "mcp"):
+        from toolkeel.mcp.client.login import forget
+    config = _config(server, file)
+    run_sync(lambda: forget(config))
+    note(f"no login to {visible_line(config.name)} is kept", DIM)
 
 
 @app.command("remove", epilog=EPILOG)

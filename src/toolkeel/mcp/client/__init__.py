@@ -6,8 +6,10 @@ raw_requests       requests to a process as plain JSON, beside the SDK's session
 end_orphans        no server outlives us, also where nothing of ours runs any more
 stdio              a server as a process of ours: started without a shell, in a group of its own, with few variables
 http               a server on the network: an HTTP client whose failures cost one request, not the connection
+tokens             logins that are kept, in the system's keyring or a file, and renewed by one at a time
+browser            a person's way through a login page, whose end is awaited here or pasted
 login_flow         the SDK's login without its lock, its haste to the browser, and its stray refresh tokens
-login              logging in to a server on the network: OAuth 2.1 by the SDK, tokens kept in files of our own
+login              logging in to a server on the network: OAuth 2.1 by the SDK
 elicitation        what a server asks a person in the middle of a call: a small form, or to open an address
 asks               what a server may ask the program: its model (sampling) and its folders (roots)
 pages              every page of a list, with an end

@@ -143,6 +143,8 @@ class Link:
         task = asyncio.create_task(self._serve(ready, self._over), context=Context())
         limit = self._options.connect_timeout
         await asyncio.wait([ready], timeout=limit)
+        while not ready.done() and getattr(self._options.auth, "at_login", False):
+            await asyncio.wait([ready], timeout=limit)  # a person takes as long as it takes
         if ready.done() and ready.exception() is None:
             self._task, self._client = task, ready.result()
             self.opened += 1
@@ -304,10 +306,7 @@ _LIST_CHANGES = (
 _LEVELS = {
     "debug": logging.DEBUG,
     "warning": logging.WARNING,
-    "error": logging.ERROR,
-    "critical": logging.ERROR,
-    "alert": logging.ERROR,
-    "emergency": logging.ERROR,
+    **dict.fromkeys(("error", "critical", "alert", "emergency"), logging.ERROR),
 }
 
 

@@ -10,14 +10,17 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import httpx2
+from mcp.client.auth import OAuthFlowError
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from toolkeel.errors import SetupError
 from toolkeel.mcp.client.frames import FRAME_LIMIT
 from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
 from toolkeel.mcp.config import ServerConfig
@@ -55,7 +58,7 @@ class Bounded(httpx2.AsyncBaseTransport):
             await request.aread()
             return httpx2.Response(403, text="This address is not asked.", request=request)
         if request.method != "POST" or not _is_message(request):
-            return await self._read(await self._inner.handle_async_request(request))
+            return await self._read(await self._inner.handle_async_request(request), False)
         try:
             response = await self._inner.handle_async_request(request)
             if response.status_code == 404 and "mcp-session-id" in request.headers:
@@ -68,8 +71,12 @@ class Bounded(httpx2.AsyncBaseTransport):
             why = str(error) or type(error).__name__
             return _failure(request, LOST, f"the connection to {request.url.host} broke: {why}")
 
-    async def _read(self, response: httpx2.Response) -> httpx2.Response:
+    async def _read(self, response: httpx2.Response, message: bool = True) -> httpx2.Response:
         """The response with its body read, unless that is a stream of events.
+
+        Args:
+            response: As it came.
+            message: Whether it answers a message, and a refusal shall be one, too.
 
         Raises:
             httpx2.ReadError: the body is too large, or compressed though nobody asked for that:
@@ -94,7 +101,7 @@ class Bounded(httpx2.AsyncBaseTransport):
         content, headers = bytes(body), response.headers
         if response.headers.get("content-type", "").lower().startswith("application/json"):
             content = with_whole_characters(content)
-        if response.status_code in _TOLD or response.status_code >= 500:
+        if message and (response.status_code in _TOLD or response.status_code >= 500):
             content, headers = _told(response.status_code, content, headers)
         return httpx2.Response(
             response.status_code,
@@ -169,6 +176,7 @@ def _told(status: int, content: bytes, headers: httpx2.Headers) -> tuple[bytes, 
             pass
     said = content.decode("utf-8", "replace").strip()[:300]
     text = f"HTTP {status}" + (f": {said}" if said and not said.startswith("<") else "")
+    text += _LOGIN if status == 401 else ""
     kept = [(key, value) for key, value in headers.multi_items() if key.lower() not in _FRAMING]
     body = _error(REFUSED, f"the server refused the request: {text}")
     if status >= 500:  # whatever stands between may have lost an answer that there was
@@ -176,6 +184,7 @@ def _told(status: int, content: bytes, headers: httpx2.Headers) -> tuple[bytes, 
     return body, httpx2.Headers([*kept, ("content-type", "application/json")])
 
 
+_LOGIN = ' (to log in: auth="oauth", or toolkeel mcp login with its name or address)'
 _TOLD = (401, 403, 405, 406, 415, 429)
 _FRAMING = ("content-type", "content-length", "content-encoding", "transfer-encoding")
 
@@ -195,8 +204,24 @@ def _error(code: int, text: str) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode()
 
 
+class _Client(httpx2.AsyncClient):
+    """A client whose logins that fail cost one request, too, once there is a connection."""
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request, authorized."""
+        try:
+            return await super().send(request, **options)
+        except (OAuthFlowError, SetupError) as error:
+            if not _is_message(request) or _METHOD.search(request.content) is not None:
+                raise
+            return _failure(request, NOT_SENT, str(error))
+
+
+_METHOD = re.compile(rb'"method"\s*:\s*"(initialize|server/discover)"')
+
+
 def _client(config: ServerConfig, auth: httpx2.Auth | None, timeout: float) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(
+    return _Client(
         headers={"accept-encoding": "identity", **config.headers},
         auth=auth,
         timeout=httpx2.Timeout(timeout, read=_KEEP_OPEN),
@@ -255,7 +280,7 @@ async def speaks_sse(config: ServerConfig, auth: httpx2.Auth | None, timeout: fl
     try:
         async with asyncio.timeout(timeout):
             return (await _first_line(config, auth)).replace(" ", "") == "event:endpoint"
-    except (httpx2.HTTPError, TimeoutError):
+    except (httpx2.HTTPError, TimeoutError, OAuthFlowError):
         return False
 
 

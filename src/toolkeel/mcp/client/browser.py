@@ -1,0 +1,136 @@
+"""A person's way through a login page: opened in a browser, and its end awaited here or pasted.
+
+The page ends at an address of this machine. Where the browser is on another one (SSH), that cannot be
+reached: then the person copies the address it ended at and pastes it here. Anybody can come to the
+port, so what does not bear this login's state is no answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import parse_qs, urlsplit
+
+from toolkeel.errors import SetupError
+
+_HEAD = b"\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n"
+
+
+class Browser:
+    """Brings a person through a login.
+
+    Args:
+        server: What is logged in to.
+        port: Where the page ends on this machine.
+    """
+
+    def __init__(self, server: str, port: int) -> None:
+        self._server = server
+        self._port = port
+
+    async def __call__(self, url: str) -> str:
+        """Open the page, and give the address it ended at.
+
+        Raises:
+            SetupError: nobody is there, or there is no way back.
+        """
+        if not sys.stderr.isatty():
+            raise SetupError(
+                f"the MCP server {self._server!r} wants a login, and nobody is there to log in; "
+                "run in a terminal first: toolkeel mcp login with its name or address"
+            )
+        back: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        state = query_of(url).get("state", "")
+        listener = await self._listen(back, state)
+        try:
+            print(
+                f"{self._server}: log in at {urlsplit(url).netloc}:\n\n    {url}\n", file=sys.stderr
+            )
+            with self._pasted(back, state):
+                if _has_screen():
+                    await asyncio.to_thread(webbrowser.open, url)
+                return await back
+        finally:
+            if listener is not None:
+                listener.close()
+
+    async def _listen(self, back: asyncio.Future[str], state: str) -> asyncio.Server | None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                line = (await reader.readline()).split()
+                path = line[1].decode("ascii", "replace") if len(line) > 1 else ""
+                came = path.startswith("/callback?") and query_of(path).get("state") == state
+                said = b"Go back to where you began; close this window."
+                head = b"HTTP/1.1 200 OK" if came else b"HTTP/1.1 404 Not Found"
+                writer.write(head + _HEAD + (said if came else b"Nothing is here."))
+                await writer.drain()
+                if came and not back.done():
+                    back.set_result(f"http://127.0.0.1:{self._port}{path}")
+            except (ValueError, OSError):
+                pass  # no browser sends that
+            finally:
+                writer.close()
+
+        try:
+            return await asyncio.start_server(answer, "127.0.0.1", self._port)
+        except OSError as error:
+            if sys.stdin.isatty():
+                return None
+            raise SetupError(
+                f"port {self._port} is taken, where a login comes back to: {error.strerror}; "
+                "name another with auth=OAuth(port=...)"
+            ) from None
+
+    @contextmanager
+    def _pasted(self, back: asyncio.Future[str], state: str) -> Iterator[None]:
+        """Meanwhile, a line of the terminal may be the address the browser ended at."""
+        loop = asyncio.get_running_loop()
+
+        def typed() -> None:
+            line = os.read(terminal, 65_536).decode("utf-8", "replace")
+            if not line:
+                loop.remove_reader(terminal)
+            elif query_of(line.strip()).get("state") == state and not back.done():
+                back.set_result(line.strip())
+            elif line.strip():
+                print(
+                    "that is not where this login ends; the whole address is wanted",
+                    file=sys.stderr,
+                )
+
+        try:
+            terminal = sys.stdin.fileno() if sys.stdin.isatty() else -1
+            if terminal >= 0:
+                loop.add_reader(terminal, typed)
+        except (NotImplementedError, ValueError, OSError):
+            terminal = -1  # not on Windows
+        if terminal >= 0:
+            print(
+                "If the browser runs on another machine, it ends at an address that it cannot open:\n"
+                "copy that address and paste it here.",
+                file=sys.stderr,
+            )
+        try:
+            yield
+        finally:
+            if terminal >= 0:
+                loop.remove_reader(terminal)
+
+
+def query_of(url: str) -> dict[str, str]:
+    """What an address says after its question mark.
+
+    >>> query_of("http://127.0.0.1:1/callback?code=a&state=b")
+    {'code': 'a', 'state': 'b'}
+    """
+    return {key: values[0] for key, values in parse_qs(urlsplit(url).query).items()}
+
+
+def _has_screen() -> bool:
+    """Whether a page can be opened beside the terminal; a browser within it would take it over."""
+    named = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    return sys.platform in ("win32", "darwin") or any(os.environ.get(name) for name in named)

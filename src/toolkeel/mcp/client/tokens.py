@@ -1,0 +1,215 @@
+"""Logins that are kept: in the system's keyring where there is a real one, else in a file of ours.
+
+Refresh tokens are good for one use, and using one twice ends the login: so whoever renews a login is
+alone, among all connections and programs of its owner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
+
+from toolkeel.errors import SetupError
+from toolkeel.mcp.consent_files import load, save
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+SAFE = frozenset(("SecretService", "libsecret", "kwallet", "macOS", "Windows"))
+"""Modules of ``keyring.backends`` that keep secrets where only their owner's session reads them."""
+SERVICE = "toolkeel mcp"
+PATIENCE = 30.0
+"""Seconds for a keyring: one that is locked asks its owner first."""
+_EARLY = 30.0
+_KEPT = {"kept": "in the system's keyring"}
+
+T = TypeVar("T")
+
+
+class Keyring(Protocol):
+    """What is used of a ``keyring.backend.KeyringBackend``."""
+
+    def get_password(self, service: str, username: str) -> str | None:
+        """A secret; None if there is none."""
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        """Keep a secret."""
+
+    def delete_password(self, service: str, username: str) -> None:
+        """Forget a secret."""
+
+
+def system_keyring() -> Keyring | None:
+    """The system's keyring; None if there is none, or only one that writes plain files."""
+    try:
+        import keyring  # slow, and needed at a login alone
+    except ImportError:
+        return None
+    chosen: Any = keyring.get_keyring()
+    for each in getattr(chosen, "backends", (chosen,)):  # a chain of several has them there
+        package, _, module = type(each).__module__.rpartition(".")
+        if package == "keyring.backends" and module in SAFE:
+            found: Keyring = each
+            return found
+    return None
+
+
+class Tokens:
+    """A login: tokens, the client they are for, and where they are refreshed.
+
+    Args:
+        path: A file that is its owner's alone; of a login in a keyring it says only that.
+        registered: A client registered beforehand, which is never replaced.
+        keyring: Gives the system's keyring; None to keep the login in the file.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        registered: OAuthClientInformationFull | None,
+        keyring: Callable[[], Keyring | None] | None = None,
+    ) -> None:
+        self._path = path
+        self._registered = registered
+        self._keyring = keyring or (lambda: None)
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """The tokens."""
+        found = (await self._load()).get("tokens")
+        return None if found is None else OAuthToken.model_validate(found)
+
+    async def expires(self) -> float | None:
+        """When the access token should be refreshed, in seconds since 1970; None if nobody knows."""
+        found = (await self._load()).get("expires")
+        return found - _EARLY if isinstance(found, int | float) else None
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Keep the tokens, and when they expire."""
+        expires = None if tokens.expires_in is None else time.time() + tokens.expires_in
+        await self._save({"tokens": _plain(tokens), "expires": expires})
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """The registered client."""
+        if self._registered is not None:
+            return self._registered
+        found = (await self._load()).get("client")
+        return None if found is None else OAuthClientInformationFull.model_validate(found)
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Keep what the server has registered."""
+        await self._save({"client": _plain(client_info)})
+
+    async def forget_client(self) -> bool:
+        """The server knows the client no more; whether another may be registered."""
+        await self._save({"client": None, "tokens": None})
+        return self._registered is None
+
+    async def metadata(self) -> OAuthMetadata | None:
+        """What the authorization server said of itself: where tokens are refreshed."""
+        found = (await self._load()).get("server")
+        return None if found is None else OAuthMetadata.model_validate(found)
+
+    async def keep_metadata(self, metadata: OAuthMetadata | None) -> None:
+        """Keep it with the tokens, so that they never go anywhere else."""
+        if metadata is not None:
+            await self._save({"server": _plain(metadata)})
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """While nobody else renews this login."""
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            mine = _locked(lock)
+            while not mine:  # another has it, perhaps for as long as a person needs
+                await asyncio.sleep(0.05)
+                mine = _locked(lock)
+            yield
+        finally:
+            os.close(lock)
+
+    async def forget(self) -> None:
+        """Forget the login."""
+        ring = self._keyring() if load(self._path) == _KEPT else None
+        if ring is not None:
+            with suppress(Exception):  # it may be gone already; each keyring says so otherwise
+                await _patiently(lambda: ring.delete_password(SERVICE, self._path.stem))
+        self._path.unlink(missing_ok=True)
+
+    async def _load(self) -> dict[str, Any]:
+        found = load(self._path)
+        if found != _KEPT:
+            return found
+        ring, name = self._keyring(), self._path.stem
+        why = "there is none"
+        if ring is not None:
+            try:
+                text = await _patiently(lambda: ring.get_password(SERVICE, name))
+                return json.loads(text) if text else {}
+            except Exception as error:  # each keyring fails in its own way
+                why = f"{type(error).__name__}: {error}"
+        raise SetupError(
+            f"the login {name} is in the system's keyring, which does not give it ({why}): "
+            f"unlock it, or delete {self._path} and log in again"
+        )
+
+    async def _save(self, more: dict[str, object]) -> None:
+        data = {**await self._load(), **more}
+        ring = self._keyring()
+        if ring is not None:
+            text = json.dumps({key: value for key, value in data.items() if value is not None})
+            with suppress(Exception):  # it is locked, or full: then a file it is
+                await _patiently(lambda: ring.set_password(SERVICE, self._path.stem, text))
+                data = dict(_KEPT)
+        save(self._path, data)
+
+
+def _plain(model: BaseModel) -> Any:
+    return json.loads(model.model_dump_json(exclude_none=True))
+
+
+async def _patiently(work: Callable[[], T]) -> T:
+    """Work that may wait for a person for ever, which nothing of ours shall do."""
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()  # so that nobody who stops waiting takes it away
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="keyring", daemon=True).start()
+    return await asyncio.wait_for(asyncio.wrap_future(done), PATIENCE)
+
+
+if sys.platform != "win32":
+    import fcntl
+
+    def _locked(file: int) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+else:  # pragma: no cover
+    import msvcrt
+
+    def _locked(file: int) -> bool:
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,194 @@
+"""A real authorization server (the SDK's) and a server of ours that wants its tokens, on loopback.
+
+They are two origins, as they nearly always are. Whatever a test wants to go wrong is done to the
+authorization server's own records.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from urllib.parse import urlencode
+
+import httpx2
+import uvicorn
+from mcp.server.auth.provider import (
+    AccessToken,
+    AuthorizationCode,
+    AuthorizationParams,
+    RefreshToken,
+    construct_redirect_uri,
+)
+from mcp.server.auth.routes import create_auth_routes
+from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from pydantic import AnyHttpUrl
+from starlette.applications import Starlette
+
+from tests.mcp.peers import free_port
+from tests.waiting import until_sync
+from toolkeel import ToolContext
+from toolkeel.mcp.server.http import asgi
+from toolkeel.mcp.server.tool_server import ToolServer
+
+
+class Authority:
+    """What the authorization server knows.
+
+    Attributes:
+        clients: Registered, by id; a test may forget some.
+        access: Tokens that are good; a test may revoke some.
+        refresh: Refresh tokens that are good, each for one use.
+        lifetime: Seconds of an access token.
+        issuer: What it says in an answer that it is (RFC 9207).
+        refuses: What it answers instead of a code.
+        logins: How often a person was sent back with a code.
+        refreshed: How often a token was.
+    """
+
+    def __init__(self) -> None:
+        self.clients: dict[str, OAuthClientInformationFull] = {}
+        self.access: dict[str, AccessToken] = {}
+        self.refresh: dict[str, RefreshToken] = {}
+        self.lifetime = 3600
+        self.issuer = ""
+        self.refuses: dict[str, str] = {}
+        self.logins = self.refreshed = self.registered = 0
+        self._codes: dict[str, AuthorizationCode] = {}
+
+    async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
+        return self.clients.get(client_id)
+
+    async def register_client(self, client_info: OAuthClientInformationFull) -> None:
+        self.registered += 1
+        assert client_info.client_id
+        self.clients[client_info.client_id] = client_info
+
+    async def authorize(
+        self, client: OAuthClientInformationFull, params: AuthorizationParams
+    ) -> str:
+        back = {"state": params.state, "iss": self.issuer or None, **self.refuses}
+        if not self.refuses:
+            code = AuthorizationCode(
+                code=secrets.token_urlsafe(8),
+                scopes=params.scopes or [],
+                expires_at=time.time() + 60,
+                client_id=client.client_id or "",
+                **params.model_dump(include=_OF_CODES),
+            )
+            self._codes[code.code] = code
+            back["code"] = code.code
+        return construct_redirect_uri(str(params.redirect_uri), **back)
+
+    async def load_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: str
+    ) -> AuthorizationCode | None:
+        return self._codes.get(authorization_code)
+
+    async def exchange_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
+    ) -> OAuthToken:
+        self.logins += 1
+        del self._codes[authorization_code.code]
+        return self._token(client, authorization_code.scopes)
+
+    async def load_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: str
+    ) -> RefreshToken | None:
+        return self.refresh.get(refresh_token)
+
+    async def exchange_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
+    ) -> OAuthToken:
+        self.refreshed += 1
+        del self.refresh[refresh_token.token]
+        return self._token(client, scopes)
+
+    async def load_access_token(self, token: str) -> AccessToken | None:
+        found = self.access.get(token)
+        return found if found is not None and (found.expires_at or 0) > time.time() else None
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        return await self.load_access_token(token)
+
+    def _token(self, client: OAuthClientInformationFull, scopes: list[str]) -> OAuthToken:
+        id, token, again = (
+            client.client_id or "",
+            secrets.token_urlsafe(8),
+            secrets.token_urlsafe(8),
+        )
+        ends = int(time.time() + self.lifetime)
+        self.access[token] = AccessToken(token=token, client_id=id, scopes=scopes, expires_at=ends)
+        self.refresh[again] = RefreshToken(token=again, client_id=id, scopes=scopes)
+        return OAuthToken(access_token=token, refresh_token=again, expires_in=self.lifetime)
+
+    def revoke(self, refresh: bool = False) -> None:
+        """Let no token be good any more, nor, if `refresh`, what renews one."""
+        self.access.clear()
+        if refresh:
+            self.refresh.clear()
+
+
+_OF_CODES = {"code_challenge", "redirect_uri", "redirect_uri_provided_explicitly", "resource"}
+
+
+async def agreeing(url: str) -> str:
+    """A person who agrees to everything."""
+    async with httpx2.AsyncClient() as browser:
+        response = await browser.get(url)
+    assert response.status_code == 302, f"the person sees {response.text}"
+    return response.headers["location"]
+
+
+def answering(**query: str) -> str:
+    """Where a login page could send somebody."""
+    return f"http://127.0.0.1:1/callback?{urlencode(query)}"
+
+
+@contextmanager
+def listening(app: Starlette, port: int) -> Iterator[None]:
+    """An application on a port of this machine, in a thread."""
+    server = uvicorn.Server(
+        uvicorn.Config(app, "127.0.0.1", port, log_level="error", lifespan="on")
+    )
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        until_sync(lambda: server.started, 30)
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+@contextmanager
+def authorized() -> Iterator[tuple[str, Authority]]:
+    """The address of a server that wants a login, and who gives it."""
+    authority, at, here = Authority(), free_port(), free_port()
+    issuer, resource = AnyHttpUrl(f"http://127.0.0.1:{at}"), f"http://127.0.0.1:{here}"
+    routes = create_auth_routes(
+        authority,
+        issuer,
+        client_registration_options=ClientRegistrationOptions(
+            enabled=True, valid_scopes=["use"], default_scopes=["use"]
+        ),
+    )
+    settings = AuthSettings(
+        issuer_url=issuer,
+        resource_server_url=AnyHttpUrl(f"{resource}/mcp"),
+        required_scopes=["use"],
+        validate_token_resource=False,
+    )
+
+    async def echo(text: str, context: ToolContext) -> str:
+        """Say it again."""
+        return text
+
+    app = asgi(ToolServer([echo]), auth=settings, token_verifier=authority)
+    with ExitStack() as stack:
+        stack.enter_context(listening(Starlette(routes=routes), at))
+        stack.enter_context(listening(app, here))
+        yield f"{resource}/mcp", authority
