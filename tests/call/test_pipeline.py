@@ -15,6 +15,7 @@ from tests.waiting import run as run_async
 from tests.waiting import until
 from toolkeel import RunContext, Tool, ToolCall, ToolContext, ToolMessage, Toolset, tool
 from toolkeel.call.pipeline import run_call
+from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.effects import Effects
 from toolkeel.events import Event
 
@@ -117,17 +118,35 @@ def test_large_arguments_that_are_wrong_are_looked_at_off_the_loop() -> None:
     assert {*looked.threads} > {looked.own}
 
 
-def test_what_is_right_or_small_or_has_its_place_in_the_turn_stays_on_the_loop() -> None:
+def test_what_is_right_or_small_is_looked_at_on_the_loop() -> None:
     looked = Looked()
-    ordered = looked.tool(effects=Effects(resources=("numbers",)))
     for made, arguments in (
         (looked.tool(), json.dumps({"numbers": [1] * 10_000, "name": "x"})),
         (looked.tool(), '{"numbers": ["1"], "name": "x"}'),
-        (ordered, _with_name(LARGE_AND_WRONG)),
     ):
         calls = [ToolCall("1", "add", arguments)]
         run_async(functools.partial(Toolset([made]).run, calls))
     assert {*looked.threads} == {looked.own}
+
+
+@pytest.mark.parametrize("beside", [0, 2])
+def test_calls_with_resources_are_looked_at_off_the_loop_and_keep_their_order(beside: int) -> None:
+    """Large and wrong, but mended: what stands before and after it in the turn does not overtake it."""
+    looked, ran = Looked(), list[str]()
+
+    async def keep(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+        ran.append(prepared.call.id)
+        return await proceed(prepared)
+
+    ordered = looked.tool(effects=Effects(resources=("numbers",)), steps=[keep])
+    wrong = json.dumps({"numbers": ["1"] * 900}).removesuffix("}")
+    mended = _with_name(wrong + " " * 20_000 + "}")
+    small = [ToolCall(f"{n}", "add", '{"numbers": [1]}') for n in range(beside)]
+    calls = [*small[:1], ToolCall("large", "add", mended), *small[1:]]
+    results = run_async(lambda: Toolset([ordered]).run(calls))
+    assert [r.failed for r in results] == [False] * len(calls)
+    assert ran == [call.id for call in calls]
+    assert {*looked.threads} > {looked.own}
 
 
 @pytest.mark.parametrize("end", ["deadline", "cancel"])

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from toolkeel import Agent, Rules, RunContext, SetupError, ToolMessage, Toolset, tool
 from toolkeel.call.sources import ToolProvider, fixed, gather, is_provider
@@ -160,6 +162,93 @@ def test_providers_are_asked_side_by_side_and_their_tools_stand_in_order() -> No
         return list(tools.names)
 
     assert asyncio.run(main()) == ["first", "known", "second"]
+
+
+KINDS = ("gives", "gives", "sync", "fails", "fails at once", "sync fails", "must", "wrong", "known")
+
+
+class Asked:
+    """One of several providers: answers when it is its turn, or at once."""
+
+    def __init__(self, number: int, kind: str, turns: list[asyncio.Event]) -> None:
+        self.kind, self.number, self.required = kind, number, kind == "must"
+        self.turn, self.turns = turns[number], turns
+        self.was_asked = self.ended = False
+        self.prefix = f"p{number}_"
+
+    def get_tools(self) -> Any:
+        self.was_asked = True
+        if self.kind == "sync fails":
+            raise ConnectionError(f"down {self.number}")
+        return self.answer() if self.kind == "sync" else self.later()
+
+    def answer(self) -> list[AnyTool]:
+        return [named("same"), named(f"own{self.number}")]
+
+    async def later(self) -> Any:
+        try:
+            if self.kind != "fails at once":
+                await self.turn.wait()
+            if self.kind in ("fails", "fails at once", "must"):
+                raise ConnectionError(f"down {self.number}")
+            return None if self.kind == "wrong" else self.answer()
+        finally:
+            self.ended = True
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(KINDS), min_size=1, max_size=6).flatmap(
+        lambda kinds: st.tuples(
+            st.just(kinds), st.permutations(range(len(kinds))), st.sampled_from((None, 0, 1, 2))
+        )
+    )
+)
+def test_whatever_providers_do_all_are_asked_before_any_must_answer(
+    case: tuple[list[str], list[int], int | None],
+) -> None:
+    """They answer in any order, fail, or are given up after some of them have answered."""
+    kinds, order, stop = case
+
+    async def main() -> None:
+        turns = [asyncio.Event() for _ in kinds]
+        asked = [Asked(n, kind, turns) for n, kind in enumerate(kinds)]
+        sources = [named(f"own{p.number}") if p.kind == "known" else p for p in asked]
+        work = asyncio.ensure_future(gather(sources, Toolset(), RunContext()))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        providers = [each for each in asked if each.kind != "known"]
+        waits = [p for p in providers if p.kind in ("gives", "fails", "must", "wrong")]
+        assert all(each.was_asked for each in providers)
+        for number in order[:stop]:
+            assert not work.done() or all(p.turn.is_set() for p in waits)
+            turns[number].set()
+            await asyncio.sleep(0)
+        if stop is not None and not all(p.turn.is_set() for p in waits):
+            work.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await work
+            assert all(p.ended for p in waits)  # nothing is left running
+            return
+        if {"must", "wrong"} & set(kinds):
+            first = next(kind for kind in kinds if kind in ("must", "wrong"))
+            with pytest.raises(ConnectionError if first == "must" else SetupError):
+                await work
+            return
+        names = list((await work).names)
+        gave = [p for p in asked if p.kind in ("gives", "sync", "known")]
+        doubled = sum(p.kind != "known" for p in gave) > 1
+        expected = [
+            name
+            for p in gave
+            for name in (["same"] if p.kind != "known" else []) + [f"own{p.number}"]
+        ]
+        if doubled:
+            prefixes = iter(p.prefix for p in gave if p.kind != "known")
+            expected = [next(prefixes) + n if n == "same" else n for n in expected]
+        assert names == expected
+
+    asyncio.run(main())
 
 
 def test_known_tools_are_checked_when_the_agent_is_made() -> None:

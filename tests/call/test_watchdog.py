@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from toolkeel import Agent, RunContext, ToolCall, ToolContext, Toolset, tool
 from toolkeel.call.watchdog import WATCHED, Blocker, blocker_in
@@ -170,6 +172,110 @@ def test_a_predicate_that_blocks_is_named_by_its_tool(told: Told, kind: str, lat
     assert told.count == 1 and f"the {kind} 'work' has blocked" in told.text
     assert f"{__file__}:{blocking_line(predicate)} ({predicate.__name__})" in told.text
     assert told.text.endswith("; write an async def, and await what it waits for")
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_an_approver_that_blocks_is_named_by_the_tool_it_is_asked_about(
+    told: Told, later: bool
+) -> None:
+    def at_once(ticket: object) -> bool:
+        told.heard.wait(LONG)
+        return True
+
+    async def in_turn(ticket: object) -> bool:
+        await asyncio.sleep(0)
+        told.heard.wait(LONG)
+        return True
+
+    approver = in_turn if later else at_once
+
+    @tool(approval=True)
+    async def work() -> str:
+        """Work."""
+        return "done"
+
+    run = RunContext[None](approver=approver)
+    [result] = asyncio.run(Toolset([work]).run([ToolCall("1", "work")], run))
+    assert result.content == "done"
+    assert told.count == 1 and "the approver 'work' has blocked" in told.text
+    assert f"{__file__}:{blocking_line(approver)} ({approver.__name__})" in told.text
+
+
+PLACES = ("tool", "guard", "approval predicate", "enabled predicate", "approver", "listener")
+
+
+@st.composite
+def way(draw: Any) -> tuple[str, bool, int, bool, bool]:
+    """Who blocks, whether later, how deep within what it calls, whether in another's call, and when."""
+    kind = draw(st.sampled_from(PLACES))
+    later = kind != "listener" and draw(st.booleans())
+    return kind, later, draw(st.integers(0, 6)), draw(st.booleans()), draw(st.booleans())
+
+
+@settings(max_examples=60, deadline=None)
+@given(way())
+def test_whatever_blocks_and_wherever_it_is_found_by_its_own_kind(
+    how: tuple[str, bool, int, bool, bool],
+) -> None:
+    """The frames of the loop are looked at while it blocks, from within: no clock has a part in it."""
+    kind, later, depth, inner, guarded = how
+    found: list[Blocker | None] = []
+
+    def block(depth: int) -> bool:
+        if depth:
+            return block(depth - 1)
+        found.append(blocker_in(sys._getframe()))
+        return True
+
+    def begins(asked: str) -> Any:
+        """What is called as a part of this kind: it blocks if that is the one that shall."""
+
+        async def wait() -> Any:
+            await asyncio.sleep(0)
+            return answered(asked)
+
+        return wait if later and asked == kind else lambda: answered(asked)
+
+    def answered(asked: str) -> Any:
+        if asked == kind and not found:
+            block(depth)
+        return {"guard": Allow(), "listener": None, "tool": "done"}.get(asked, True)
+
+    parts = {each: begins(each) for each in PLACES}
+
+    async def work() -> str:
+        """Work."""
+        done = parts["tool"]()
+        return str(await done if inspect.isawaitable(done) else done)
+
+    async def check(prepared: object, context: object) -> Any:
+        verdict = parts["guard"]()
+        return await verdict if inspect.isawaitable(verdict) else verdict
+
+    made = tool(
+        "work",
+        steps=[input_guard(check)] if guarded or kind == "guard" else [],
+        approval=lambda arguments: parts["approval predicate"](),
+        enabled=lambda context: parts["enabled predicate"](),
+    )(work)
+
+    @tool
+    async def outer(context: ToolContext[Any]) -> str:
+        """Call another."""
+        [message] = await Toolset([made]).run([ToolCall("2", "work")], context.run)
+        return message.text
+
+    run = RunContext[None](
+        approver=lambda ticket: parts["approver"](),
+        listeners=(lambda event: parts["listener"](),),
+    )
+    tools, name = (Toolset([outer]), "outer") if inner else (Toolset([made]), "work")
+    [result] = asyncio.run(tools.run([ToolCall("1", name)], run))
+    assert result.content == "done"
+    [blocker] = found
+    assert blocker is not None and blocker.kind == kind
+    assert blocker.name.endswith({"guard": "check", "listener": "<lambda>"}.get(kind, "work"))
+    assert blocker.place.startswith(f"{__file__}:")
 
 
 def test_an_enabled_predicate_that_blocks_before_any_call_is_named(told: Told) -> None:

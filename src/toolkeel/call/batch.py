@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from toolkeel._records.tickets import Ticket
+from toolkeel.call.arguments.validate import LARGE
 from toolkeel.call.body.stop import GIVE_UP, GRACE
 from toolkeel.call.body.stopped_text import not_started
 from toolkeel.call.failure import failed, interrupted
@@ -55,7 +55,8 @@ class Batch:
     Each call gets a task and they all run at once, up to `width` of them; a call of a
     `sequential` tool waits for those before it and holds back those after it. Tasks are counted
     down by their done-callbacks, so the cost of a call does not grow with the batch. A single call
-    needs no task of its own.
+    needs no task of its own. Whose place in the turn is known by its arguments, and has large ones
+    that must be looked at in a thread, is alone while it runs.
 
     Args:
         calls: In the model's order.
@@ -84,6 +85,7 @@ class Batch:
         self._waiting = list(range(len(calls) - 1, -1, -1))
         self._tasks: dict[asyncio.Task[Fatal], int] = {}
         self._barrier = False
+        self._barriers: set[int] = set()
         self._done: asyncio.Future[None] | None = None
         self._fatal: Fatal = None
         self._waits: dict[int, Suspend] = {}
@@ -102,13 +104,8 @@ class Batch:
         begun = set(range(len(self.calls))) - set(self._waiting) - set(self._waits)
         return [(self.calls[index], self._results[index]) for index in sorted(begun)]
 
-    @property
-    def tickets(self) -> tuple[Ticket, ...]:
-        """What waits for a person, in order."""
-        return tuple(ticket for wait in self.waits.values() for ticket in wait.tickets)
-
     async def run(self) -> None:
-        """Run them all; then `results` and `tickets` are there.
+        """Run them all; then `results` and `waits` are there.
 
         Raises:
             SetupError: the program is wired up wrongly; after the other calls have ended.
@@ -146,13 +143,15 @@ class Batch:
         self._results[index], fatal = done if isinstance(done, tuple) else await done
         if isinstance(fatal, Suspend):
             self._waits[index] = fatal
-            ordered = sorted(self._waits.items())
-            self.waits = {self.calls[index].id: wait for index, wait in ordered}
+            self.waits = {self.calls[n].id: wait for n, wait in sorted(self._waits.items())}
             return None
         return fatal
 
     async def _run_together(self) -> None:
         self._done = asyncio.get_running_loop().create_future()
+        texts = (call.arguments for call in self.calls)
+        if self._tools.has_barriers or any(type(t) is str and len(t) > LARGE for t in texts):
+            self._barriers = {n for n, c in enumerate(self.calls) if self._is_sequential(c)}
         self._start()
         try:
             if self._tasks:
@@ -166,17 +165,13 @@ class Batch:
 
     def _start(self) -> None:
         """Start what may start now."""
-        loop, ended, has_barriers = (
-            asyncio.get_running_loop(),
-            self._ended,
-            self._tools.has_barriers,
-        )
-        calls, waiting, tasks, cancel = self.calls, self._waiting, self._tasks, self._run.cancel
+        loop, ended = asyncio.get_running_loop(), self._ended
+        waiting, tasks, cancel = self._waiting, self._tasks, self._run.cancel
         while waiting and len(tasks) < self._width and not self._barrier:
             if cancel.cancelled or self._fatal is not None or self._run.skipping:
                 return
             index = waiting[-1]
-            if has_barriers and self._is_sequential(calls[index]):
+            if index in self._barriers:
                 if tasks:
                     return
                 self._barrier = True
@@ -186,10 +181,16 @@ class Batch:
             task.add_done_callback(ended)
 
     def _is_sequential(self, call: ToolCall) -> bool:
+        """Whether it is alone while it runs; so is one that is looked at in a thread first, if its
+        place in the turn hangs on what is found there."""
+        text = call.arguments
         try:
-            return self._tools.find(call.name).tool.sequential
-        except Exception:  # its own call will tell
-            return False
+            tool = self._tools.find(call.name).tool
+            if tool.effects.resources and type(text) is str and len(text) > LARGE:
+                tool.arguments.validate(text)
+            return tool.sequential
+        except Exception as error:  # its own call will tell
+            return isinstance(error, ValueError)
 
     def _ended(self, task: asyncio.Task[Fatal]) -> None:
         index = self._tasks.pop(task)

@@ -102,8 +102,7 @@ def start_call(
         tool = entry.tool
         if run.failures:
             repeats(run, call)
-        is_ordered = tool.effects.resources  # its place in the turn is known by its arguments
-        prepared = ready.prepared if ready else prepare(call, tool, not is_ordered)
+        prepared = ready.prepared if ready else prepare(call, tool, at_once=True)
         if entry.meant or prepared.changes:
             prepared = _telling_changes(prepared, entry.meant, run)
         if run.limits is not None and run.limits.watches:

@@ -35,6 +35,7 @@ _DRIVERS = {
         ("", guard.__file__, ("ask",)),
         ("", fast_guards.__file__, ("begin", "judged")),
         ("approval predicate", approve.__file__, ("_asked_for",)),
+        ("approver", approve.__file__, ("_ask",)),
         ("enabled predicate", compose.__file__, ("check_enabled",)),
         # by its path, since it is built on what begins the watchdog
         ("enabled predicate", f"{_PACKAGE}call{os.sep}enabled_tools.py", ("_enabled",)),
@@ -48,6 +49,10 @@ _FIXES = {
     "listener": "hand the event to a queue or a thread of your own, and return",
     "tool": "await what it waits for, or write a plain def, which runs in a thread",
 }
+_BLOCKED = (
+    "the %s %r has blocked the event loop for %.1f s, at %s: nothing else runs meanwhile, and no "
+    "deadline is kept; %s"
+)
 _TURN = asyncio.BaseEventLoop._run_once.__code__  # type: ignore[attr-defined]
 
 Seen = dict[int, tuple[FrameType, float, bool]]
@@ -61,8 +66,8 @@ class Blocker:
     """What keeps a loop from turning.
 
     Args:
-        kind: "tool", "guard", "approval predicate", "enabled predicate" or "listener".
-        name: Its name; of a predicate, its tool's; of a listener, its qualified name.
+        kind: "tool", "guard", "approval predicate", "enabled predicate", "approver" or "listener".
+        name: Its name; of a predicate or approver, its tool's; of a listener, its qualified name.
         place: File and line, and the function there.
         turn: The frame of the loop's turn in which it is at work.
         guard: The guard, if it is one.
@@ -118,8 +123,9 @@ def _asked(kind: str, frame: FrameType) -> str:
     if kind == "listener":
         told = known.get("listener")
         return "" if told is None else getattr(told, "__qualname__", type(told).__qualname__)
-    tool = known["item"] if "item" in known else known["prepared"].tool
-    return str(tool.name) if callable(known.get("enabled", callable)) else ""
+    tool = known.get("item") or (known.get("prepared") or known["ticket"]).tool
+    name = getattr(tool, "name", tool)  # a ticket has the name alone
+    return str(name) if callable(known.get("enabled", callable)) else ""
 
 
 def _tell(found: Blocker, seconds: float) -> None:
@@ -128,12 +134,7 @@ def _tell(found: Blocker, seconds: float) -> None:
         found.guard.took(seconds)
         found.guard.took(seconds)  # for ever
         fix = "from now on it is asked in a thread"
-    about = (found.kind, found.name, seconds, found.place, fix)
-    log.warning(
-        "the %s %r has blocked the event loop for %.1f s, at %s: nothing else runs meanwhile, and "
-        "no deadline is kept; %s",
-        *about,
-    )
+    log.warning(_BLOCKED, found.kind, found.name, seconds, found.place, fix)
 
 
 class Watchdog:

@@ -64,7 +64,7 @@ def prepare(call: ToolCall, tool: AnyTool, at_once: bool = False) -> Prepared:
     try:
         values = arguments.validate(text)
     except ValueError as error:
-        if at_once and len(text) > LARGE:
+        if at_once and len(text) > LARGE and (text is call.arguments or not tool.effects.resources):
             raise LooksLong from None
         return _mend(call, tool, text, error)
     # Most calls hold no objects within objects: what costs a frame is asked of the others alone.
