@@ -75,7 +75,7 @@ alone: $(VENV)/dev.stamp ## the tests in a clone with nothing beside it
 lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest versions allowed
 	$(PIP) install 'uv>=0.9'
 	$(COMPILE) --extra openai --extra builtin --extra cli pyproject.toml requirements/run.in -o requirements/run.txt
-	$(COMPILE) --extra all pyproject.toml requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) --extra all --extra ray pyproject.toml requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) pyproject.toml requirements/core.in -o requirements/core.txt
 	$(COMPILE) --extra langchain --extra openai-agents --extra pydantic-ai pyproject.toml requirements/peers.in -o requirements/peers.txt
 	$(COMPILE) pyproject.toml requirements/bench.in -o requirements/bench.txt

@@ -39,6 +39,7 @@ class Claim(NamedTuple):
 _GUARD = "tests/call/steps/test_guard.py::"
 _APPROVE = "tests/call/steps/test_approve.py::"
 _LOCK = "tests/call/steps/test_lock.py::"
+_RAY = "tests/engines/ray/test_executor.py::test_"
 _LIMIT = "tests/call/steps/test_limit.py::"
 _COMMAND = f"{FILES}test_workspace.py::test_a_death_by_signal_and_a_timeout_are_failures"
 _OUTCOME = f"{MCP}test_outcome.py::test_no_more_is_said_of_a_call_than_is_known"
@@ -108,9 +109,14 @@ CLAIMS: tuple[Claim, ...] = (
           ENDS, "tests/engines/test_warm_pool.py::test_a_call_whose_process_died_runs_again_only_if_it_may"),
     Claim("engines/worker_request.py", "and was ended", "tests/engines/test_process.py::test_a_process_has_its_limits", DOER),
     Claim("engines/process.py", "was killed by", ENDS, DOER),
-    Claim("engines/process.py", "and has not started. Try again",
+    Claim("engines/warm_pool.py", "and has not started. Try again",
           "tests/engines/test_warm_pool.py::test_a_call_that_finds_no_room_in_time_is_refused_and_never_starts",
           "tests/engines/test_warm_pool.py::test_room_that_was_given_up_goes_to_the_next_whatever_the_moment"),
+    Claim("engines/ray/executor.py", "has not started: no node", f"{_RAY}what_no_node_has_is_refused_at_once", UNTRIED),
+    Claim("engines/ray/executor.py", "was ended, since it began too late",
+          f"{_RAY}what_is_said_not_to_have_started_left_no_trace_whatever_the_moment", DOER),
+    Claim("engines/ray/node.py", "was ended at its deadline",
+          "tests/engines/ray/test_node.py::test_a_body_that_nobody_ended_in_time_is_ended_by_the_node", DOER),
     # — servers —
     Claim("mcp/client/outcome.py", "is not known: look before", _OUTCOME, _LATER),
     Claim("mcp/client/outcome.py", "may still take effect", _OUTCOME,

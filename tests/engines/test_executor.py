@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.engines import executor_tools as tools
+from tests.engines.ray.head import started
 from tests.engines.walls import survivors
 from tests.waiting import until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset
@@ -37,10 +38,22 @@ KINDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def head() -> Iterator[str]:
+    with started() as address:
+        yield address
+
+
 @pytest.fixture(
-    params=[*KINDS, pytest.param("sandbox", marks=pytest.mark.slow)],
+    params=[*KINDS, *(pytest.param(slow, marks=pytest.mark.slow) for slow in ("sandbox", "ray"))],
 )
 def executor(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Executor]:
+    if request.param == "ray":
+        address = request.getfixturevalue("head")
+        from toolkeel.engines import Ray  # reads the token's variables when it is imported
+
+        yield Ray(address)
+        return
     if request.param == "sandbox":
         yield Process(Sandbox("workspace", [tmp_path]))
         return

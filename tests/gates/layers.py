@@ -329,6 +329,10 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "warm_pool",
         "process",
         "futures",
+        "ray.node",
+        "ray.cluster",
+        "ray.executor",
+        "ray",
         "*",
     ),
     "sessions": (

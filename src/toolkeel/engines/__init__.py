@@ -13,6 +13,7 @@ worker_request   a call as JSON for another process, and what came back
 warm_pool        worker processes that stay warm, ended whole
 process          an executor: bodies in worker processes
 futures          an executor: any pool of `concurrent.futures`
+ray              an executor: the nodes of a Ray cluster
 isolated_decode  strangers' files (pictures, PDF) decoded in a confined process
 decode_worker    the process that decodes one of them
 """
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from toolkeel.engines.local import Inline as Inline
     from toolkeel.engines.local import Thread as Thread
     from toolkeel.engines.process import Process as Process
+    from toolkeel.engines.ray.executor import Ray as Ray
     from toolkeel.engines.sandbox.confine import Sandbox as Sandbox
     from toolkeel.engines.sandbox.limits import Limits as Limits
     from toolkeel.engines.sandbox.protected_files import PROTECTED as PROTECTED
@@ -41,6 +43,7 @@ else:
             "engines.local": "Inline Thread",
             "engines.worker_request": "ProcessError",
             "engines.process": "Process",
+            "engines.ray.executor": "Ray",
             "engines.sandbox.confine": "Sandbox",
             "engines.sandbox.limits": "Limits",
             "engines.sandbox.protected_files": "PROTECTED",

@@ -33,6 +33,11 @@ def pack(message: Mapping[str, object]) -> bytes:
     return _HEAD.pack(len(body)) + body
 
 
+def is_answer(message: Message) -> bool:
+    """Whether a worker's message is what became of the body, and so the last of its order."""
+    return "kind" in message or "value" in message or "message" in message
+
+
 class Frames:
     """Takes bytes as they come, and gives messages as they are whole."""
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +30,9 @@ from toolkeel.engines.process_tree import Finished
 from toolkeel.engines.sandbox.confine import Sandbox
 from toolkeel.engines.sandbox.limits import Limits
 from toolkeel.engines.warm_pool import Room, Worker
-from toolkeel.engines.worker_request import (
-    check_sendable,
-    order_of,
-    tell,
-    too_large,
-    unknown,
-    value_of,
-)
-from toolkeel.errors import LimitReached, SetupError
+from toolkeel.engines.worker import TOO_LARGE
+from toolkeel.engines.worker_request import DIED, check_sendable, order_of, tell, value_of
+from toolkeel.errors import SetupError
 
 WIDTH = 8
 MAX_CALLS = 1000
@@ -103,24 +97,31 @@ class Process:
     async def __call__(self, prepared: Prepared, context: ToolContext[Any]) -> object:
         """Run the body; when this is cancelled, the process is killed before it ends."""
         body, context.body = context.body, "" if context.body == "runs" else context.body
-        try:
-            async with asyncio.timeout(self._queue_timeout):
-                await self._room.enter()
-        except TimeoutError:
-            raise LimitReached(
-                f"{prepared.tool.name!r} waited {self._queue_timeout:g} seconds for room, and has "
-                "not started. Try again later."
-            ) from None
+        await self._room.enter_within(self._queue_timeout, prepared.tool.name)
         context.body = body
+        tool = prepared.tool
+        tries = 1 + (self._max_retries if tool.effects.repeatable else 0)
         try:
-            return await self._run(prepared, context)
+            answer = await self.carry_out(
+                order_of(prepared, context), tries, lambda message: tell(message, context)
+            )
         finally:
             self._room.leave()
+        return value_of(tool, answer)
 
-    async def _run(self, prepared: Prepared, context: ToolContext[Any]) -> object:
-        tool = prepared.tool
-        order = order_of(prepared, context)
-        tries = 1 + (self._max_retries if tool.effects.repeatable else 0)
+    async def carry_out(
+        self, order: Message, tries: int, hear: Callable[[Message], object]
+    ) -> Message:
+        """Have an order carried out by a worker; a worker that ended before it began is replaced.
+
+        Args:
+            order: See `toolkeel.engines.worker_request.order_of`.
+            tries: How often a body may begin.
+            hear: Takes what it reports.
+
+        Returns:
+            What `toolkeel.engines.worker_request.value_of` takes.
+        """
         starts = _FRESH_STARTS
         kind = self._kind(order)
         folder = os.getcwd() if self._bare else str(self._sandbox.roots[0])
@@ -130,19 +131,19 @@ class Process:
             fresh = worker is None
             if worker is None:
                 worker = self._start(order["file"])
-            answer = await worker.ask(packed, lambda message: tell(message, context))
+            answer = await worker.ask(packed, hear)
             said = worker.said()
             await self._put_back(kind, worker, answer)
             if answer is not None:
-                return value_of(tool, answer, said)
+                return {**answer, "said": said}
             if worker.ended == "output":
-                raise too_large(tool)
+                return {"kind": TOO_LARGE}
             if worker.begun:
                 tries -= 1
             elif fresh:
                 starts -= 1
             if not (tries and starts):
-                return _died(tool, worker, said)
+                return _died(worker, said)
 
     def _kind(self, order: Message) -> Hashable:
         """What tells workers apart: who is given another's has what it would have started itself."""
@@ -166,8 +167,8 @@ class Process:
             await asyncio.shield(worker.end())
 
 
-def _died(tool: AnyTool, worker: Worker, said: str) -> object:
+def _died(worker: Worker, said: str) -> Message:
     found = Finished(worker.code, worker.ended, b"", b"", 0.0)
     how = f"was killed by {found.signal}" if found.signal else f"exited ({found.code})"
     details = {"exit_code": found.code, "signal": found.signal, "stderr": said}
-    return unknown(tool, how, details)
+    return {"kind": DIED, "text": how, "details": details}

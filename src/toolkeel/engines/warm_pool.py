@@ -19,8 +19,9 @@ from contextlib import suppress
 from typing import Final
 
 from toolkeel.engines import memory_used
-from toolkeel.engines.frames import MOST, Frames, Message, TooLarge
+from toolkeel.engines.frames import MOST, Frames, Message, TooLarge, is_answer
 from toolkeel.engines.process_tree import Command, Ended, memory_file
+from toolkeel.errors import LimitReached
 
 _LOOK = 0.25  # seconds between looks at memory and output
 _GOING = 2.0  # seconds for a process that has let go of its line to be gone
@@ -48,6 +49,7 @@ class Worker:
         self.begun = False
         self.ended: Ended = "exit"
         self.code = 0
+        self._killed = False
         self._command = command
         self._most_memory = most_memory
         self._line, theirs = socket.socketpair()
@@ -89,7 +91,7 @@ class Worker:
             await loop.sock_sendall(self._line, order)
             while data := await loop.sock_recv(self._line, 1 << 18):
                 for message in frames.feed(data):
-                    if "kind" in message or "value" in message or "message" in message:
+                    if is_answer(message):
                         return message
                     self.begun = True
                     tell(message)
@@ -103,7 +105,11 @@ class Worker:
             raise
         finally:
             self._looking.cancel()
-        await asyncio.shield(asyncio.to_thread(self._gone))
+        try:
+            await asyncio.shield(asyncio.to_thread(self._gone))
+        except asyncio.CancelledError:
+            await asyncio.shield(self.end())
+            raise
         return None
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -124,7 +130,8 @@ class Worker:
 
     def kill(self) -> None:
         """Have it killed with all that it started, without waiting for that."""
-        if not self._command.stop():
+        killed, self._killed = self._killed, True
+        if not (killed or self._command.stop()):  # a second time it would meet its supervisor
             self._process.kill()
 
     async def end(self) -> None:
@@ -206,6 +213,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)
 
 
+def no_room(name: str, seconds: float) -> LimitReached:
+    """What is told of a call that waited for room in vain."""
+    return LimitReached(
+        f"{name!r} waited {seconds:g} seconds for room, and has not started. Try again later."
+    )
+
+
 class Room:
     """So many at once, over all event loops of the process; who waits is served in order.
 
@@ -236,6 +250,22 @@ class Room:
             if turn.done() and not turn.cancelled():
                 self.leave()  # it came just now
             raise
+
+    async def enter_within(self, seconds: float | None, name: str) -> None:
+        """Wait for room, but only so long.
+
+        Args:
+            seconds: How long; None for as long as it takes.
+            name: Of the tool.
+
+        Raises:
+            LimitReached: there was none.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                await self.enter()
+        except TimeoutError:
+            raise no_room(name, seconds or 0.0) from None
 
     def leave(self) -> None:
         """Give room to the next."""

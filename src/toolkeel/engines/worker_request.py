@@ -19,6 +19,9 @@ from toolkeel.engines.worker import FAULT, TOO_LARGE
 from toolkeel.errors import CallError, Crashed, InvalidOutput, SetupError, ToolError
 from toolkeel.messages import ToolMessage
 
+DIED = "died"
+"""Kind of an answer that says the body's process ended before it had a result."""
+
 
 class ProcessError(Exception):
     """What a body raised in another process: the traceback from there."""
@@ -94,29 +97,22 @@ def tell(message: Message, context: ToolContext[Any]) -> None:
         context.progress(*message["progress"])
 
 
-def value_of(tool: AnyTool, answer: Message, said: str = "") -> object:
+def value_of(tool: AnyTool, answer: Message) -> object:
     """What a body gave, of the answer that came back.
 
     Args:
         tool: Which.
-        answer: See `toolkeel.engines.worker`.
-        said: What the body printed.
+        answer: See `toolkeel.engines.worker`; with what the body printed, as ``said``.
 
     Raises:
         CallError: as the body's own failures are told.
         SetupError: the other process cannot find or serve the tool.
     """
+    if answer.get("kind") == DIED:
+        return unknown(tool, answer["text"], answer["details"])
     if "kind" in answer:
-        raise _error(tool, answer, said)
+        raise _error(tool, answer, answer.get("said", ""))
     return load_message(answer["message"]) if "message" in answer else answer["value"]
-
-
-def too_large(tool: AnyTool) -> InvalidOutput:
-    """A body gave or printed more than anybody would take."""
-    return InvalidOutput(
-        f"{tool.name!r} gave more than {MOST:,} bytes and was ended. This is a fault of "
-        "the tool, not of the call; ask it for less."
-    )
 
 
 def unknown(tool: AnyTool, how: str, details: dict[str, object]) -> ToolMessage:
@@ -140,7 +136,10 @@ def _error(tool: AnyTool, answer: Message, said: str) -> Exception:
     if kind == FAULT:
         return SetupError(f"{tool.name}: {answer['text']}")
     if kind == TOO_LARGE:
-        return too_large(tool)
+        return InvalidOutput(
+            f"{tool.name!r} gave more than {MOST:,} bytes and was ended. This is a fault of "
+            "the tool, not of the call; ask it for less."
+        )
     told: dict[str, type[CallError]] = {"tool_error": ToolError, "invalid_output": InvalidOutput}
     if kind in told:
         return told[kind](answer["text"], details)

@@ -1,0 +1,75 @@
+"""A Ray cluster of one node, for tests: it asks for a token, and is ended whole."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.waiting import until_sync
+from toolkeel.engines.sandbox.confine import Sandbox
+from toolkeel.engines.sandbox.limits import Limits
+
+FREE = Limits(
+    cpu=None, memory=None, total_memory=None, file_size=None, processes=None, open_files=None
+)
+CPUS = 2
+
+
+def start_words(folder: Path, *options: str) -> list[str]:
+    """The command that starts a head and stays."""
+    return [
+        str(Path(sys.executable).with_name("ray")),
+        *("start", "--head", "--block", f"--num-cpus={CPUS}", "--port=0", f"--temp-dir={folder}"),
+        *("--include-dashboard=false", "--object-store-memory=80000000", "--disable-usage-stats"),
+        *options,
+    ]
+
+
+def address_in(folder: Path, process: subprocess.Popen[bytes]) -> str:
+    """Where a head that was just started listens."""
+    told = folder / "ray_current_cluster"
+
+    def is_there() -> bool:
+        assert process.poll() is None, (folder / "log").read_text()
+        return told.exists() and bool(told.read_text().strip())
+
+    until_sync(is_there, 60)
+    return told.read_text().strip()
+
+
+@contextmanager
+def started() -> Iterator[str]:
+    """A head's address; this process has its token meanwhile."""
+    folder = Path(tempfile.mkdtemp(prefix="keel-ray-"))  # short: it holds names of sockets
+    before = dict(os.environ)
+    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+    try:
+        with (
+            open(folder / "log", "wb") as log,
+            Sandbox("off", [folder], limits=FREE).command(start_words(folder)) as command,
+        ):
+            process = subprocess.Popen(
+                command.argv, env=command.env, pass_fds=command.pass_fds, stdout=log, stderr=log
+            )
+            command.started()
+            try:
+                yield address_in(folder, process)
+                import ray
+
+                ray.shutdown()
+            finally:
+                if not command.stop():
+                    process.kill()
+                process.wait(30)
+    finally:
+        for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+            os.environ.pop(name, None)
+        os.environ.update(before)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,82 @@
+"""The connection to Ray: who is refused, and what is said of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engines.ray.head import started
+from tests.shared import ROOT, cannot_run
+
+pytestmark = pytest.mark.slow
+APART = ["unshare", "-rn", "--pid", "--fork", "--kill-child", "--mount-proc"]
+CALL = """
+import dataclasses, sys
+from tests.engines import executor_tools as tools
+from toolkeel import ToolCall, Toolset
+from toolkeel.engines import Ray
+tool = dataclasses.replace(tools.number, executor=Ray(sys.argv[1]), timeout=60)
+try:
+    print(Toolset([tool]).run_sync([ToolCall("c", "number", {"n": 3})])[0].text)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[str]:
+    with started() as address:
+        yield address
+
+
+def said_by(*words: str, **env: str) -> str:
+    whole = {**os.environ, "PYTHONPATH": str(ROOT), **env}
+    done = subprocess.run(
+        words, env=whole, stdout=subprocess.PIPE, check=True, timeout=120, text=True
+    )
+    return done.stdout.strip()
+
+
+def of_an_open_head(*beyond: str) -> str:
+    """What is said of a head without a token, in a network of its own."""
+    if subprocess.run([*APART, "true"], check=False, capture_output=True).returncode:
+        cannot_run("no namespaces of the network can be made here")
+    folder = tempfile.mkdtemp(prefix="keel-ray-")
+    script = str(Path(__file__).with_name("open_head.py"))
+    try:
+        return said_by(*APART, sys.executable, script, folder, *beyond)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_head_that_asks_for_no_token_serves_where_no_other_machine_reaches_it() -> None:
+    assert of_an_open_head() == "given 3"
+
+
+def test_a_head_that_asks_for_no_token_is_refused_where_others_reach_it() -> None:
+    said = of_an_open_head("192.0.2.7")
+    assert said.startswith("SetupError the Ray cluster at 192.0.2.7:")
+    assert "asks nobody for a token" in said
+    assert said.endswith("&& RAY_AUTH_MODE=token ray start --head")
+
+
+def test_a_wrong_token_is_refused_and_the_right_one_is_not(head: str) -> None:
+    assert said_by(sys.executable, "-c", CALL, head) == "3"
+    wrong = said_by(sys.executable, "-c", CALL, head, RAY_AUTH_TOKEN="0" * 64)
+    assert wrong.startswith("SetupError Ray() cannot connect to")
+
+
+def test_where_nobody_listens_that_is_said_at_once_with_the_command_that_starts_one() -> None:
+    since = time.monotonic()
+    said = said_by(sys.executable, "-c", CALL, "127.0.0.1:9")
+    assert time.monotonic() - since < 15  # mostly the start of a Python
+    assert said.startswith("SetupError Ray() cannot connect to 127.0.0.1:9: ConnectionRefusedError")
+    assert "ray start --head" in said
