@@ -19,7 +19,7 @@ from tests.waiting import until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset
 from toolkeel.content import Image
 from toolkeel.context import RunContext
-from toolkeel.engines import Executor, Futures, Inline, Process, Thread
+from toolkeel.engines import Executor, Futures, Inline, Process, Thread, placed
 from toolkeel.engines.sandbox.confine import Sandbox
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Progress
@@ -171,3 +171,17 @@ def test_an_async_body_is_refused_by_threads_when_it_is_registered() -> None:
     for wrong in (lambda: Thread(0), lambda: Process(width=0)):
         with pytest.raises(SetupError, match="give 1 or more"):
             wrong()
+
+
+def test_a_policy_says_by_their_names_where_tools_run() -> None:
+    here, apart = Thread(1), Process()
+    tools_of = {
+        item.name: item
+        for item in placed([tools.add, tools.number, tools.where], {"n*": here, "*e*": apart})
+    }
+    assert [item.executor for item in tools_of.values()] == [None, here, apart]
+    assert called(tools_of["where"], {}).text != called(tools.where, {}).text
+    with pytest.raises(SetupError, match="cannot place nowhere: not in"):
+        placed([tools.add], {"nowhere": here})
+    with pytest.raises(SetupError, match="its body is async"):
+        placed([tools.rests], {"*": here})

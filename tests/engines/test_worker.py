@@ -25,6 +25,7 @@ def test_a_module_is_found_by_its_name_only_if_that_leads_to_its_file(
     monkeypatch.setitem(sys.modules, "json", sys.modules["json"])
     assert worker._module("tests.engines.process_tools", process_tools.__file__) is process_tools
     assert worker._module("json", str(file)).mine
+    assert worker._module("tests.engines.process_tools", "/elsewhere/tools.py") is process_tools
     script = worker._module("__main__", str(file))
     assert script.mine and script.__name__ != "__main__"
     monkeypatch.delitem(sys.modules, script.__name__)

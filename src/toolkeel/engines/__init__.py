@@ -5,7 +5,7 @@ supervise        the process that starts a command, bounds it and ends all that 
 cgroup_pids      how many processes a command may start, bounded by the kernel
 memory_used      how much memory a tree of processes holds
 process_tree     a command's processes from start to end; ended when they use too much memory together
-executor         executors: what each can do, and how it is asked
+executor         executors: what each can do, how it is asked, and which tools it runs
 local            executors of this process: on the loop, in threads
 frames           messages between a process and its workers
 worker           the other end of `Process`: a Python that runs bodies
@@ -25,6 +25,7 @@ from toolkeel._doors import door
 if TYPE_CHECKING:
     from toolkeel.engines.executor import Capabilities as Capabilities
     from toolkeel.engines.executor import Executor as Executor
+    from toolkeel.engines.executor import placed as placed
     from toolkeel.engines.futures import Futures as Futures
     from toolkeel.engines.local import Inline as Inline
     from toolkeel.engines.local import Thread as Thread
@@ -38,7 +39,7 @@ else:
     __getattr__, __dir__, __all__ = door(
         __name__,
         {
-            "engines.executor": "Capabilities Executor",
+            "engines.executor": "Capabilities Executor placed",
             "engines.futures": "Futures",
             "engines.local": "Inline Thread",
             "engines.worker_request": "ProcessError",

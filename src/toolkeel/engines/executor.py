@@ -13,11 +13,16 @@ needs it is refused when it is registered.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
 from toolkeel._records.record import record
+from toolkeel.call.toolset import Toolish, Toolset, as_toolset
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.errors import SetupError
 
 
 @record
@@ -71,3 +76,34 @@ class Executor(Protocol):
             asyncio.CancelledError: it was stopped, and has ended by now.
         """
         ...
+
+
+def placed(tools: Toolset | Iterable[Toolish], where: Mapping[str, Executor]) -> Toolset:
+    """The same tools, their bodies where a policy puts them.
+
+    Args:
+        tools: Any; what one says of its executor itself gives way.
+        where: Executors by names of tools, in which ``*`` stands for any part; the first that fits.
+
+    Raises:
+        SetupError: a name fits no tool, or an executor cannot run one.
+
+    >>> from toolkeel import tool
+    >>> from toolkeel.engines import Inline
+    >>> @tool
+    ... def add(a: int, b: int) -> int:
+    ...     "Add."
+    ...     return a + b
+    >>> placed([add], {"a*": Inline()})["add"].executor is not None
+    True
+    """
+    toolset = as_toolset(tools)
+    if lost := [name for name in where if "*" not in name and name not in toolset]:
+        raise SetupError(f"cannot place {', '.join(lost)}: not in {toolset!r}")
+
+    def put(item: AnyTool) -> AnyTool:
+        fits = (executor for name, executor in where.items() if fnmatchcase(item.name, name))
+        executor = next(fits, None)
+        return item if executor is None else dataclasses.replace(item, executor=executor)
+
+    return toolset.with_tools(map(put, toolset))

@@ -129,12 +129,16 @@ def _answer(order: Message, tell: Tell) -> Message:
 
 
 def _module(name: str, file: str) -> ModuleType:
-    """The module a tool is defined in: by its name if that leads to its file, else by the file."""
+    """The module a tool is defined in: by its name if that leads to its file, else by the file.
+
+    Another machine may have it in another place: where there is no such file, its name is enough.
+    """
+    by_name = name != "__main__" and not os.path.exists(file)
     loaded = sys.modules.get("__toolkeel_main__" if name == "__main__" else name)
-    if loaded is not None and getattr(loaded, "__file__", None) == file:
+    if loaded is not None and (by_name or getattr(loaded, "__file__", None) == file):
         return loaded
     spec = None if name == "__main__" else _spec(name)
-    if spec is not None and (not file or spec.origin == file):
+    if spec is not None and (by_name or spec.origin == file):
         return importlib.import_module(name)
     name = "__toolkeel_main__" if name == "__main__" else name
     spec = importlib.util.spec_from_file_location(name, file)
