@@ -163,6 +163,26 @@ def test_a_long_session_is_shown_a_window_at_a_time(tmp_path: Path) -> None:
         [earlier] = re.findall(r'href="\?before=(\d+)"', latest)
         before = page.client.get(f"/sessions/long?before={earlier}").text
         assert "Hello 399?" not in before and "data-events" not in before
+        early = re.findall(r'<option value="(\d+)">entry', latest)
+        assert early == sorted(early, key=int, reverse=True) and len(early) > 1
+        assert "Hello 0?" in page.client.get(f"/sessions/long?before={early[-1]}").text
+
+
+def test_stats_read_what_is_new_alone_and_begin_anew_when_a_session_is_gone(tmp_path: Path) -> None:
+    def requests(text: str) -> list[str]:
+        return re.findall(r'data-label="Requests">(\d+)<', text)
+
+    with served(tmp_path) as page:
+        agent = Agent(Scripted(["Hello."] * 2, name="play"))
+        assert requests(page.client.get("/stats").text) == []
+        for times in (1, 2):
+            agent.run_sync("Hello?", session=page.sessions["ada"])
+            assert requests(page.client.get("/stats").text) == [str(times)]
+        page.sessions.fork("ada", "second")
+        assert requests(page.client.get("/stats").text) == ["2"]
+        page.sessions.delete("second")
+        page.sessions.delete("ada")
+        assert requests(page.client.get("/stats").text) == []
 
 
 def test_a_program_error_is_shown_and_the_page_lives_on(tmp_path: Path) -> None:

@@ -57,6 +57,28 @@ def test_a_fork_of_forks_is_read_as_one_row_of_entries(
         assert [(row[0], row[3]) for row in rows] == expected
 
 
+@given(st.lists(st.floats(0, 1e9), max_size=60), st.integers(1, 9), st.integers(0, 60))
+def test_activity_counts_each_entry_once_in_the_order_of_time(
+    gaps: list[float], parts: int, forked: int
+) -> None:
+    times = [sum(gaps[: n + 1]) for n in range(len(gaps))]
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        schema.ensure(connection, "memory")
+        info = queries.make(connection, "", "0", 0)
+        rows = [(seq, at, "said", "x") for seq, at in enumerate(times, 1)]
+        cut = min(forked, len(rows))
+        queries.append(connection, info.id, rows[:cut])
+        queries.update(connection, info.id, {"head": cut})
+        child = queries.fork(connection, queries.by_id(connection, info.id), ("", "1"), cut, 0)
+        queries.append(connection, child.id, rows[cut:])
+        found = queries.activity(connection, child.id, len(rows), parts)
+    assert sum(count for _, count, _ in found) == len(rows)
+    assert [place for place, *_ in found] == sorted({place for place, *_ in found})
+    assert all(0 <= place < parts for place, *_ in found)
+    lasts = [last for *_, last in found]
+    assert lasts == sorted(lasts) and lasts[-1:] == [len(rows)][: len(found)]
+
+
 def test_an_entry_is_never_written_over(connection: sqlite3.Connection) -> None:
     info = queries.make(connection, "", "ada", 0)
     fill(connection, info.id, 1, 1, "first")

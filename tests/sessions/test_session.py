@@ -64,6 +64,17 @@ def test_the_next_run_is_sent_what_was_said_before(sessions: Sessions) -> None:
     assert texts(sessions["ada"].messages) == [*texts(model.sent[0]), "You are Ada"]
 
 
+def test_when_how_much_was_written_is_told_without_reading_it(sessions: Sessions) -> None:
+    session = sessions["ada"]
+    for text in ("One.", "Two."):
+        say(session, text, "ok")
+    found = session.activity(7)
+    assert sum(count for _, count, _ in found) == session.info.head == found[-1][2]
+    assert 0 <= found[0][0] <= found[-1][0] < 7
+    fork = sessions.fork("ada", "b")
+    assert sum(count for _, count, _ in fork.activity(3)) == fork.info.head
+
+
 def test_two_people_and_two_scopes_do_not_hear_each_other(sessions: Sessions) -> None:
     say(sessions.open("main", "ada"), "I am Ada", "Hello Ada")
     model = Seen("Who?")

@@ -18,12 +18,14 @@ from toolkeel.inspector.runs import Live, Runs
 from toolkeel.inspector.site import form, page
 from toolkeel.inspector.story import Replied, Said, Story, story_of
 from toolkeel.inspector.timeline import timeline_of
-from toolkeel.observe.stats import stats_of
+from toolkeel.observe.stats import Stats, StatsReader
 from toolkeel.observe.wording import compact
 from toolkeel.sessions.session import Session
 
 WINDOW = 600
 """Entries of a journal that one page shows."""
+PARTS = 60
+"""Parts into which the time of a long session is cut for its overview."""
 LOOK = 0.2
 """Seconds between two looks at what is new."""
 PING = 50
@@ -40,6 +42,10 @@ class SessionPages:
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
         self._sessions = runs.sessions
+        self._counting = asyncio.Lock()
+        self._reader = StatsReader()
+        self._counted: dict[tuple[int, float], int] = {}
+        """By session and when it began: the last entry that is in the stats."""
 
     # — lists —
 
@@ -87,12 +93,24 @@ class SessionPages:
 
     async def stats(self, request: Request) -> Response:
         """How well models call the tools, over all sessions."""
-        entries = (
-            (each.at, each.entry)
-            for info in self._sessions.list()
-            for each in self._sessions[info.name].entries(info.base)
-        )
-        return HTMLResponse(self._page("stats.html", request, stats=stats_of(entries)))
+        async with self._counting:
+            stats = await asyncio.to_thread(self._count)
+        return HTMLResponse(self._page("stats.html", request, stats=stats))
+
+    def _count(self) -> Stats:
+        """Stats over all sessions; only what is new is read."""
+        found = self._sessions.list()
+        if self._counted.keys() - {
+            (info.id, info.created) for info in found
+        }:  # some are gone, with their calls
+            self._counted, self._reader = {}, StatsReader()
+        for info in found:
+            known = info.id, info.created
+            after = self._counted.setdefault(known, info.base)
+            for each in self._sessions[info.name].entries(after):
+                self._reader.see(each.at, each.entry)
+                self._counted[known] = each.seq
+        return self._reader.stats
 
     def _page(self, name: str, request: Request, **values: Any) -> str:
         return page(name, request, model=self._runs.agent.model.name, **values)
@@ -129,6 +147,7 @@ class SessionPages:
             open=self._runs.open_tickets(session) if story.reason == "waiting" else {},
             earlier=after + 1 if after else 0,
             latest=upto == head,
+            activity=_heights(session) if head > WINDOW else (),
             before_turns=info.turns - len(story.turns) if after else 0,
             problem=told or self._runs.problems.get(name, ""),
             unread=session.unread if upto == head else (),
@@ -225,6 +244,13 @@ class SessionPages:
         return HTMLResponse(
             self._page("compare.html", request, names=names, a=a, b=b, rows=rows, sums=sums)
         )
+
+
+def _heights(session: Session) -> list[tuple[int, float, int, int]]:
+    """For each part of a session's time: its place, its height (of 24), its entries and its last."""
+    found = session.activity(PARTS)
+    most = max((count for _, count, _ in found), default=1)
+    return [(place, max(2.0, 24 * count / most), count, last) for place, count, last in found]
 
 
 def _place(name: str) -> str:

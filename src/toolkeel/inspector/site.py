@@ -29,7 +29,15 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolkeel.content import Content, Image, data_url, sniff, text_of
-from toolkeel.observe.wording import badges, compact, count, duration, visible_json, visible_line
+from toolkeel.observe.wording import (
+    badges,
+    compact,
+    count,
+    dollars,
+    duration,
+    visible_json,
+    visible_line,
+)
 
 POLICY = (
     "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; img-src 'self' data:; "
@@ -217,6 +225,7 @@ _PAGES = Environment(
 _PAGES.filters |= {
     "address": _address,
     "compact": compact,
+    "dollars": dollars,
     "duration": duration,
     "markdown": markdown,
     "pictures": pictures,

@@ -14,7 +14,9 @@ from toolkeel._records.entries import (
     ModelReplied,
 )
 from toolkeel.agent.correction_counts import ACCEPTED, MENDABLE
+from toolkeel.errors import MissingExtraError
 from toolkeel.messages import ToolMessage, Usage
+from toolkeel.model import known_price
 
 KEPT = 10_000
 """Durations of one tool that are kept to be ranked."""
@@ -90,6 +92,15 @@ class ModelStats:
         """Share of its calls whose arguments were accepted; None without any."""
         return 1 - self.refused / self.calls if self.calls else None
 
+    @property
+    def cost(self) -> float | None:
+        """What they cost, in US dollars, by the prices of genai-prices; None if it does not know."""
+        try:
+            price = known_price(self.name)
+        except MissingExtraError:
+            return None
+        return price(self.usage) if price else None
+
     def rank(self, share: float) -> float | None:
         """As `ToolStats.rank`."""
         return ranked(self.seconds, share)
@@ -121,14 +132,18 @@ def stats_of(entries: Iterable[tuple[float, Entry]]) -> Stats:
         entries: When each was written, in seconds since the epoch, and what it is; of one session
             after the other.
     """
-    reading = _Reading()
+    reader = StatsReader()
     for at, entry in entries:
-        reading.see(at, entry)
-    return reading.stats
+        reader.see(at, entry)
+    return reader.stats
 
 
-class _Reading:
-    """What must be known of runs that go on while their entries are read."""
+class StatsReader:
+    """Stats that grow with the journals they are of.
+
+    Attributes:
+        stats: What was seen so far.
+    """
 
     def __init__(self) -> None:
         self.stats = Stats()
@@ -136,6 +151,12 @@ class _Reading:
         self._open: dict[tuple[str, str], list[int]] = {}  # by run and tool: turns of refused calls
 
     def see(self, at: float, entry: Entry) -> None:
+        """Count one more entry; those of one session come in their order.
+
+        Args:
+            at: When it was written, in seconds since the epoch.
+            entry: What it is.
+        """
         match entry:
             case ModelAsked():
                 self._asked[entry.run] = at, entry.model

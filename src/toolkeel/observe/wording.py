@@ -10,6 +10,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from toolkeel.effects import UNKNOWN
@@ -32,6 +33,15 @@ def escaped(text: str) -> str:
 def _visible(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def dollars(cost: float) -> str:
+    """A sum of money, to the cent; a smaller one to its first two digits.
+
+    >>> dollars(12.345), dollars(0.00042), dollars(0)
+    ('$12.35', '$0.00042', '$0.00')
+    """
+    return f"${cost:.2f}" if not 0 < cost < 0.01 else f"${Decimal(f'{cost:.2g}'):f}"
 
 
 def one_line(text: str) -> str:

@@ -175,6 +175,41 @@ def page(connection: sqlite3.Connection, id: int, after: int, upto: int) -> list
     return rows
 
 
+def activity(
+    connection: sqlite3.Connection, id: int, upto: int, parts: int
+) -> list[tuple[int, int, int]]:
+    """How much was written when: the time from first to last entry in equal parts.
+
+    Returns:
+        For each part in which something was written: its place, how many entries, and the number
+        of the last.
+    """
+    kept = _parts(connection, id, 0, upto)
+    spans = [
+        connection.execute(
+            "SELECT min(at), max(at) FROM entry WHERE session = ? AND seq BETWEEN ? AND ?", part
+        ).fetchone()
+        for part in kept
+    ]
+    spans = [span for span in spans if span[0] is not None]
+    if not spans:
+        return []
+    begin = min(first for first, _ in spans)
+    width = (max(last for _, last in spans) - begin) / parts or 1.0
+    found: dict[int, tuple[int, int]] = {}
+    for part in kept:
+        rows = connection.execute(
+            "SELECT round((at - ?) / ? - 0.5) AS place, count(*), max(seq) FROM entry "
+            "WHERE session = ? AND seq BETWEEN ? AND ? GROUP BY 1",
+            (begin, width, *part),
+        )
+        for place, count, last in rows:
+            place = min(max(int(place), 0), parts - 1)
+            before = found.get(place, (0, 0))
+            found[place] = before[0] + count, max(before[1], last)
+    return [(place, *found[place]) for place in sorted(found)]
+
+
 def append(connection: sqlite3.Connection, id: int, rows: Sequence[Row]) -> None:
     """Add entries.
 

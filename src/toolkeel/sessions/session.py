@@ -121,6 +121,20 @@ class Session:
         last = info.head if upto is None else min(upto, info.head)
         return list(read_entries(self._kept.database, self._kept.artifacts, info, after, last))
 
+    def activity(self, parts: int) -> list[tuple[int, int, int]]:
+        """How much was written when, without reading what.
+
+        Args:
+            parts: Into how many equal parts its time is cut.
+
+        Returns:
+            For each part in which something was written: its place, how many entries, and the
+            number of the last.
+        """
+        info = self.info
+        look = partial(queries.activity, id=info.id, upto=info.head, parts=parts)
+        return self._kept.database.read(look)
+
     def fold(self) -> Fold:
         """Where it stands: read from its last checkpoint, not from its beginning."""
         return load_fold(self._kept.database, self._kept.artifacts, self.info)

@@ -11,11 +11,11 @@ from toolkeel.cli.commands.sessions import AsJson, File
 from toolkeel.cli.terminal.streams import DIM, YELLOW, layout, note
 from toolkeel.cli.terminal.text import cells, padded
 from toolkeel.observe.stats import ModelStats, Stats, ToolStats, stats_of
-from toolkeel.observe.wording import duration, pretty, visible_line
+from toolkeel.observe.wording import dollars, duration, pretty, visible_line
 from toolkeel.sessions import Sessions
 
 TOOL_HEAD = ("tool", "calls", "first try", "mended", "median", "95 %", "failures", "wrong fields")
-MODEL_HEAD = ("model", "requests", "tokens in", "tokens out", "median", "95 %", "accepted")
+MODEL_HEAD = ("model", "requests", "tokens in", "tokens out", "median", "95 %", "accepted", "cost")
 
 
 def command(
@@ -71,6 +71,7 @@ def _model(stats: ModelStats) -> list[str]:
         _time(stats.rank(0.5)),
         _time(stats.rank(0.95)),
         _share(stats.validity),
+        "-" if stats.cost is None else dollars(stats.cost),
     ]
 
 
@@ -119,6 +120,7 @@ def _data(stats: Stats) -> dict[str, object]:
             "output_tokens": each.usage.output_tokens,
             "calls": each.calls,
             "accepted": each.validity,
+            "cost": each.cost,
             "median": each.rank(0.5),
             "p95": each.rank(0.95),
         }
