@@ -27,7 +27,7 @@ from toolkeel.messages import (
 from toolkeel.model import ModelRequest
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.sessions import KeepTokens
-from toolkeel.sessions.policies import estimated_tokens
+from toolkeel.sessions.history_policies import estimated_tokens
 from toolkeel.testing.scripted import Scripted, call
 
 BUDGET = 30_000

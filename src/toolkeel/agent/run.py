@@ -26,7 +26,7 @@ from toolkeel.agent.prompt import Prompt, said_in, transcript_of
 from toolkeel.agent.result import NO_ANSWER, RunResult, plain_answer
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.turn.cost import bound_time
-from toolkeel.agent.turn.in_charge import InCharge
+from toolkeel.agent.turn.current_agent import InCharge
 from toolkeel.call.arguments.partial import Item
 from toolkeel.call.body.stop import GIVE_UP
 from toolkeel.call.body.sync_bridge import Pieces

@@ -3,7 +3,8 @@
 story          a session's journal as a reader sees it: turns, replies, calls, what waits
 timeline       the waterfall of a run: a row for each request and each call, on one axis
 forms          an HTML form made of a JSON Schema, and the arguments it stands for
-site           who may see the page, and how text becomes HTML in which nothing runs
+site           how text becomes HTML in which nothing runs
+guard          who may see a page: token, Host, Origin, security headers (CSP)
 runs           runs that the page starts, each in its session: say, stop, decide
 tool_pages     pages of tools: provider schemas, a form, what a call gives
 session_pages  pages of sessions: talk, watch, decide, fork, compare, stats

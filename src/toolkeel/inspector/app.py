@@ -18,9 +18,10 @@ from starlette.routing import Route
 
 from toolkeel.agent.agent import Agent
 from toolkeel.errors import SetupError
+from toolkeel.inspector.guard import Guard
 from toolkeel.inspector.runs import Runs
 from toolkeel.inspector.session_pages import SessionPages
-from toolkeel.inspector.site import LANGUAGES, Guard, page
+from toolkeel.inspector.site import LANGUAGES, page
 from toolkeel.inspector.tool_pages import ToolPages
 from toolkeel.sessions.sessions import Sessions
 

@@ -10,10 +10,8 @@ HTML of text (Trusted Types).
 from __future__ import annotations
 
 import dataclasses
-import hmac
 import json
 import re
-import secrets
 from collections.abc import Mapping
 from datetime import datetime
 from importlib.resources import files
@@ -23,10 +21,7 @@ from urllib.parse import parse_qsl, quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolkeel.content import Content, Image, data_url, sniff, text_of
 from toolkeel.observe.wording import (
@@ -39,18 +34,6 @@ from toolkeel.observe.wording import (
     visible_line,
 )
 
-POLICY = (
-    "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'"
-)
-HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # not less: without it a form's Origin is "null"
-    "Cache-Control": "no-store",
-}
 LONGEST = 200_000
 """Characters of one text that a page shows."""
 PICTURE = 4_000_000
@@ -58,85 +41,6 @@ PICTURE = 4_000_000
 FORM = 2_000_000
 """Bytes of a form."""
 LANGUAGES = ("en", "zh")
-
-
-class Guard:
-    """ASGI middleware: only who was given the token, and only this page's own requests.
-
-    Args:
-        app: What is guarded.
-        port: Where it is served.
-        token: The secret; also taken as ``Authorization: Bearer``.
-
-    Attributes:
-        once: The secret in the address that is opened first; it is good once.
-    """
-
-    def __init__(self, app: ASGIApp, port: int, token: str) -> None:
-        self._app = app
-        self._token = token
-        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
-        self._cookie = f"toolkeel_{port}"
-        self.once = secrets.token_urlsafe(24)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request = Request(scope, receive)
-        scope["state"] = {**scope.get("state", {}), "nonce": secrets.token_urlsafe(16)}
-        refusal = await self._refusal(request)
-        await (refusal or self._app)(scope, receive, _sealed(send, scope["state"]["nonce"]))
-
-    async def _refusal(self, request: Request) -> Response | None:
-        """What is answered to those who may not; None for who may."""
-        headers = request.headers
-        if headers.get("host", "") not in self._hosts:
-            return PlainTextResponse("This server answers to 127.0.0.1 and localhost alone.", 403)
-        if request.url.path.startswith("/static/"):
-            return None
-        if _is(headers.get("authorization", "").removeprefix("Bearer "), self._token):
-            return None
-        if request.method not in ("GET", "HEAD") and not self._is_own(headers):
-            return PlainTextResponse("This did not come from a page of this server.", 403)
-        if request.url.path == "/login":
-            return await self._log_in(request)
-        if _is(request.cookies.get(self._cookie, ""), self._token):
-            return None
-        return HTMLResponse(page("login.html", request), 401)
-
-    def _is_own(self, headers: Headers) -> bool:
-        origin = headers.get("origin", "")
-        return origin.startswith("http://") and origin.removeprefix("http://") in self._hosts
-
-    async def _log_in(self, request: Request) -> Response:
-        given = request.query_params.get("key", "")
-        if request.method == "POST":
-            given = (await form(request)).get("key", "").strip()
-        if _is(given, self._token) or _is(given, self.once):
-            self.once = secrets.token_urlsafe(24) if _is(given, self.once) else self.once
-            answer = RedirectResponse("/", 303)
-            answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
-            return answer
-        return HTMLResponse(page("login.html", request, wrong=bool(given)), 401)
-
-
-def _is(given: str, secret: str) -> bool:
-    return hmac.compare_digest(given.encode(), secret.encode())
-
-
-def _sealed(send: Send, nonce: str) -> Send:
-    """`send` that adds the headers every answer has."""
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers["Content-Security-Policy"] = POLICY.format(nonce=nonce)
-            for name, value in HEADERS.items():
-                headers[name] = value
-        await send(message)
-
-    return sending
 
 
 async def form(request: Request) -> dict[str, str]:

@@ -27,7 +27,7 @@ from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.database import PATIENCE, Database, database
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.schema import APPLICATION, TABLES, VERSION
-from toolkeel.sessions.writer_lock import WriterLocks
+from toolkeel.sessions.writer_queue import WriterLocks
 
 T = TypeVar("T")
 _MORE: Final = """

@@ -36,7 +36,7 @@ from toolkeel.sessions.inbox import deliver, leave, posted, say, take_all, watch
 from toolkeel.sessions.journal import SessionJournal, Stored, load_fold, read_entries
 from toolkeel.sessions.queries import SessionInfo
 from toolkeel.sessions.recover import recover
-from toolkeel.sessions.writer_lock import WriterLocks
+from toolkeel.sessions.writer_queue import WriterLocks
 
 
 @record

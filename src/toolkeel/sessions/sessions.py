@@ -28,7 +28,7 @@ from toolkeel.sessions.postgres import (
 )
 from toolkeel.sessions.queries import SessionInfo
 from toolkeel.sessions.session import Kept, Session
-from toolkeel.sessions.writer_lock import WriterLocks
+from toolkeel.sessions.writer_queue import WriterLocks
 
 MAIN = "main"
 """The session that is meant by a path alone."""

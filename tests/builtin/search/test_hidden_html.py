@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.builtin.search.documents import read_document
+from toolkeel.builtin.search.document_text import read_document
 from toolkeel.builtin.search.hidden_html import visible
 
 HIDING = (

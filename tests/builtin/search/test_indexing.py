@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.builtin.search.test_documents import PAGE, pdf
+from tests.builtin.search.test_document_text import PAGE, pdf
 from toolkeel.builtin.search import indexing
 from toolkeel.builtin.search.indexing import MAX_BYTES, Report, index_folder
 from toolkeel.builtin.search.vector_store import VectorStore

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.builtin.pictures.test_size_limits import png
-from tests.builtin.search.test_documents import PAGE, pdf
+from tests.builtin.search.test_document_text import PAGE, pdf
 from tests.builtin.webserver import Answer, Asked, WebServer, Write, always, response, serving
 from toolkeel import Agent, ToolCall, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel.providers.offline.answer import call_text, sentence
-from toolkeel.providers.offline.turn import Done
+from toolkeel.providers.offline.read_transcript import Done
 from toolkeel.providers.offline.words import Language
 
 json_values = st.recursive(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.providers import toolkit as kit
-from toolkeel.providers.offline.plan import plan
+from toolkeel.providers.offline.choose_tool import plan
+from toolkeel.providers.offline.read_transcript import Done, Turn
 from toolkeel.providers.offline.talk import follow_up, with_results
-from toolkeel.providers.offline.turn import Done, Turn
 
 
 def turn(prompt: str, *asked: str, last: str = "", done: tuple[Done, ...] = ()) -> Turn:

@@ -1,9 +1,9 @@
 """A turn: the model of the agent in charge is asked, with what stands around the request.
 
-cost         what a model request may cost: reserved before it is sent (limits, budget)
-steps        steps around a model request (middleware): their form, and how they are composed
-ready_steps  steps ready to use: fallback to other models, a cache of replies, redaction
-read_back    reading again, by name and line, what the model is no longer shown whole
-in_charge    the agent that has the run: its instructions, its tools, and those who had it before
-ask          asking the model: limits, steps, guardrails beside it, deltas as they come
+cost           what a model request may cost: reserved before it is sent (limits, budget)
+steps          steps around a model request (middleware): their form, and how they are composed
+ready_steps    steps ready to use: fallback to other models, a cache of replies, redaction
+read_back      reading again, by name and line, what the model is no longer shown whole
+current_agent  the agent that has the run: its instructions, its tools, and those who had it before
+ask            asking the model: limits, steps, guardrails beside it, deltas as they come
 """

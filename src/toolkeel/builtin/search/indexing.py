@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from toolkeel._records.record import record
-from toolkeel.builtin.search.documents import read_document
+from toolkeel.builtin.search.document_text import read_document
 from toolkeel.builtin.search.vector_store import Source, StoredFile, VectorStore
 from toolkeel.errors import SetupError, ToolError
 

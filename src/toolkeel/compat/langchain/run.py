@@ -11,7 +11,7 @@ from toolkeel.agent.agent import Agent
 from toolkeel.agent.bind_tools import Bound, bind_tools
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolish, Toolset, as_toolset
-from toolkeel.compat.langchain.convert import defined
+from toolkeel.compat.langchain.convert_tool import defined
 from toolkeel.compat.langchain.errors import HandleErrors, handling
 from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel.compat.langchain.wrapping import Wrapper, updating, wrapping

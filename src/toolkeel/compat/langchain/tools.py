@@ -13,7 +13,7 @@ from toolkeel._records.record import NOTHING
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.direct_invoke import as_call
 from toolkeel.compat.content_blocks import block_of, fields_of
-from toolkeel.compat.langchain.convert import Schema
+from toolkeel.compat.langchain.convert_tool import Schema
 from toolkeel.compat.langchain.fields import model_of
 from toolkeel.compat.langchain.inject import InjectedToolCallId
 from toolkeel.compat.langchain.messages import convert_to_messages

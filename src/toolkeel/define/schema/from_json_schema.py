@@ -16,9 +16,9 @@ from typing import NoReturn
 
 from pydantic_core import from_json, to_json
 
-from toolkeel.define.explain.bounds import check_work, plain_schema
 from toolkeel.define.explain.mismatch import Mismatches
 from toolkeel.define.explain.phrases import short
+from toolkeel.define.explain.schema_limits import check_work, plain_schema
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.fresh_defaults import maker_of
 from toolkeel.define.reading.parameter import Values

@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from toolkeel.providers.offline import table
-from toolkeel.providers.offline.turn import Done
+from toolkeel.providers.offline import concepts
+from toolkeel.providers.offline.read_transcript import Done
 from toolkeel.providers.offline.words import Language, ideas
 
 _SHORT = 300
@@ -189,7 +189,7 @@ def _weather(language: Language, done: Done, fields: Mapping[str, object]) -> st
     sky, wind = _pick(fields, _SKIES), _pick(fields, _WINDS)
     source = "" if "source" not in fields else str(fields["source"])
     if language == "zh":
-        parts = [degrees, table.SKIES.get(str(sky), str(sky)) if sky else ""]
+        parts = [degrees, concepts.SKIES.get(str(sky), str(sky)) if sky else ""]
         parts += [f"风速 {wind}" if wind else ""]
         told = f"{place}：{'，'.join(filter(None, parts))}"
         return told + (f"（来源：{source}）" if source else "") + "。"
@@ -204,7 +204,7 @@ def _moment(language: Language, fields: Mapping[str, object]) -> str:
         return ""
     time, zone = str(fields.get("time", ""))[:5], fields.get("timezone")
     if language == "zh":
-        day = table.WEEKDAYS.get(str(weekday), str(weekday))
+        day = concepts.WEEKDAYS.get(str(weekday), str(weekday))
         return f"现在是 {date} {day} {time}".rstrip() + (f"（{zone}）。" if zone else "。")
     clock = f", {time}" if time else ""
     return f"It is {weekday}, {date}{clock}" + (f" ({zone})." if zone else ".")

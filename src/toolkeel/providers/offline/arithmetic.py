@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from toolkeel.providers.offline import table
+from toolkeel.providers.offline import concepts
 
 FUNCTIONS = frozenset(
-    table.words_of(
+    concepts.words_of(
         """
     sqrt cbrt sin cos tan asin acos atan log ln log2 log10 exp abs round floor ceil min max
     factorial gcd lcm comb perm pow hypot mean sum

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from toolkeel._records.record import record
 from toolkeel.model import ToolDefinition
-from toolkeel.providers.offline.match import Pair, affinity, pair
 from toolkeel.providers.offline.read import flag, mention, read
+from toolkeel.providers.offline.slot_fit import Pair, affinity, pair
 from toolkeel.providers.offline.slots import (
     Checker,
     Schema,

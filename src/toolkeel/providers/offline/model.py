@@ -24,10 +24,10 @@ from toolkeel.messages import Usage
 from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, TextDelta, ToolDefinition
 from toolkeel.providers.offline import say
 from toolkeel.providers.offline.answer import call_text, sentence
+from toolkeel.providers.offline.choose_tool import Wish, plan
 from toolkeel.providers.offline.mend import mended
-from toolkeel.providers.offline.plan import Wish, plan
+from toolkeel.providers.offline.read_transcript import Done, Turn, read_turn, same
 from toolkeel.providers.offline.talk import follow_up, with_results
-from toolkeel.providers.offline.turn import Done, Turn, read_turn, same
 from toolkeel.providers.offline.words import Language, language
 
 MAX_CALLS = 16

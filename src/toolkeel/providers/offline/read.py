@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from toolkeel.providers.offline import table
+from toolkeel.providers.offline import concepts
 from toolkeel.providers.offline.slots import Slot
 from toolkeel.providers.offline.words import ideas
 
@@ -48,7 +48,7 @@ def mention(option: object, text: str, said: frozenset[str]) -> float:
     exact = re.search(
         rf"{border}{re.escape(word)}(?!\w|\.\d)" if border else re.escape(word), text, re.I
     )
-    if exact and word.lower() not in table.STOP:
+    if exact and word.lower() not in concepts.STOP:
         return 2.0 + len(word) / 100
     if isinstance(option, int):
         return 0.0

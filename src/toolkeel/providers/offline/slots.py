@@ -10,7 +10,7 @@ import jsonschema_rs
 
 from toolkeel._records.record import record
 from toolkeel.model import ToolDefinition
-from toolkeel.providers.offline import table
+from toolkeel.providers.offline import concepts
 from toolkeel.providers.offline.words import idea, ideas
 
 Schema: TypeAlias = Mapping[str, object]
@@ -20,7 +20,7 @@ _DEPTH = 4
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[\u4e00-\u9fff]+|\d+")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|“[^”]*”|`[^`]*`")
 _ROLE_WORDS = {
-    word: role for role, words in reversed(table.ROLES.items()) for word in words.split()
+    word: role for role, words in reversed(concepts.ROLES.items()) for word in words.split()
 }
 
 
@@ -166,8 +166,8 @@ def _choices(schema: Schema) -> tuple[object, ...]:
 def _role(schema: Schema, labels: tuple[str, ...], description: str) -> str:
     """By format, else by the last word of the name that tells, else by the description."""
     known = schema.get("format")
-    if isinstance(known, str) and known in table.FORMATS:
-        return table.FORMATS[known]
+    if isinstance(known, str) and known in concepts.FORMATS:
+        return concepts.FORMATS[known]
     if _is_program(labels, description):
         return "code"
     if labels == ("pattern",) and _OF_NAMES.search(description):
@@ -185,7 +185,7 @@ def _role(schema: Schema, labels: tuple[str, ...], description: str) -> str:
 
 
 _LANGUAGES = frozenset(
-    table.words_of("source python program js javascript typescript shell bash sql html 程序 源")
+    concepts.words_of("source python program js javascript typescript shell bash sql html 程序 源")
 )
 _OF_NAMES = re.compile(r"\b(?:names or paths|file ?names?|globs?)\b", re.IGNORECASE)
 _SIGNS = re.compile(

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from toolkeel.model import ToolDefinition
+from toolkeel.providers.offline.choose_tool import Wish, plan, wishes_of
 from toolkeel.providers.offline.fill import Filled, fill
-from toolkeel.providers.offline.plan import Wish, plan, wishes_of
+from toolkeel.providers.offline.read_transcript import Turn, same
 from toolkeel.providers.offline.slots import Slot, slots_of
-from toolkeel.providers.offline.turn import Turn, same
 from toolkeel.providers.offline.values import find_values
 from toolkeel.providers.offline.words import ideas
 

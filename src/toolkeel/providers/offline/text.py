@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from toolkeel.providers.offline import table
+from toolkeel.providers.offline import concepts
 from toolkeel.providers.offline.words import idea, pieces
 
 Span = tuple[int, int]
@@ -19,7 +19,7 @@ _SAYING = re.compile(
     r"|(?:内容|正文|消息)(?:是|为|：|:)\s*|说[：:，]?\s*|[:：]\s+"
 )
 _COMMANDS = frozenset(
-    table.words_of(
+    concepts.words_of(
         """
     search read list translate send calculate convert run fetch find show say open make ask
     turn switch set
@@ -98,7 +98,7 @@ def plain_words(text: str) -> bool:
         return False
     if _HAN.search(text):
         return len(text) <= 8 and not any(piece.known and piece.idea for piece in pieces(text))
-    known = frozenset(line.split()[0] for line in table.CONCEPTS.strip().splitlines())
+    known = frozenset(line.split()[0] for line in concepts.CONCEPTS.strip().splitlines())
     return all(idea(word) and idea(word) not in known for word in re.findall(r"[^\W\d_]+", text))
 
 
@@ -120,7 +120,7 @@ def _atoms(text: str, used: Sequence[Span], empty: frozenset[str]) -> list[_Atom
 def _says(word: str) -> str:
     """The idea of one English word with whatever is stuck to it; empty if it says nothing."""
     plain = word.lower().replace("’", "'")
-    if not plain or plain.split("'")[0] in table.STOP or plain in ("what's", "let's"):
+    if not plain or plain.split("'")[0] in concepts.STOP or plain in ("what's", "let's"):
         return ""
     return idea(plain) if plain.isalpha() else "?"
 

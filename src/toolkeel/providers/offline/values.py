@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from toolkeel.providers.offline import table
+from toolkeel.providers.offline import concepts
 from toolkeel.providers.offline.arithmetic import find_expressions
 from toolkeel.providers.offline.words import idea, pieces
 
@@ -56,12 +56,12 @@ _SOURCES = tuple(
 )
 _NUMBER = re.compile(
     r"(?<![\w.])(?P<sign>-(?=[\d.]))?(?P<body>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
-    rf"(?:[eE](?P<exponent>[+-]?\d{{1,3}})(?!\w))?(?=(?:{'|'.join(table.UNITS)})\b|(?![A-Za-z_]|\.?\d))|(?<=[{_HAN}])(?P<after>\d+(?:\.\d+)?)",
+    rf"(?:[eE](?P<exponent>[+-]?\d{{1,3}})(?!\w))?(?=(?:{'|'.join(concepts.UNITS)})\b|(?![A-Za-z_]|\.?\d))|(?<=[{_HAN}])(?P<after>\d+(?:\.\d+)?)",
     re.IGNORECASE,
 )
 _GLOB = re.compile(r"(?=[^*]*\*)[\w.*?/{},\[\]-]{2,}")
 _CODE = re.compile(
-    rf"(?<![\w.-])(?!\d+(?:e\d+|{'|'.join(table.UNITS)})\b)"
+    rf"(?<![\w.-])(?!\d+(?:e\d+|{'|'.join(concepts.UNITS)})\b)"
     + r"(?=[A-Za-z_-]*\d)(?=\d*[A-Za-z_-])[A-Za-z0-9][\w-]*[A-Za-z0-9](?![\w-])",
     re.IGNORECASE,
 )
@@ -87,7 +87,7 @@ _COUNT = re.compile(rf"\b(?:{'|'.join(_COUNTS)})\b", re.I)
 _HAN_COUNTS = dict(zip("一两二三四五六七八九十", (1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10), strict=True))
 _HAN_COUNT = re.compile(r"([一两二三四五六七八九十])(?=[个条张只天次位份项行页本倍人件周年月日楼])")
 _NOT_NAMES = frozenset(
-    table.words_of(
+    concepts.words_of(
         """
     i i'm i'd i'll what's how's it's let's who's where's that's monday tuesday wednesday
     thursday friday saturday sunday january february march april june july august september
@@ -218,8 +218,8 @@ def _names(text: str) -> list[Value]:
         name = text[start : match.end()].removesuffix("'s").removesuffix("’s")
         if not words or not name or (len(words) == 1 and idea(name) in _IDEAS):
             continue
-        known = name.lower() in table.LANGUAGES
-        kind = "language" if known else "place" if name.lower() in table.PLACES_LATIN else "name"
+        known = name.lower() in concepts.LANGUAGES
+        kind = "language" if known else "place" if name.lower() in concepts.PLACES_LATIN else "name"
         found.append(Value(kind, name, start, start + len(name)))
     return found
 
@@ -232,16 +232,18 @@ def _opens_sentence(text: str, start: int) -> bool:
 def _ordinary(word: str, opening: bool) -> bool:
     """Whether a capitalised word is no name: a stop word, or an everyday word that opens."""
     lower = word.lower().replace("’", "'")
-    if lower in _NOT_NAMES or lower in table.STOP or lower.split("'")[0] in table.STOP:
+    if lower in _NOT_NAMES or lower in concepts.STOP or lower.split("'")[0] in concepts.STOP:
         return True
-    return lower not in table.PLACES_LATIN and (len(lower) == 1 or (opening and _everyday(lower)))
+    return lower not in concepts.PLACES_LATIN and (
+        len(lower) == 1 or (opening and _everyday(lower))
+    )
 
 
 def _everyday(lower: str) -> bool:
     return idea(lower) in _IDEAS or lower in _OPENERS
 
 
-_IDEAS = frozenset(line.split()[0] for line in table.CONCEPTS.strip().splitlines())
+_IDEAS = frozenset(line.split()[0] for line in concepts.CONCEPTS.strip().splitlines())
 _OPENERS = frozenset(
     [
         "use",
@@ -266,8 +268,8 @@ def _lower(text: str) -> list[Value]:
     for match in _LOWER_PLACE.finditer(text):
         group = 1 if match[1] else 2
         word = match[group]
-        if word in table.PLACES_LATIN or word in table.LANGUAGES:
-            kind = "place" if word in table.PLACES_LATIN else "language"
+        if word in concepts.PLACES_LATIN or word in concepts.LANGUAGES:
+            kind = "place" if word in concepts.PLACES_LATIN else "language"
             found.append(Value(kind, word.title(), match.start(group), match.end(group)))
     return found
 
@@ -279,11 +281,11 @@ def _chinese(text: str) -> list[Value]:
         for piece in pieces(run[0], run.start()):
             end = piece.start + len(piece.text)
             kind = ""
-            if piece.text in table.PLACES:
+            if piece.text in concepts.PLACES:
                 kind = "place"
-            elif piece.text in table.LANGUAGES:
+            elif piece.text in concepts.LANGUAGES:
                 kind = "language"
-            elif piece.text in table.CURRENCIES:
+            elif piece.text in concepts.CURRENCIES:
                 kind = "symbol"
             elif not piece.known and 2 <= len(piece.text) <= 4:
                 kind = "name"

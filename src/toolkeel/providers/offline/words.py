@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from toolkeel.providers.offline import table
+from toolkeel.providers.offline import concepts
 
 Language = Literal["en", "zh"]
 
@@ -63,7 +63,7 @@ def stem(word: str) -> str:
 def _read_concepts() -> tuple[dict[str, str], dict[str, str]]:
     latin: dict[str, str] = {}
     han: dict[str, str] = {}
-    for line in table.CONCEPTS.strip().splitlines():
+    for line in concepts.CONCEPTS.strip().splitlines():
         words = line.split()
         for word in words:
             if _HAN.match(word):
@@ -75,13 +75,13 @@ def _read_concepts() -> tuple[dict[str, str], dict[str, str]]:
 
 
 _LATIN, _CHINESE = _read_concepts()
-_LEXICON = {**dict.fromkeys(table.CHINESE_STOP, ""), **_CHINESE}
-_NAMED = frozenset((*table.PLACES, *(name for name in table.LANGUAGES if _HAN.match(name))))
+_LEXICON = {**dict.fromkeys(concepts.CHINESE_STOP, ""), **_CHINESE}
+_NAMED = frozenset((*concepts.PLACES, *(name for name in concepts.LANGUAGES if _HAN.match(name))))
 
 
 def idea(word: str) -> str:
     """The idea of one English word; empty if it says nothing."""
-    if word.lower() in table.STOP:
+    if word.lower() in concepts.STOP:
         return ""
     stemmed = stem(word)
     return _LATIN.get(stemmed, stemmed)

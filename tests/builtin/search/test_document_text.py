@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.builtin.search import documents
-from toolkeel.builtin.search.documents import decode, is_text, read_document
+from toolkeel.builtin.search import document_text
+from toolkeel.builtin.search.document_text import decode, is_text, read_document
 from toolkeel.errors import ToolError
 
 PAGE = """<!doctype html><html><head><title> 天气 </title><style>p{}</style></head><body>
@@ -124,7 +124,7 @@ def test_of_a_pdf_with_too_much_in_it_the_first_pages_are_read(
     text = pdf(*["abcdefghij"] * 9)
     for name, value, pages in (("MAX_PAGES", 4, 4), ("MAX_TEXT", 25, 3), ("PATIENCE", -1.0, 0)):
         with monkeypatch.context() as patch:
-            patch.setattr(documents, name, value)
+            patch.setattr(document_text, name, value)
             read = read_document(text).text.split("\f")
         assert read[-1] == told.format(pages) and len(read) == pages + 1
     assert len(read_document(text).text.split("\f")) == 9

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from toolkeel._records.record import record
-from toolkeel.providers.offline import table
+from toolkeel.providers.offline import concepts
 from toolkeel.providers.offline.slots import Checker, Slot
 from toolkeel.providers.offline.values import Value
 from toolkeel.providers.offline.words import idea, pieces
 
 _NEIGHBOUR = re.compile(r"[A-Za-zÀ-ÿ]+|[\u4e00-\u9fff]+|[=:：,，;；.。]")
 _FILLERS = frozenset(
-    table.words_of(
+    concepts.words_of(
         """
     is of the a an was are as named called = : ： equal equals for at than 是 为 的 个
     """
@@ -105,7 +105,7 @@ def affinity(slot: Slot, value: Value, listed: bool = False) -> float:
         return 0.0
     if not slot.role:
         return _ROLELESS.get(value.kind, 0.0)
-    kinds = table.KINDS[slot.role]
+    kinds = concepts.KINDS[slot.role]
     if value.kind in kinds:
         return 3.0 - 0.5 * kinds.index(value.kind)
     return 0.0

@@ -29,7 +29,7 @@ from toolkeel.messages import Message, SystemMessage, ToolCall, Usage
 from toolkeel.model import ModelRequest
 from toolkeel.sessions import KeepTokens, KeepTurns, Sessions, Summarise
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.policies import estimated_tokens
+from toolkeel.sessions.history_policies import estimated_tokens
 from toolkeel.testing.scripted import Scripted, call
 
 

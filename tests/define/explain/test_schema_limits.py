@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from toolkeel.define.explain.bounds import MAX_ALTERNATIVES, MAX_DEPTH, check_work, plain_schema
+from toolkeel.define.explain.schema_limits import (
+    MAX_ALTERNATIVES,
+    MAX_DEPTH,
+    check_work,
+    plain_schema,
+)
 from toolkeel.errors import DefinitionError
 
 

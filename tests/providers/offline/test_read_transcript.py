@@ -6,7 +6,7 @@ import pytest
 
 from toolkeel.content import Image, Text
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.providers.offline.turn import arguments_of, read_turn, same
+from toolkeel.providers.offline.read_transcript import arguments_of, read_turn, same
 
 
 def called(*calls: ToolCall) -> AssistantMessage:

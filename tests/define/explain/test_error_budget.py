@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from toolkeel import Tool, Toolset, tool
 from toolkeel.call.arguments.coerce import MOST_CHANGES
 from toolkeel.call.arguments.validate import prepare
-from toolkeel.define.explain.bounded import MOST, Bounded
+from toolkeel.define.explain.error_budget import MOST, Bounded
 from toolkeel.errors import CallError
 from toolkeel.messages import ToolCall, ToolMessage
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from toolkeel import tool
 from toolkeel.compat import langchain
-from toolkeel.compat.langchain.convert import (
+from toolkeel.compat.langchain.convert_tool import (
     convert_to_anthropic_tool,
     convert_to_openai_function,
     convert_to_openai_tool,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from toolkeel import Agent, RunState
-from toolkeel.agent.turn.in_charge import InCharge, said_last
+from toolkeel.agent.turn.current_agent import InCharge, said_last
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.testing.scripted import Scripted

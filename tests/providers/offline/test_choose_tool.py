@@ -10,7 +10,7 @@ from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
 from toolkeel.builtin.catalog import load
 from toolkeel.builtin.files.workspace import Workspace
-from toolkeel.providers.offline.plan import Scorer, plan
+from toolkeel.providers.offline.choose_tool import Scorer, plan
 
 BUILTINS = [tool for name in ("calculator", "weather", "files", "clock") for tool in load(name)]
 

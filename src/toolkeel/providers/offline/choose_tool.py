@@ -9,7 +9,7 @@ from itertools import islice
 from toolkeel._records.record import record
 from toolkeel.model import ToolDefinition
 from toolkeel.providers.offline.fill import Filled, fill
-from toolkeel.providers.offline.match import affinity
+from toolkeel.providers.offline.slot_fit import affinity
 from toolkeel.providers.offline.slots import Slot, slots_of
 from toolkeel.providers.offline.values import Value, find_values
 from toolkeel.providers.offline.words import Word, ideas, words

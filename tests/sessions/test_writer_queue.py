@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 from tests.waiting import run, until_sync
-from toolkeel.sessions.writer_lock import WriterLocks
+from toolkeel.sessions.writer_queue import WriterLocks
 
 HOLDER = """
 import sys, time
-from toolkeel.sessions.writer_lock import WriterLocks
+from toolkeel.sessions.writer_queue import WriterLocks
 locks = WriterLocks(sys.argv[1])
 assert locks.try_acquire(7)
 print("held", flush=True)
