@@ -12,6 +12,7 @@ fold              what a journal's entries come to: transcript, state, what wait
 inbox             what others say to a session: messages, decisions, cancels
 code_calls        calls that bodies make, nested under theirs
 recover           after a crash: calls that began and have no outcome
+next_run          whether the last run goes on, what the next is given, what it leaves (resume)
 session           `Session`: a conversation that lasts, run after run
 sessions          `Sessions`: a file of sessions to list, open, fork, export, delete
 export            A session as JSONL and back: a header, then one entry a line, readable without this program

@@ -8,32 +8,35 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from time import time
 from typing import Any
 
-from toolkeel._records.entries import CallEnded, Compacted, Decided, Queued, RunEnded
+from toolkeel._records.entries import Compacted, Decided, Queued, RunEnded
 from toolkeel._records.messages_json import load_message
 from toolkeel._records.record import record
-from toolkeel._records.taint import Source
 from toolkeel._records.tickets import Decision, Ticket, new_id
-from toolkeel.agent.conversation import SAVED, Going
+from toolkeel.agent.conversation import Going
 from toolkeel.agent.history import HistoryPolicy, Whole
-from toolkeel.agent.run_state import RunState
-from toolkeel.agent.transcript import no_result
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage, unanswered
 from toolkeel.sessions import queries
 from toolkeel.sessions.artifacts import Artifacts
-from toolkeel.sessions.code_calls import JournalledCode, SessionRecorder
 from toolkeel.sessions.database import Database
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.fold import Fold
 from toolkeel.sessions.inbox import deliver, leave, posted, say, take_all, watch
 from toolkeel.sessions.journal import SessionJournal, Stored, load_fold, read_entries
+from toolkeel.sessions.next_run import (
+    decisions_that_count,
+    end_run,
+    hand_over,
+    last_goes_on,
+    state_of,
+)
 from toolkeel.sessions.queries import SessionInfo
 from toolkeel.sessions.recover import recover
 from toolkeel.sessions.writer_queue import WriterLocks
@@ -235,7 +238,7 @@ class Session:
                 raise SessionError(f"the last run of the session {self.name!r} has not ended")
             journal = SessionJournal(self._kept.database, self._kept.artifacts, self.info, fold)
             shortened = await _shorten(journal, fold.began.run, history)
-            _end(journal)
+            end_run(journal)
         finally:
             self._kept.locks.release(info.id)
         return shortened
@@ -264,7 +267,7 @@ class Session:
                 watching.cancel()
                 with suppress(asyncio.CancelledError, SessionError):
                     await watching
-                _end(journal)
+                end_run(journal)
         finally:
             self._kept.locks.release(info.id)
 
@@ -293,7 +296,7 @@ class Session:
     ) -> Going:
         said, decisions = given
         fold = journal.fold
-        goes_on = _goes_on(journal, bool(said))
+        goes_on = last_goes_on(journal, bool(said))
         run.id = fold.began.run if goes_on else run.id
         for _ in take_all(journal, run.id, posted(self._kept.database, info.id)):
             pass  # asks to stop a run that has stopped
@@ -301,12 +304,12 @@ class Session:
         for decision in decisions:
             journal.append(Decided(run.id, decision))
         pending = await recover(journal, run, known)
-        _hand_over(journal, run, goes_on)
-        counted, asks = _counted(fold, known)
+        hand_over(journal, run, goes_on)
+        counted, asks = decisions_that_count(fold, known)
         if not asks and run.approver is None:
             pending += fold.waiting.values()
         whole = Whole(lambda: fold.cuts, lambda: self.messages)
-        going = Going(_state_of(fold, goes_on), (), counted, tuple(pending), self._history, whole)
+        going = Going(state_of(fold, goes_on), (), counted, tuple(pending), self._history, whole)
         if not (pending or unanswered(fold.view.messages)):
             return self._say_now(journal, run, going, said)
         for message in said:  # it comes after the results of what waits
@@ -341,70 +344,6 @@ async def _shorten(journal: SessionJournal, run: str, history: HistoryPolicy) ->
         entry = Compacted(run, cut.start, cut.stop, cut.messages, cut.policy, cut.usage)
         journal.append(entry)
     return bool(cuts)
-
-
-def _counted(fold: Fold, known: Mapping[str, Decision]) -> tuple[tuple[Decision, ...], bool]:
-    """The decisions that count for what waits, and whether there is something to do with it.
-
-    One that comes too late does not count: its call is asked about anew.
-    """
-    late = {ticket.id for ticket in fold.waiting.values() if ticket.expired}
-    counted = tuple(known[id] for id in fold.waiting if id in known and id not in late)
-    return counted, bool(counted or late)
-
-
-def _hand_over(journal: SessionJournal, run: RunContext[Any], goes_on: bool) -> None:
-    """Give a run what the session knows, and what writes it."""
-    fold = journal.fold
-    known, turn = len(fold.view.messages), fold.turn if goes_on else 0
-    run.recorder = recorder = SessionRecorder(journal, run.id, known, turn, fold.state)
-    recorder.places, recorder.code = fold.view.places, JournalledCode(journal)
-    for key, value in fold.state.items():
-        run.state.setdefault(key, value)
-    for label, sources in fold.taint.items():
-        for source in sources:
-            tool, _, what = source.partition(" ")
-            run.shared_taint().add(Source(label, tool, what))
-
-
-def _goes_on(journal: SessionJournal, says: bool) -> bool:
-    """Whether the session's last run goes on, rather than a new one begins after it.
-
-    Args:
-        journal: Is told how a run has ended that does not go on.
-        says: Whether a person says something now.
-    """
-    fold = journal.fold
-    waits = unanswered(fold.view.messages)
-    if fold.began.run and fold.reason in ("", "waiting") and (waits or not says):
-        return True
-    if fold.began.run and not fold.reason:  # its program was killed before the model answered
-        journal.append(RunEnded(fold.began.run, "cancelled", "its program ended"))
-    for call in waits:
-        place = len(fold.view.messages)
-        journal.append(CallEnded(fold.began.run, fold.turn, place, no_result(call)))
-    return False
-
-
-def _end(journal: SessionJournal) -> None:
-    """The run has ended, in whatever way: what it leaves is written before this returns."""
-    fold = journal.fold
-    if fold.rests:
-        journal.append(fold.checkpoint())
-    journal.close()
-
-
-def _state_of(fold: Fold, goes_on: bool) -> RunState:
-    text = fold.suspended
-    saved = RunState.from_json(text, SAVED) if isinstance(text, str) else RunState(())
-    messages, waiting = tuple(fold.view.messages), tuple(fold.waiting.values())
-    state = RunState(messages, waiting, saved.inner, agent=fold.agent, path=fold.path)
-    if not goes_on:
-        return state
-    told, spent = fold.instructions, fold.spent
-    known = saved.counts if fold.reason == "waiting" else fold.counts  # of calls made in code, too
-    counts = {**known, "requests": spent.requests, "tokens": spent.total_tokens}
-    return replace(state, instructions=told, usage=spent, cost=saved.cost, counts=counts)
 
 
 def _user() -> str:

@@ -1,0 +1,86 @@
+"""From one run of a session to the next: whether the last goes on, what it is given, what it leaves (resume)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from toolkeel._records.entries import CallEnded, RunEnded
+from toolkeel._records.taint import Source
+from toolkeel._records.tickets import Decision
+from toolkeel.agent.conversation import SAVED
+from toolkeel.agent.run_state import RunState
+from toolkeel.agent.transcript import no_result
+from toolkeel.context import RunContext
+from toolkeel.messages import unanswered
+from toolkeel.sessions.code_calls import JournalledCode, SessionRecorder
+from toolkeel.sessions.fold import Fold
+from toolkeel.sessions.journal import SessionJournal
+
+
+def decisions_that_count(
+    fold: Fold, known: Mapping[str, Decision]
+) -> tuple[tuple[Decision, ...], bool]:
+    """The decisions that count for what waits, and whether there is something to do with it.
+
+    One that comes too late does not count: its call is asked about anew.
+    """
+    late = {ticket.id for ticket in fold.waiting.values() if ticket.expired}
+    counted = tuple(known[id] for id in fold.waiting if id in known and id not in late)
+    return counted, bool(counted or late)
+
+
+def hand_over(journal: SessionJournal, run: RunContext[Any], goes_on: bool) -> None:
+    """Give a run what the session knows, and what writes it."""
+    fold = journal.fold
+    known, turn = len(fold.view.messages), fold.turn if goes_on else 0
+    run.recorder = recorder = SessionRecorder(journal, run.id, known, turn, fold.state)
+    recorder.places, recorder.code = fold.view.places, JournalledCode(journal)
+    for key, value in fold.state.items():
+        run.state.setdefault(key, value)
+    for label, sources in fold.taint.items():
+        for source in sources:
+            tool, _, what = source.partition(" ")
+            run.shared_taint().add(Source(label, tool, what))
+
+
+def last_goes_on(journal: SessionJournal, says: bool) -> bool:
+    """Whether the session's last run goes on, rather than a new one begins after it.
+
+    Args:
+        journal: Is told how a run has ended that does not go on.
+        says: Whether a person says something now.
+    """
+    fold = journal.fold
+    waits = unanswered(fold.view.messages)
+    if fold.began.run and fold.reason in ("", "waiting") and (waits or not says):
+        return True
+    if fold.began.run and not fold.reason:  # its program was killed before the model answered
+        journal.append(RunEnded(fold.began.run, "cancelled", "its program ended"))
+    for call in waits:
+        place = len(fold.view.messages)
+        journal.append(CallEnded(fold.began.run, fold.turn, place, no_result(call)))
+    return False
+
+
+def end_run(journal: SessionJournal) -> None:
+    """The run has ended, in whatever way: what it leaves is written before this returns."""
+    fold = journal.fold
+    if fold.rests:
+        journal.append(fold.checkpoint())
+    journal.close()
+
+
+def state_of(fold: Fold, goes_on: bool) -> RunState:
+    """The session as a run at rest, for the run that comes: the same one that goes on, or a new one."""
+    text = fold.suspended
+    saved = RunState.from_json(text, SAVED) if isinstance(text, str) else RunState(())
+    messages, waiting = tuple(fold.view.messages), tuple(fold.waiting.values())
+    state = RunState(messages, waiting, saved.inner, agent=fold.agent, path=fold.path)
+    if not goes_on:
+        return state
+    told, spent = fold.instructions, fold.spent
+    known = saved.counts if fold.reason == "waiting" else fold.counts  # of calls made in code, too
+    counts = {**known, "requests": spent.requests, "tokens": spent.total_tokens}
+    return replace(state, instructions=told, usage=spent, cost=saved.cost, counts=counts)
