@@ -280,6 +280,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "server.rounds",
         "server.asking",
         "server.prompts_resources",
+        "server.kept",
         "server.structured",
         "server.snapshot",
         "server.calls",

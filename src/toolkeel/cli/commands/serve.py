@@ -102,6 +102,7 @@ def _server(target: str, name: str, instructions: str, rules: Path | None) -> To
     Raises:
         UsageProblem: it holds several servers, or one that rules cannot be put around.
     """
+    from toolkeel.mcp.server.kept import kept_results
     from toolkeel.mcp.server.prompts_resources import Prompt, Resource
     from toolkeel.mcp.server.tool_server import ToolServer
 
@@ -122,7 +123,7 @@ def _server(target: str, name: str, instructions: str, rules: Path | None) -> To
         name=name or _name_of(target),
         instructions=instructions or None,
         prompts=prompts or None,
-        resources=resources or None,
+        resources=(*resources, kept_results),
     )
 
 

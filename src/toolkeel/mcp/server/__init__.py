@@ -3,6 +3,7 @@
 rounds             calls that ask their client something before they end
 asking             what a running tool, prompt or resource may ask of the program that called it
 prompts_resources  prompts and resources: functions that people and programs ask for, where models call tools
+kept               results too long to be shown, which clients read whole as resources
 snapshot           what a server offers at one time: an immutable snapshot, with everything that a request needs
 calls              one call of a client through the pipeline: its run, its progress, its approval
 sessions           sessions of the revisions up to 2025-11-25: what each has asked to be told
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from toolkeel.mcp.server.http import BearerToken as BearerToken
     from toolkeel.mcp.server.http import asgi as asgi
     from toolkeel.mcp.server.http import serve_http as serve_http
+    from toolkeel.mcp.server.kept import kept_results as kept_results
     from toolkeel.mcp.server.prompts_resources import NotFound as NotFound
     from toolkeel.mcp.server.prompts_resources import Prompt as Prompt
     from toolkeel.mcp.server.prompts_resources import Resource as Resource
@@ -36,6 +38,7 @@ else:
         {
             "mcp.server.asking": "CannotAsk Client Elicited",
             "mcp.server.http": "BearerToken asgi serve_http",
+            "mcp.server.kept": "kept_results",
             "mcp.server.prompts_resources": "NotFound Prompt Resource prompt resource",
             "mcp.server.stdio": "serve_stdio",
             "mcp.server.tool_server": "ToolServer",

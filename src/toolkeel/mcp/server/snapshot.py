@@ -21,6 +21,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.define.names import POLICIES, wire_names
 from toolkeel.errors import DuplicateToolError
 from toolkeel.mcp.content import ABSENT, to_definition, to_result
+from toolkeel.mcp.server.kept import keeping
 from toolkeel.mcp.server.prompts_resources import Part, Prompt, Resource, whole_value
 from toolkeel.mcp.server.structured import Promise, promise_of
 from toolkeel.messages import ToolMessage
@@ -60,7 +61,8 @@ class Offer:
         prompts: Iterable[Prompt[..., Any]] = (),
         resources: Iterable[Resource[..., Any]] = (),
     ) -> None:
-        self.tools = tools
+        resources = tuple(resources)
+        self.tools = keeping(tools, resources)
         self.prompts: Mapping[str, Prompt[..., Any]] = _unique(
             "prompts", ((each.name, each) for each in prompts)
         )
