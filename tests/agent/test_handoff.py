@@ -87,7 +87,8 @@ def test_what_is_called_before_a_handoff_runs_first_and_a_second_handoff_is_not_
     result = first.run_sync("go")
     assert ran == ["look", "handed"] and result.output == "Done."
     refused = next(m for m in result.messages if isinstance(m, ToolMessage) and m.failed)
-    assert refused.name == "transfer_to_other" and "already" in refused.text
+    assert refused.name == "transfer_to_other"
+    assert refused.text.endswith("handed over already in this turn; this was not done.")
 
 
 def test_a_handoff_says_something_along_and_a_tool_error_keeps_the_run() -> None:
@@ -211,7 +212,7 @@ def test_the_ready_filters_leave_out_calls_or_tell_them_as_text() -> None:
 def test_code_and_bare_toolsets_cannot_hand_a_run_over() -> None:
     handoff = Handoff(billing())
     [result] = Toolset([handoff.tool]).run_sync([ToolCall("1", "transfer_to_billing", "{}")])
-    assert result.failed and "Only the model" in result.text
+    assert result.failed and "Only the model" in result.text and "nothing was done" in result.text
 
 
 def test_a_session_stays_with_the_agent_that_took_over_unless_it_says_otherwise(

@@ -191,6 +191,7 @@ def test_agents_that_call_each_other_are_stopped_at_a_depth() -> None:
     assert result.output == "done" and max(map(depth, events)) == 3
     told = model.requests[4].messages[-1]
     assert isinstance(told, ToolMessage) and told.kind == "limit_reached"
+    assert "The agent 'again' was not asked: 3 agents call each other already" in told.text
 
 
 def depth(event: Event) -> int:

@@ -83,8 +83,9 @@ def test_a_tool_that_is_gone_or_has_changed_is_refused_before_anything_is_used_u
 
     state, own, _ = nested()
     for tools, problem in (((), "no such tool here"), ((other,), "has changed")):
-        with pytest.raises(SetupError, match=problem):
+        with pytest.raises(SetupError, match=problem) as refused:
             resume(RunContext(), state, [own.approve()], tools)
+        assert "Nothing was used up" in str(refused.value)
     resume(RunContext(), state, [own.approve()])
     with pytest.raises(SetupError, match="used already"):
         resume(RunContext(), state, [own.approve()])

@@ -6,6 +6,7 @@ import typing
 
 import pytest
 
+from tests.claims import CLAIMS, ENDS
 from tests.ends import CALLS, PAGE, RUNS, happens, table, written
 from toolkeel.events import EndReason
 from toolkeel.messages import Kind
@@ -30,6 +31,12 @@ def test_what_is_told_of_a_call_that_ended_is_what_became_of_it(cause: str) -> N
     assert not (end.ran and any(said in end.text for said in DID_NOT)), end
     assert any(said in end.text for said in UNKNOWN) is (end.done.startswith("perhaps")), end
     assert end.ran or "was stopped" not in end.text
+
+
+def test_each_claim_that_is_held_to_this_table_is_said_in_it() -> None:
+    said = [happens(how).text for how in CALLS.values()]
+    held = [claim for claim in CLAIMS if claim.before == ENDS]
+    assert held and not [each for each in held if not any(each.words in text for text in said)]
 
 
 def test_every_kind_of_failure_and_every_reason_to_end_has_its_line() -> None:

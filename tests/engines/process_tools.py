@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -64,6 +65,8 @@ def fails(how: str) -> str:
         raise ToolError("No such city: 北京市.", {"city": "北京"})
     if how == "exit":
         os._exit(3)
+    if how == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
     raise LookupError(how)
 
 

@@ -61,10 +61,11 @@ def test_run_by_itself_a_tool_gives_the_bodys_own_value_where_json_has_it() -> N
 
 
 def test_failures_are_told_as_those_of_bodies_here() -> None:
-    said, crashed, died, bad = called(
+    said, crashed, died, killed, bad = called(
         (tools.fails, {"how": "said"}),
         (tools.fails, {"how": "错"}),
         (tools.fails, {"how": "exit"}),
+        (tools.fails, {"how": "killed"}),
         (tools.add, {"a": 1}),
     )
     assert (said.kind, said.text) == ("tool_error", "No such city: 北京市.")
@@ -73,6 +74,7 @@ def test_failures_are_told_as_those_of_bodies_here() -> None:
     assert "LookupError: 错" in str(crashed.details["traceback"])
     assert "process_tools.py" in str(crashed.details["traceback"])
     assert died.kind == "unknown_outcome" and "exited (3)" in died.text
+    assert killed.kind == "unknown_outcome" and "was killed by SIGKILL" in killed.text
     assert bad.kind == "invalid_arguments"
 
 

@@ -72,6 +72,7 @@ def complaints(found: Sequence[Module], claims: Sequence[Claim]) -> list[str]:
             rows.append(f"{claim.where}: nothing says {claim.words!r}")
         named = [claim.before, *([] if claim.after in REASONS else [claim.after])]
         rows += [f"{claim.where}: no test {test}" for test in named if not _exists(test)]
+        rows += [f"{claim.where}: {test} names no one test" for test in named if "::" not in test]
     return rows
 
 
@@ -88,6 +89,7 @@ def test_a_planted_sentence_without_a_row_is_found() -> None:
     right = Claim("call/mail.py", "was not sent", here, UNTRIED)
     assert complaints([module], [right]) == []
     assert complaints([module], [right._replace(after="tests/gone.py")]) == [
-        "call/mail.py: no test tests/gone.py"
+        "call/mail.py: no test tests/gone.py",
+        "call/mail.py: tests/gone.py names no one test",
     ]
     assert "nothing says" in complaints([module], [right, Claim("call/x.py", "y", here, DOER)])[0]

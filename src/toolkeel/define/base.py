@@ -108,12 +108,7 @@ class BaseTool:
         description = getattr(self, "description", None) or inspect.getdoc(type(self))
         if description == inspect.getdoc(BaseTool):
             description = None
-        return Tool.from_function(
-            body,
-            name=self.name,
-            description=description,
-            **self._options(),
-        )
+        return Tool.from_function(body, name=self.name, description=description, **self._options())
 
     def _options(self) -> dict[str, Any]:
         """What is set of the options, and of how the parameters are described."""

@@ -126,7 +126,10 @@ def test_calls_and_failures_of_a_tool_are_bounded_at_every_depth() -> None:
     result = boss.run_sync("go", limits=limits)
     assert len(ran) == 2
     last = result.messages[-2]
-    assert "may be called 3 times" in last.text and result.output == "done"
+    assert "'add_one' did not run: it may be called 3 times" in last.text
+    assert result.output == "done"
+    told = [m.text for request in clerk.model.requests for m in request.messages]  # type: ignore[union-attr]
+    assert any("'fail' did not run: its calls have failed 2 times" in text for text in told)
 
 
 def test_a_request_that_failed_counts_and_its_reservation_is_given_back() -> None:

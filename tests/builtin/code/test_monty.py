@@ -31,7 +31,7 @@ def test_a_short_sleep_is_slept_and_a_long_one_ends_the_code(tmp_path: Path) -> 
         "1",
         limits=CodeLimits(seconds=1),
     )
-    assert short.text == "'slept'\n" and "sleeps" in long.error and long.lost
+    assert short.text == "'slept'\n" and "sleeps" in long.error and long.lost == "it was ended"
     assert after.text == "1\n"
 
 

@@ -192,6 +192,7 @@ def test_arguments_that_a_validator_made_invalid_are_the_tools_fault() -> None:
 
     result = answered(count, {"n": 1}, run())
     assert result.kind == "refused" and "fault of the tool" in result.text
+    assert "was refused: a check of its arguments changed them" in result.text
 
 
 def test_a_model_without_such_validators_costs_nothing() -> None:

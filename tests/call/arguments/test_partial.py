@@ -288,6 +288,9 @@ def test_a_preview_in_the_place_of_arguments_is_never_run(whole: bool) -> None:
     calls = [ToolCall("1", "take", partial.value()), ToolCall("2", "take", partial)]  # type: ignore[arg-type]
     results = Toolset([take]).run_sync(calls, RunContext())
     assert [(r.kind, ran) for r in results] == [("truncated_call", [])] * 2
+    assert all(
+        "did not run: its arguments are only a part of what was sent" in r.text for r in results
+    )
 
 
 # — what it costs —

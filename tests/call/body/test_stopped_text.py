@@ -46,6 +46,18 @@ def test_what_the_call_knows_of_its_body_is_told_whoever_stopped_it(
     assert found.details["may_still_be_running"] is (away == 1)
 
 
+@pytest.mark.parametrize(
+    ("work", "says"), [("queued", "free thread and has not started"), ("not started", "It has not")]
+)
+def test_a_body_that_never_began_has_not_started_whatever_it_waited_for(
+    work: Work, says: str
+) -> None:
+    made = context()
+    made.body = ""
+    found = told(made, "timeout", 1, work)
+    assert says in found.text and found.details["may_still_be_running"] is False
+
+
 def test_work_elsewhere_is_away_until_it_has_answered() -> None:
     made = context()
     with made.elsewhere(), made.elsewhere():

@@ -514,7 +514,7 @@ def test_a_step_after_the_approval_cannot_change_what_runs(how: str, asks: bool)
         assert ran == [["a"]] or not asks
     else:
         assert (message.kind, ran) == ("refused", [])
-        assert "fault of the program" in message.text
+        assert "was refused: a step changed its arguments after the place" in message.text
 
 
 # — edits —

@@ -205,7 +205,9 @@ def test_a_withheld_result_says_whether_there_was_one(
     with contextlib.suppress(Forbidden):
         tools.run_sync([ToolCall("1", "pay", {"amount": 1})], RunContext(listeners=(told.append,)))
     [text] = [event.message.text for event in told if isinstance(event, ToolFinished)]
-    assert ("was run" in text) is ran and ("did not run" in text) is not ran
+    assert ("was run, but" in text) is ran and ("did not run;" in text) is not ran
+    why = "and the run was ended." if ends else "because a check of it failed."
+    assert text.endswith(f" its result is withheld, {why}")
 
 
 def test_a_guard_that_ends_the_run_raises_after_every_call_has_its_result() -> None:

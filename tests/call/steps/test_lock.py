@@ -325,7 +325,7 @@ def test_two_calls_whose_bodies_want_what_the_other_holds_do_not_wait_for_ever()
             both.set()
         await both.wait()
         [inner] = await tools.run([edit(other)])
-        return f"{inner.kind}"
+        return inner.text if inner.failed else "edited"
 
     async def main() -> list[ToolMessage]:
         calls = [
@@ -336,7 +336,8 @@ def test_two_calls_whose_bodies_want_what_the_other_holds_do_not_wait_for_ever()
         assert len(locks()) == 0
         return results
 
-    assert sorted(result.text for result in run(main)) == ["None", "refused"]
+    refused, edited = sorted(result.text for result in run(main))
+    assert edited == "edited" and refused.endswith("Neither could ever go on.")
 
 
 def test_what_a_body_calls_goes_before_those_who_wait_for_that_body() -> None:
@@ -510,7 +511,8 @@ def test_what_follows_a_call_that_waits_for_a_person_is_not_told_it_had_happened
     run(batch.run)
     assert list(batch.waits) == ["0."]
     assert [r.kind for r in batch.results] == ["skipped", "skipped", None]
-    assert "it touches what the call of 'put' before it" in batch.results[0].text
+    assert "was not run: it touches what the call of 'put' before it" in batch.results[0].text
+    assert "changes, and that one waits for a person" in batch.results[0].text
     assert not context.notes
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from toolkeel import SetupError
+from toolkeel import RunContext, SetupError, ToolCall, ToolMessage, Toolset
 from toolkeel.compat.langchain import AIMessage, ToolException, ToolNode, tool
+from toolkeel.compat.langchain.errors import handling
+from toolkeel.events import ToolFinished
 
 
 @tool
@@ -59,6 +61,15 @@ def test_the_model_is_told_as_was_asked_for(handle: Any, told: str) -> None:
 def test_an_error_that_is_not_handled_is_raised(handle: Any) -> None:
     with pytest.raises(ZeroDivisionError):
         answers(handle)
+    told: list[ToolMessage] = []
+    run = RunContext[None](
+        listeners=(lambda e: told.append(e.message) if isinstance(e, ToolFinished) else None,)
+    )
+    with pytest.raises(ZeroDivisionError):
+        Toolset([divide], steps=[handling(handle)]).run_sync(
+            [ToolCall("1", "divide", '{"a": 1, "b": 0}')], run
+        )
+    assert [each.text for each in told] == ["'divide' failed, and the run was ended."]
 
 
 def test_by_default_a_crash_is_masked_and_a_tool_exception_told() -> None:

@@ -18,6 +18,7 @@ from toolkeel.compat.openai_agents.tools import (
     held_strictly,
 )
 from toolkeel.errors import DefinitionError, InvalidArguments
+from toolkeel.events import ToolFinished
 
 SCHEMA = {
     "type": "object",
@@ -166,9 +167,13 @@ def test_a_failure_is_masked_unless_the_tool_says_what_to_tell() -> None:
 
 
 def test_a_tool_told_to_raise_ends_the_run_with_the_bodys_exception() -> None:
-    made = failing(failure_error_function=None)
+    made, told = failing(failure_error_function=None), list[ToolMessage]()
+    run = RunContext(
+        listeners=(lambda e: told.append(e.message) if isinstance(e, ToolFinished) else None,)
+    )
     with pytest.raises(LookupError, match="row 1"):
-        answer(made, {})
+        answer(made, {}, run)
+    assert [each.text for each in told] == ["'fail' failed, and the run was ended."]
     with pytest.raises(LookupError):
         asyncio.run(made.on_invoke_tool(None, "{}"))
 

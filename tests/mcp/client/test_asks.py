@@ -38,7 +38,7 @@ def test_an_answer_of_either_form_is_sent(answer: Any, text: str, stop: str) -> 
 
 def test_a_question_may_be_refused() -> None:
     said = asyncio.run(sampler("s", lambda question: None)(None, PARAMS))
-    assert isinstance(said, types.ErrorData)
+    assert isinstance(said, types.ErrorData) and said.message == "the request was refused"
 
 
 def test_folders_are_told_by_address_and_what_is_none_is_refused(tmp_path: Path) -> None:

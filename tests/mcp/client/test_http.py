@@ -203,6 +203,7 @@ def test_a_refusal_is_told_with_its_status_and_a_broken_way_is_none(
 
     [message] = calls(reply)
     assert message.kind == kind and told in message.text
+    assert ("the server refused the request: " in message.text) is (kind == "tool_error")
 
 
 @pytest.mark.parametrize("encoding", ["", "gzip"])

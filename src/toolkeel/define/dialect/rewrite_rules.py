@@ -219,15 +219,7 @@ def keywords(node: Node, place: Place, run: Conversion) -> Node:
     return node
 
 
-RULES: tuple[Rule, ...] = (
-    fixed_values,
-    own_type,
-    bounds,
-    arrays,
-    texts,
-    objects,
-    keywords,
-)
+RULES: tuple[Rule, ...] = (fixed_values, own_type, bounds, arrays, texts, objects, keywords)
 """In this order: values before types, types before what depends on them, the rest last."""
 
 
