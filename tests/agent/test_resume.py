@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolkeel import Agent, RunState, SetupError, ToolMessage, Toolset, UserMessage, tool
+from toolkeel import Agent, Rules, RunState, SetupError, ToolMessage, Toolset, UserMessage, tool
 from toolkeel._records.tickets import Decision, Ticket, digest_of, new_id
 from toolkeel.agent.resume import Resumed, decided, inner_runs
 from toolkeel.agent.resume import resume as resume_with
@@ -15,6 +15,7 @@ from toolkeel.agent.run_state import InnerRun
 from toolkeel.call.steps.approve import definition_of
 from toolkeel.context import RunContext
 from toolkeel.errors import Suspend
+from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 
 KEY = b"secret"
@@ -135,3 +136,59 @@ def test_the_result_of_a_call_that_waited_stands_before_those_of_calls_behind_it
     for messages in (model.requests[0].messages, second.messages[:-1]):
         results = [(m.tool_call_id, m.text) for m in messages if isinstance(m, ToolMessage)]
         assert results == [("a", "paid"), ("b", "noted"), ("c", "paid"), ("d", "noted")]
+
+
+def paying(ran: list[int], approval: Any, rules: Rules | None, *lines: Any) -> Agent:
+    @tool(approval=approval)
+    def pay(amount: int) -> str:
+        """Pay an amount."""
+        ran.append(amount)
+        return "paid"
+
+    return Agent(Scripted(lines), [pay], rules=rules)
+
+
+ASKS: list[tuple[Any, Rules | None]] = [
+    (True, None),
+    (lambda arguments: True, None),
+    (False, Rules(ask=["pay"])),
+    (True, Rules(ask=["pay(amount=5)"], allow=["pay"])),
+]
+LOOSER: list[tuple[Any, Rules | None]] = [
+    (False, None),
+    (False, Rules(deny=["other*"])),
+    (False, Rules(allow=["pay"])),
+    (True, Rules(allow=["pay"])),
+    (lambda arguments: True, Rules(allow=["pay(amount=5)"])),
+]
+
+
+@pytest.mark.parametrize("in_session", [False, True])
+@pytest.mark.parametrize("after", [*ASKS, *LOOSER])
+@pytest.mark.parametrize("before", ASKS)
+def test_a_call_that_waits_never_runs_unasked_because_the_rules_are_looser_now(
+    before: tuple[Any, Rules | None], after: tuple[Any, Rules | None], in_session: bool
+) -> None:
+    ran: list[int] = []
+    session = Sessions(":memory:")["ada"] if in_session else None
+    first = paying(ran, *before, call("pay", {"amount": 5})).run_sync("go", session=session)
+    [ticket] = first.pending
+    prompt = None if in_session else first.state
+    asked: list[Ticket] = []
+
+    def approver(ticket: Ticket) -> bool:
+        asked.append(ticket)
+        return False
+
+    second = paying(ran, *after, "done", "done")
+    if after in LOOSER:
+        with pytest.raises(
+            SetupError, match="by the approval and rules given here it would run un"
+        ):
+            second.run_sync(prompt, session=session, approver=approver)
+    else:
+        assert second.run_sync(prompt, session=session, approver=approver).output == "done"
+    assert ran == [] and len(asked) == (after not in LOOSER)
+    if after in LOOSER:  # nothing was used up: a person decides, and it runs
+        decided = second.run_sync(prompt, session=session, decisions=[ticket.approve()])
+        assert (decided.output, ran) == ("done", [5])

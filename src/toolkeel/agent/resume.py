@@ -105,6 +105,12 @@ def check_waiting(state: RunState, given: Container[str], tools: Toolset) -> lis
                 f"a call of {ticket.tool!r} waits in this saved run, and there is no such tool "
                 "here; give the agent the tools it had. Nothing was used up"
             )
+        if ticket.id not in given and not _asks(ticket, tools):
+            raise SetupError(
+                f"a call of {ticket.tool!r} waits for a person in this saved run, and by the "
+                "approval and rules given here it would run unasked: decide it first, or give "
+                "those it had. Nothing was used up"
+            )
         if ticket.id in given and _has_changed(ticket, tools[ticket.tool]):
             raise SetupError(
                 f"the tool {ticket.tool!r}, or the ticket for its call, has changed since the "
@@ -112,6 +118,15 @@ def check_waiting(state: RunState, given: Container[str], tools: Toolset) -> lis
                 "used up"
             )
     return own
+
+
+def _asks(ticket: Ticket, tools: Toolset) -> bool:
+    """Whether a call that waits would be asked about again, if nobody had decided."""
+    tool, rules = tools[ticket.tool], tools.rules
+    shell = str(tool.metadata.get("shell", ""))
+    rule = rules.rule(tool.name, ticket.arguments, shell) if rules is not None else None
+    held = ticket.labels or ticket.external or hasattr(tool.approval, "despite_rules")
+    return bool(held or (tool.approval is not False if rule is None else rule.action != "allow"))
 
 
 def _own(state: RunState) -> list[Ticket]:

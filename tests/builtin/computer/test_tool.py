@@ -195,7 +195,8 @@ def test_a_function_can_answer_warnings_and_only_true_means_yes() -> None:
     assert seen[0].code == "malicious_instructions" and seen[0].context.call.id == "c"
     for answer in (False, None, "yes"):
         refused = warned(ComputerTool(computer, on_safety_check=lambda _, a=answer: a))  # type: ignore[misc]
-        assert refused.kind == "denied" and "The page gives orders." in refused.text
+        assert refused.kind == "denied"
+        assert "was not approved: The page gives orders." in refused.text
     assert computer.did == [("type", "x")]
 
 

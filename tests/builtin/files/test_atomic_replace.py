@@ -59,14 +59,14 @@ def test_a_file_with_a_second_name_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "out").write_text("old")
     os.link(tmp_path / "out", tmp_path / "root" / "in")
-    with pytest.raises(ToolError, match="2 names"):
+    with pytest.raises(ToolError, match="is not written to: it has 2 names"):
         replace(Root(tmp_path / "root"), "in", b"x")
     assert (tmp_path / "out").read_text() == "old"
 
 
 def test_special_files_are_not_written(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
-    with pytest.raises(ToolError, match="special file"):
+    with pytest.raises(ToolError, match="special file, which is not written to"):
         replace(Root(tmp_path), "pipe.txt", b"x")
 
 
@@ -156,6 +156,7 @@ def test_a_full_disk_leaves_the_old_content_and_no_rest(tmp_path: Path) -> None:
         "    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True)
+    assert "was not written: " in done.stdout
     assert "larger than is allowed" in done.stdout and "as it was" in done.stdout
     assert (tmp_path / "f").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["f"]

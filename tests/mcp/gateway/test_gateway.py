@@ -85,7 +85,7 @@ def test_rules_refuse_ask_and_count_before_anything_is_sent(era: str, tmp_path: 
             names = [tool.name for tool in (await client.list_tools()).tools]
             assert "new__fail" not in names and "new__echo" in names
             refused = await client.call_tool("new__echo", {"text": "secret 1"})
-            assert refused.is_error and "not sent" in text(refused)
+            assert refused.is_error and "The gateway does not allow this call" in text(refused)
             denied = await client.call_tool("new__pid", {})
             assert denied.is_error and "did not approve" in text(denied)
             approved[0] = True
@@ -113,7 +113,8 @@ def test_a_host_that_cannot_ask_is_told_how_to_allow_a_call() -> None:
         async with client_of(gateway) as client:
             return text(await client.call_tool("new__pid", {}))
 
-    assert "allow = [" in asyncio.run(use())
+    told = asyncio.run(use())
+    assert "this host cannot ask one" in told and "allow = [" in told and "It was not sent." in told
 
 
 def test_a_changed_definition_is_not_called_until_a_person_has_seen_it() -> None:
@@ -128,7 +129,8 @@ def test_a_changed_definition_is_not_called_until_a_person_has_seen_it() -> None
             return text(changed), text(other)
 
     changed, other = asyncio.run(use())
-    assert "has changed this tool" in changed and "toolkeel mcp pin new" in changed
+    assert "has changed this tool since it was approved, so the call was not sent" in changed
+    assert "toolkeel mcp pin new" in changed
     assert other.isdigit() and pins.get(config("new").identity, "pid") is not None
 
 
