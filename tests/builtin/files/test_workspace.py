@@ -394,7 +394,7 @@ def test_output_comes_live_and_a_failure_is_told_after_it(walls: Place) -> None:
 def test_a_death_by_signal_and_a_timeout_are_failures(walls: Place) -> None:
     assert "killed by SIGSEGV" in walls.fails("bash", command="echo a; kill -SEGV $$")
     told = walls.fails("bash", command="echo begun; sleep 60", timeout=3)
-    assert told.startswith("begun\n\nCommand timed out after 3 seconds")
+    assert told.startswith("begun\n\nCommand timed out after 3 seconds; it and all it started were")
 
 
 def test_a_long_output_is_cut_to_its_end_and_the_rest_can_be_read_on(walls: Place) -> None:

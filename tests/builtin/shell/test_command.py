@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from toolkeel._records.kept_results import KEPT, KeptResults
 from toolkeel.builtin.files.line_window import MAX_BYTES, MAX_LINES
-from toolkeel.builtin.shell.command import Tail, run_command, shell_words
-from toolkeel.engines.process_tree import NotStarted
+from toolkeel.builtin.shell.command import Tail, _why, run_command, shell_words
+from toolkeel.engines.process_tree import Ended, Finished, NotStarted
 from toolkeel.engines.sandbox.confine import Sandbox
 from toolkeel.errors import ToolError
 
@@ -159,3 +159,18 @@ def test_only_what_never_began_could_not_be_started(tmp_path: Path, number: int)
         asyncio.run(run_command(Sandbox("off", [tmp_path]), words, tail=Torn(lambda text: None)))
     assert not isinstance(found.value, NotStarted)
     assert (tmp_path / "begun").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "ended", "told"),
+    [
+        (137, "memory", "Command was killed: its processes took more memory than they may"),
+        (137, "output", "Command was killed after 64.0 MB of output."),
+        (137, "timeout", "timed out after 2 seconds; it and all it started were killed."),
+        (139, "exit", "Command was killed by SIGSEGV (exit code 139)."),
+        (3, "exit", "Command exited with code 3."),
+    ],
+)
+def test_why_a_command_failed_is_told_by_who_ended_it(code: int, ended: Ended, told: str) -> None:
+    assert told in _why(Finished(code, ended, b"", b"", 0.0), 2)
+    assert not _why(Finished(0, "exit", b"", b"", 0.0), 2)

@@ -112,7 +112,10 @@ def test_ddgs_without_results_found_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (always(response("no", status="401 Unauthorized")), r"its key is wrong \(HTTP 401\)"),
+        (
+            always(response("no", status="401 Unauthorized")),
+            r"refused the search: its key is wrong \(HTTP 401\)",
+        ),
         (always(response("slow", status="429 Too Many")), "too many searches"),
         (always(response("oops", status="500 Error")), "HTTP status 500"),
         (always(response("<html>")), "did not send JSON"),
