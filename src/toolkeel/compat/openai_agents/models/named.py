@@ -28,6 +28,7 @@ _PLACES = {
     "chat_completions": ("toolkeel.providers.openai_chat.model", "OpenAIChat"),
     "responses": ("toolkeel.providers.openai_responses.model", "OpenAIResponses"),
     "client": ("toolkeel.providers.wire.openai_client", "new_client"),
+    "known": ("toolkeel.providers.openai_chat", "COMPATIBLE"),
 }
 _CLASSES = frozenset({"offline", "auto"})
 
@@ -290,7 +291,7 @@ def unnamed() -> Model:
 
 def _as_openai() -> Any:
     """A server that may be any, and is told of tools as OpenAI is."""
-    known = import_module("toolkeel.providers.openai_chat")
+    known = import_module(_PLACES["known"][0])
     return dataclasses.replace(known.COMPATIBLE, target=known.OPENAI.target)
 
 
