@@ -24,10 +24,12 @@ class Server:
     Args:
         programs: Folder of its programs.
         folder: Where it keeps everything.
+        fsync: ``on`` where the time of a commit matters.
     """
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    def __init__(self, programs: Path, folder: Path, fsync: str) -> None:
         self._programs, self._folder = programs, folder
+        self._fsync = fsync
         self._user = "nobody" if os.geteuid() == 0 else None
         if self._user:
             os.chown(folder, pwd.getpwnam("nobody").pw_uid, -1)
@@ -36,7 +38,8 @@ class Server:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        settings = [f"unix_socket_directories={self._folder}", "listen_addresses=", "fsync=off"]
+        settings = [f"unix_socket_directories={self._folder}", "listen_addresses="]
+        settings += [f"fsync={self._fsync}"]
         words = [str(self._programs / "postgres"), "-D", str(self._folder / "data")]
         self._process = subprocess.Popen(
             [*words, *(w for setting in settings for w in ("-c", setting))],
@@ -85,7 +88,7 @@ class Server:
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
+def serving(fsync: str = "off") -> Iterator[Server]:
     """A server while the block runs."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
     path = shutil.which("postgres")
@@ -94,7 +97,7 @@ def serving() -> Iterator[Server]:
         cannot_run("there is no PostgreSQL: make test installs it where it can")
     folder = Path(tempfile.mkdtemp(prefix="keel-pg-", dir="/tmp"))
     try:
-        server = Server(programs, folder)
+        server = Server(programs, folder, fsync)
         yield server
         server.stop()
     finally:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -96,6 +97,18 @@ def test_a_thousand_sessions_of_four_processes_do_not_cross(address: str) -> Non
         fold = sessions[info.name].fold()
         assert fold.state == {"marks": [info.name]}
         assert fold.view.messages[0].text == f"who is {info.name}"
+    sessions.close()
+
+
+def test_a_process_has_five_connections_however_many_sessions_it_reads(address: str) -> None:
+    sessions = Sessions(address)
+    say(sessions["ada"], "one", "1")
+    with ThreadPoolExecutor(30) as pool:
+        heads = list(pool.map(lambda _: len(sessions["ada"].messages), range(300)))
+    assert set(heads) == {2}
+    counts = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    found = sessions._kept.database.read(lambda connection: connection.execute(counts).fetchone())
+    assert found[0] <= 1 + postgres.READERS
     sessions.close()
 
 

@@ -70,6 +70,7 @@ class Queue:
             system_database_url=self.address,
             serializer=DBOSPortableJSONSerializer(),
             application_name=name,
+            system_database_pool_size=2,
         )
 
     def put(self, order: Order) -> None:
@@ -159,6 +160,7 @@ class Worker:
                 "executor_id": self.id,
                 "application_version": JOURNAL,
                 "log_level": "WARNING",
+                "sys_db_pool_size": 8,
                 "scheduler_polling_interval_sec": 5.0,
             }
         )

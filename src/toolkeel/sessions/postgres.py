@@ -19,6 +19,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
+from threading import BoundedSemaphore
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar, cast
 
@@ -34,6 +35,8 @@ _MORE: Final = """
 CREATE TABLE large (digest TEXT PRIMARY KEY, data BYTEA NOT NULL);
 CREATE TABLE version (number INTEGER NOT NULL);
 """
+READERS: Final = 4
+"""Connections of a process that read; who finds them taken waits, as a server has few."""
 _BIND = "SELECT pg_{}advisory_{}lock(?::int, ?::int)"
 
 
@@ -119,6 +122,7 @@ class PostgresDatabase(Database):
     def __init__(self, path: str) -> None:
         self.held: set[int] = set()
         self._lost = False
+        self._room = BoundedSemaphore(READERS)
         self.shown = path.rpartition("@")[2]  # without a password
         super().__init__(path)
 
@@ -143,7 +147,11 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
-        self._check_open()
+        with self._room:
+            self._check_open()
+            yield from self._one_reader()
+
+    def _one_reader(self) -> Iterator[sqlite3.Connection]:
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
