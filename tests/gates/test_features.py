@@ -12,7 +12,7 @@ STATES = ("planned", "partial", "done")
 ROW = re.compile(r"(?m)^\| ([A-Z]\d+) \|(.*)\|([^|]*)\|([^|]*)\|$")
 IDS = {f"A{n}" for n in range(1, 12)} | {f"B{n}" for n in range(1, 6)}
 IDS |= {f"C{n}" for n in range(1, 7)} | {f"D{n}" for n in range(1, 9)}
-IDS |= {f"X{n}" for n in range(1, 27)} | {f"M{n}" for n in range(1, 9)}
+IDS |= {f"X{n}" for n in range(1, 28)} | {f"M{n}" for n in range(1, 9)}
 
 
 def complaints(text: str) -> list[str]:

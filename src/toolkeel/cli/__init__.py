@@ -7,6 +7,7 @@ terminal   what a person sees and answers: text, keys, progress, approval, Ctrl-
 doctor     what ``toolkeel doctor`` looks at, one check a file
 commands   the commands, one file each
 chat       the command that is a conversation
+http_workers  several processes that serve at one address, replaced one by one without a lost call
 worker     ``toolkeel worker``: run what is in the queue of a durable agent, until told to end
 completion  ``toolkeel completion``: what a shell completes, as a script for it
 start      ``toolkeel`` alone: what to do next

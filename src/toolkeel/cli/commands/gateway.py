@@ -13,9 +13,12 @@ import typer
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.cli.commands.serve import (
     TOKEN_VARIABLE,
+    Drain,
     Hosts,
     NoToken,
     address,
+    endpoint,
+    ends_well,
     token_of,
     until_stopped,
 )
@@ -29,6 +32,8 @@ from toolkeel.mcp.pins import Pins
 from toolkeel.observe.wording import count, visible_line
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from toolkeel.mcp.gateway.gateway import Gateway
 
 File = Annotated[Path, typer.Argument(metavar="mcp.json", help="Where the servers are.")]
@@ -59,12 +64,14 @@ def command(
         int, typer.Option(metavar="N", help="Tools beyond which they are searched for.")
     ] = SEARCH_ABOVE,
     allowed_host: Hosts = None,
+    drain: Drain = 30,
 ) -> None:
     """Many MCP servers behind one, with rules.
 
     Serves all servers of mcp.json as one server of the Model Context Protocol. Names are SERVER__TOOL. The file is read again when it changes; clients stay connected.
     """
     with needs_extra("toolkeel gateway", "mcp"):
+        from toolkeel.mcp.server.http import serve_app
         from toolkeel.mcp.server.stdio import serve_stdio, take_stdout
     if not http:
         take_stdout()
@@ -74,7 +81,9 @@ def command(
     if http:
         if not policy.has_clients:
             token = token_of(token, no_token)
-        _serve_http(gateway, policy, file, http, token, allowed_host)
+        app = _app(gateway, policy, address(http), token, allowed_host)
+        ends_well()
+        asyncio.run(_following(gateway, file, serve_app(app, *address(http), drain)))
         return
     if sys.stdin.isatty():
         note("the gateway speaks on stdin and stdout, for a program that starts it", DIM)
@@ -113,28 +122,19 @@ def _servers(file: Path) -> Mapping[str, ServerConfig]:
     return agreed
 
 
-def _serve_http(
+def _app(
     gateway: Gateway,
     policy: Policy,
-    file: Path,
-    http: str,
+    place: tuple[str, int],
     token: str,
     allowed_host: list[str] | None,
-) -> None:
-    import uvicorn
-
+) -> Starlette:
     from toolkeel.mcp.gateway.http import gateway_app
-    from toolkeel.mcp.server.http import PATH
 
-    host, port = address(http)
-    hosts = allowed_host or ()
-    app = gateway_app(gateway, policy, host=host, token=token, allowed_hosts=hosts)
-    config = uvicorn.Config(
-        app, host, port, log_level="warning", timeout_graceful_shutdown=3, lifespan="on"
-    )
-    shown = f"[{host}]" if ":" in host else host
-    note(f"the gateway is at http://{shown}:{port}{PATH}", DIM)
-    asyncio.run(_following(gateway, file, uvicorn.Server(config).serve()))
+    host, port = place
+    app = gateway_app(gateway, policy, host=host, token=token, allowed_hosts=allowed_host or ())
+    note(f"the gateway is at {endpoint(host, port)}", DIM)
+    return app
 
 
 async def _following(gateway: Gateway, file: Path, serving: object) -> None:

@@ -8,6 +8,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,8 @@ from toolkeel.errors import SetupError
 from toolkeel.observe.wording import count
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from toolkeel.mcp.server.tool_server import ToolServer
 
 TOKEN_VARIABLE = "TOOLKEEL_TOKEN"
@@ -46,6 +49,9 @@ Hosts = Annotated[
     list[str] | None,
     typer.Option(metavar="HOST", help="HTTP: answer to this name, too; may be repeated."),
 ]
+Drain = Annotated[
+    int, typer.Option(metavar="SECONDS", min=0, help="HTTP: wait for calls when told to end.")
+]
 
 
 def command(
@@ -65,6 +71,10 @@ def command(
     token: Token = "",
     no_token: NoToken = False,
     allowed_host: Hosts = None,
+    drain: Drain = 30,
+    workers: Annotated[
+        int, typer.Option(metavar="N", min=1, help="HTTP: processes that share the address.")
+    ] = 1,
 ) -> None:
     """Serve tools over the Model Context Protocol.
 
@@ -75,7 +85,6 @@ def command(
     if stdio and http:
         raise UsageProblem("say --stdio or --http, not both")
     with needs_extra("toolkeel serve", "mcp"):
-        from toolkeel.mcp.server.http import PATH, is_loopback, serve_http
         from toolkeel.mcp.server.stdio import serve_stdio, take_stdout
     if not http:
         take_stdout()  # before anything of the target runs
@@ -83,17 +92,74 @@ def command(
         server = _server(target, name, instructions, rules)
     offered = f"{server.sdk.name}: {count(len(server.tools), 'tool')}"
     if http:
-        host, port = address(http)
-        if is_loopback(host):
-            token = token_of(token, no_token)
-        shown = f"[{host}]" if ":" in host else host
-        note(f"{offered} at http://{shown}:{port}{PATH}", DIM)
-        hosts = allowed_host or ()
-        asyncio.run(serve_http(server, host, port, token=token, allowed_hosts=hosts))
+        _serve_http(
+            server,
+            offered,
+            address(http),
+            (token, no_token),
+            (drain, workers),
+            {
+                "target": target,
+                "name": name,
+                "instructions": instructions,
+                "rules": str(rules) if rules else None,
+                "hosts": allowed_host or [],
+            },
+        )
         return
     if sys.stdin.isatty():
         note(f"{offered} on stdin and stdout, for a program that starts this command", DIM)
     until_stopped(lambda: serve_stdio(server))
+
+
+def _serve_http(
+    server: ToolServer,
+    offered: str,
+    place: tuple[str, int],
+    tokens: tuple[str, bool],
+    bounds: tuple[int, int],
+    words: dict[str, Any],
+) -> None:
+    """Serve over HTTP, in this process or in several that share the address."""
+    from toolkeel.mcp.server.http import asgi, is_loopback, serve_app
+
+    (host, port), (drain, workers) = place, bounds
+    token = token_of(*tokens) if is_loopback(host) else tokens[0]
+    app = asgi(server, host=host, token=token, allowed_hosts=words["hosts"])
+    note(f"{offered} at {endpoint(host, port)}", DIM)
+    ends_well()
+    if workers == 1:
+        asyncio.run(serve_app(app, host, port, drain))
+        return
+    from toolkeel.cli.http_workers import serve_in_workers
+
+    if asking := server.asking:
+        note(f"these ask their client, so they need one worker: {', '.join(asking)}", YELLOW)
+    made = partial(_app_of, {**words, "host": host, "token": token})
+    serve_in_workers(made, host, port, drain, workers)
+
+
+def _app_of(words: dict[str, Any]) -> Starlette:
+    """What a worker serves; of older clients, too, each request may come to another worker."""
+    from toolkeel.cli.http_workers import end_with_parent
+    from toolkeel.mcp.server.http import asgi, gently
+
+    end_with_parent()
+    rules = Path(words["rules"]) if words["rules"] else None
+    with stdout_kept_clean():
+        server = _server(words["target"], words["name"], words["instructions"], rules)
+    host, token, hosts = words["host"], words["token"], words["hosts"]
+    return gently(asgi(server, host=host, token=token, allowed_hosts=hosts, stateless_http=True))
+
+
+def endpoint(host: str, port: int) -> str:
+    """The address that clients are given."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
+
+
+def ends_well() -> None:
+    """Have TERM end with exit code 0, once the web server has ended by it."""
+    signal.signal(signal.SIGTERM, lambda *_: None)
 
 
 def _server(target: str, name: str, instructions: str, rules: Path | None) -> ToolServer:

@@ -30,6 +30,7 @@ from toolkeel.mcp.gateway.table import Route
 from toolkeel.mcp.gateway.upstream import Upstream, as_it_came, is_first
 from toolkeel.mcp.pins import Pins, difference
 from toolkeel.mcp.server.asking import CannotAsk, Client
+from toolkeel.mcp.server.figures import Figures
 from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
 
 CLIENT = "toolkeel.client"
@@ -97,6 +98,7 @@ class Gatekeeper:
         self._pins = pins
         self._audit = audit
         self._trusted = trusted
+        self.figures = Figures()
 
     def refusal(self, call: Call) -> str:
         """Why a call may not be made, whoever is asked; empty if it may."""
@@ -187,12 +189,14 @@ class Gatekeeper:
             await self._audit.synced()
 
     def _after(self, call: Call, kind: str, seconds: float) -> None:
+        self.figures.ended(kind, seconds)
         if self._audit is not None:
             ended = {"event": "end", "outcome": kind, "seconds": round(seconds, 4)}
             self._audit.write({**ended, **_said(call, self._audit)})
 
     def refused(self, call: Call, why: str) -> dict[str, Any]:
         """The result of a call that is not sent."""
+        self.figures.ended("refused", 0.0)
         if self._audit is not None:
             said = {"event": "refused", "why": why.split("\n", 1)[0]}
             self._audit.write({**said, **_said(call, self._audit)})

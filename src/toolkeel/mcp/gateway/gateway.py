@@ -91,6 +91,7 @@ class Gateway(ToolServer):
         self._prefixed = prefixed
         self._threshold = threshold
         self._keeper = Gatekeeper(policy or Policy(), pins or Pins(), audit)
+        self._keeper.figures = self.figures
         self._audit = audit
         self._table = Table((), prefixed)
         self._found: dict[str, dict[str, None]] = {}

@@ -78,5 +78,5 @@ def gateway_app(
     named = [] if is_loopback(host) else [host, f"{host}:*"]
     hosts = [*allowed_hosts, *named]
     app = asgi(gateway, host="127.0.0.1", allowed_hosts=hosts, **options)
-    app.user_middleware.insert(0, Middleware(ClientTokens, policy=policy))
+    app.user_middleware.insert(1, Middleware(ClientTokens, policy=policy))  # within the health
     return app

@@ -7,7 +7,9 @@ kept               results too long to be shown, which clients read whole as res
 snapshot           what a server offers at one time: an immutable snapshot, with everything that a request needs
 calls              one call of a client through the pipeline: its run, its progress, its approval
 sessions           sessions of the revisions up to 2025-11-25: what each has asked to be told
+figures            what a server's calls came to, as text that Prometheus reads
 tool_server        `ToolServer`: tools for every program that speaks the Model Context Protocol
+drain              the end of a server over HTTP without a lost call, and what balancers ask of it
 http               a `ToolServer` over HTTP: who may reach it, and as whom
 stdio              a `ToolServer` over stdin and stdout, for the program that started this one
 structured         structured results (``structuredContent``): what is promised to a client, and kept

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.transport_security import TransportSecuritySettings
@@ -18,6 +19,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 
 from toolkeel.errors import SetupError
+from toolkeel.mcp.server.drain import DRAIN, METRICS, Drained, Draining, end_gently
 from toolkeel.mcp.server.tool_server import ToolServer
 
 if TYPE_CHECKING:
@@ -68,6 +70,8 @@ def asgi(
 ) -> Starlette:
     """The server as an ASGI application, for any web server or to be mounted in another one.
 
+    It answers at ``/healthz`` whether it takes calls, and at ``/metrics`` what they came to.
+
     Args:
         server: What to serve.
         host: The address it will be bound to.
@@ -97,30 +101,55 @@ def asgi(
     app = server.sdk.streamable_http_app(transport_security=security, host=host, **options)
     if token:
         app.user_middleware.insert(0, Middleware(BearerToken, token=token))
+    app.state.draining = Draining(server.figures, server.let_go)
+    app.add_route(METRICS, app.state.draining.metrics)
+    app.user_middleware.insert(0, Middleware(Drained, draining=app.state.draining))
     return app
 
 
 async def serve_http(
-    server: ToolServer, host: str = "127.0.0.1", port: int = 8000, **options: Any
+    server: ToolServer,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    drain: int = DRAIN,
+    **options: Any,
 ) -> None:
-    """Serve over HTTP until cancelled; the endpoint is ``http://host:port/mcp``.
+    """Serve over HTTP until cancelled, or told to end; the endpoint is ``http://host:port/mcp``.
 
     Args:
         server: What to serve.
         host: Address to listen on.
         port: Port to listen on.
+        drain: Seconds to wait for what is being answered, when it is told to end.
         options: Those of `asgi`.
 
     Raises:
         SetupError: others than this machine could reach it, and nothing asks who they are.
     """
+    await serve_app(asgi(server, host=host, **options), host, port, drain)
+
+
+async def serve_app(app: Starlette, host: str, port: int, drain: int = DRAIN) -> None:
+    """Serve what `asgi` has made, until cancelled or told to end."""
     import uvicorn
 
-    app = asgi(server, host=host, **options)
     config = uvicorn.Config(
-        app, host, port, log_level="warning", timeout_graceful_shutdown=3, lifespan="on"
+        partial(gently, app),
+        host,
+        port,
+        factory=True,
+        log_level="warning",
+        timeout_graceful_shutdown=drain,
+        lifespan="on",
     )
     await uvicorn.Server(config).serve()
+
+
+def gently(app: Starlette) -> Starlette:
+    """The same, to be called by a web server that has its handlers of signals already."""
+    end_gently(app.state.draining)
+    return app
 
 
 def is_loopback(host: str) -> bool:

@@ -7,8 +7,10 @@ call of any model.
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Any, TypeVar, cast
 
 from toolkeel._records.needs_extra import needs_extra
@@ -34,6 +36,7 @@ from toolkeel.call.sources import Source, fixed, gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.mcp.server.calls import NewRun, answer
+from toolkeel.mcp.server.figures import Figures
 from toolkeel.mcp.server.prompts_resources import (
     Part,
     Prompt,
@@ -81,6 +84,7 @@ class ToolServer:
 
     Attributes:
         sdk: The low-level server of the `mcp` package, for what it can do besides.
+        figures: What its calls came to.
 
     Raises:
         SetupError: two prompts have one name, or two resources one URI.
@@ -111,6 +115,7 @@ class ToolServer:
         known, self._sources = fixed(tools)
         self._offer = Offer(known, prompts or (), resources or ())
         self._run = run
+        self.figures = Figures()
         self._page_size = page_size
         self._rounds = Rounds()
         self._bus = InMemorySubscriptionBus()
@@ -160,6 +165,11 @@ class ToolServer:
         """The tools that are served now."""
         return self._offer.tools
 
+    @property
+    def asking(self) -> tuple[str, ...]:
+        """The tools that may ask their client something, in the midst of a call."""
+        return tuple(name for name, served in self._offer.served.items() if served.asks)
+
     async def update(
         self,
         tools: Toolset | Iterable[Source] | None = None,
@@ -207,6 +217,10 @@ class ToolServer:
     def takes_line(self, line: bytes, send: Callable[[bytes], Awaitable[None]]) -> bool:
         """Whether a line of a client over stdio is answered here, past the SDK's session."""
         return False
+
+    def let_go(self) -> None:
+        """End what clients listen to; they listen again, elsewhere if need be."""
+        self._listen.close()
 
     async def resource_updated(self, uri: str) -> None:
         """Tell the clients that watch a resource that it has changed."""
@@ -267,7 +281,16 @@ class ToolServer:
         request = exchange.request
         assert request is not None
         call = ToolCall(str(request.request_id), name, arguments)
-        return await answer(exchange, call, tools, self._run(request), self._sessions.level)
+        outcome, began = "protocol_error", monotonic()
+        try:
+            message = await answer(exchange, call, tools, self._run(request), self._sessions.level)
+            outcome = message.kind or "success"
+        except CancelledError:
+            outcome = "cancelled"
+            raise
+        finally:
+            self.figures.ended(outcome, monotonic() - began)
+        return message
 
     # — prompts and resources —
 

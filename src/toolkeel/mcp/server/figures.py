@@ -1,0 +1,61 @@
+"""What a server's calls came to, as text that Prometheus and its like read."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from itertools import accumulate
+from typing import Final
+
+BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""Seconds, between which calls are counted."""
+
+
+class Figures:
+    """Calls that have ended: how, and how long they took.
+
+    Attributes:
+        in_flight: Requests that are being answered.
+
+    >>> figures = Figures()
+    >>> figures.ended("success", 0.2)
+    >>> figures.ended("timeout", 70)
+    >>> [line for line in figures.text().splitlines() if "calls_total{" in line]
+    ['toolkeel_calls_total{outcome="success"} 1', 'toolkeel_calls_total{outcome="timeout"} 1']
+    """
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self._outcomes: Counter[str] = Counter()
+        self._within = [0] * (len(BOUNDS) + 1)
+        self._seconds = 0.0
+
+    def ended(self, outcome: str, seconds: float) -> None:
+        """Count a call.
+
+        Args:
+            outcome: ``success``, or the kind of its failure.
+            seconds: How long it took.
+        """
+        self._outcomes[outcome] += 1
+        self._within[bisect_left(BOUNDS, seconds)] += 1
+        self._seconds += seconds
+
+    def text(self) -> str:
+        """All of it, a figure a line."""
+        totals = list(accumulate(self._within))
+        lines = ["# TYPE toolkeel_calls_total counter"]
+        lines += [
+            f'toolkeel_calls_total{{outcome="{outcome}"}} {count}'
+            for outcome, count in sorted(self._outcomes.items())
+        ]
+        lines.append("# TYPE toolkeel_call_seconds histogram")
+        lines += [
+            f'toolkeel_call_seconds_bucket{{le="{bound}"}} {count}'
+            for bound, count in zip((*BOUNDS, "+Inf"), totals, strict=True)
+        ]
+        lines.append(f"toolkeel_call_seconds_sum {self._seconds:.6f}")
+        lines.append(f"toolkeel_call_seconds_count {totals[-1]}")
+        lines.append("# TYPE toolkeel_requests_in_flight gauge")
+        lines.append(f"toolkeel_requests_in_flight {self.in_flight}")
+        return "\n".join(lines) + "\n"

@@ -1,0 +1,150 @@
+"""Several processes at one address: replaced one by one, and ended, without a lost call."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp.client.client import Client as Peer
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.mcp.peers import free_port
+from tests.mcp.serving import both_eras, text
+from tests.waiting import run, until, until_sync
+
+pytestmark = pytest.mark.slow
+
+TOOLS = '''
+import asyncio, os
+from pathlib import Path
+from toolkeel import tool
+
+HERE = Path(__file__).parent
+
+
+@tool
+async def work(n: int) -> str:
+    """Work for a while."""
+    with open(HERE / "log", "a") as lines:
+        lines.write(f"{n} {os.getpid()}\\n")
+    await asyncio.sleep(0.2)
+    return f"did {n}"
+
+
+@tool(approval=True)
+def pay() -> str:
+    """Pay."""
+    return "paid"
+'''
+
+
+def lines_in(folder: Path) -> list[str]:
+    path = folder / "log"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+@contextmanager
+def serving(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The command, once it answers; it has ended when the block has."""
+    (folder / "tools.py").write_text(TOOLS)
+    url = f"127.0.0.1:{free_port()}"
+    started = [sys.executable, "-m", "toolkeel", "serve", "tools.py", "--no-token"]
+    process = subprocess.Popen(
+        [*started, "--http", url, *words], cwd=folder, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        until_sync(lambda: health(f"http://{url}") == 200, 120)
+        yield f"http://{url}", process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def health(url: str) -> int:
+    """What a balancer is told; 0 if nobody listens."""
+    try:
+        return httpx2.get(f"{url}/healthz").status_code
+    except httpx2.HTTPError:
+        return 0
+
+
+def told_at_the_end(process: subprocess.Popen[str]) -> str:
+    """What it wrote, when it has ended by TERM, well."""
+    process.send_signal(signal.SIGTERM)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 0
+    return told
+
+
+async def calling(url: str, era: str, numbers: list[int], done: list[str]) -> None:
+    """One client that calls once for each number, one call after the other."""
+    async with Peer(streamable_http_client(f"{url}/mcp"), mode=era) as peer:  # type: ignore[arg-type]
+        while numbers:
+            done.append(text(await peer.call_tool("work", {"n": numbers.pop()})))
+
+
+@both_eras
+def test_workers_are_replaced_while_clients_call_and_no_call_is_lost_or_made_twice(
+    era: str, tmp_path: Path
+) -> None:
+    async def main(url: str, process: subprocess.Popen[str]) -> None:
+        numbers, done = list(range(200)), list[str]()
+        clients = [asyncio.create_task(calling(url, era, numbers, done)) for _ in range(8)]
+        await until(lambda: len(done) > 20)
+        before = {line.split()[1] for line in lines_in(tmp_path)}
+        process.send_signal(signal.SIGHUP)
+        await asyncio.gather(*clients)
+        assert sorted(done) == sorted(f"did {n}" for n in range(200))
+        after = {line.split()[1] for line in lines_in(tmp_path)} - before
+        assert len(before) <= 2 and after  # others have served meanwhile
+
+    with serving(tmp_path, "--workers", "2", "--drain", "10") as (url, process):
+        run(lambda: main(url, process))
+        told_at_the_end(process)
+    counts = Counter(line.split()[0] for line in lines_in(tmp_path))
+    assert set(counts.values()) == {1} and len(counts) == 200
+
+
+def test_one_process_that_is_told_to_end_answers_what_it_has_taken_and_ends_well(
+    tmp_path: Path,
+) -> None:
+    async def main(url: str, process: subprocess.Popen[str]) -> None:
+        done = list[str]()
+        clients = [asyncio.create_task(calling(url, "auto", [n], done)) for n in range(8)]
+        await until(lambda: len(lines_in(tmp_path)) == 8)
+        process.send_signal(signal.SIGTERM)
+        until_sync(lambda: health(url) == 503, 5)
+        await asyncio.gather(*clients)
+        assert sorted(done) == [f"did {n}" for n in range(8)]
+
+    with serving(tmp_path) as (url, process):
+        run(lambda: main(url, process))
+        assert "Traceback" not in told_at_the_end(process)
+
+
+def test_tools_that_ask_are_named_where_another_worker_could_get_the_answer(
+    tmp_path: Path,
+) -> None:
+    with serving(tmp_path, "--workers", "2") as (_, process):
+        told = told_at_the_end(process)
+    assert "these ask their client, so they need one worker: pay" in told
+
+
+def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
+    with serving(tmp_path, "--workers", "2") as (url, _):
+        done = list[str]()
+        run(lambda: calling(url, "auto", [1], done))
+        [line] = lines_in(tmp_path)
+        os.kill(int(line.split()[1]), signal.SIGKILL)
+        run(lambda: calling(url, "auto", list(range(2, 20)), done))
+        assert len(done) == 19
