@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from toolkeel.mcp.server.tool_server import ToolServer
 
 TOKEN_VARIABLE = "TOOLKEEL_TOKEN"
+_Said: TypeAlias = tuple[str, str, str, Path | None]
+"""What is served: target, name, instructions and rules."""
 
 
 Target = Annotated[str, typer.Argument(metavar="TARGET", help="Where the tools are.")]
@@ -88,24 +90,14 @@ def command(
         from toolkeel.mcp.server.stdio import serve_stdio, take_stdout
     if not http:
         take_stdout()  # before anything of the target runs
+    said = (target, name, instructions, rules)
     with stdout_kept_clean():
-        server = _server(target, name, instructions, rules)
+        server = _server(*said)
     offered = f"{server.sdk.name}: {count(len(server.tools), 'tool')}"
     if http:
-        _serve_http(
-            server,
-            offered,
-            address(http),
-            (token, no_token),
-            (drain, workers),
-            {
-                "target": target,
-                "name": name,
-                "instructions": instructions,
-                "rules": str(rules) if rules else None,
-                "hosts": allowed_host or [],
-            },
-        )
+        place = address(http)
+        note(f"{offered} at {endpoint(*place)}", DIM)
+        _serve_http(server, said, place, (token, no_token), allowed_host or [], (drain, workers))
         return
     if sys.stdin.isatty():
         note(f"{offered} on stdin and stdout, for a program that starts this command", DIM)
@@ -114,19 +106,18 @@ def command(
 
 def _serve_http(
     server: ToolServer,
-    offered: str,
+    said: _Said,
     place: tuple[str, int],
     tokens: tuple[str, bool],
+    hosts: list[str],
     bounds: tuple[int, int],
-    words: dict[str, Any],
 ) -> None:
     """Serve over HTTP, in this process or in several that share the address."""
     from toolkeel.mcp.server.http import asgi, is_loopback, serve_app
 
     (host, port), (drain, workers) = place, bounds
     token = token_of(*tokens) if is_loopback(host) else tokens[0]
-    app = asgi(server, host=host, token=token, allowed_hosts=words["hosts"])
-    note(f"{offered} at {endpoint(host, port)}", DIM)
+    app = asgi(server, host=host, token=token, allowed_hosts=hosts)
     ends_well()
     if workers == 1:
         asyncio.run(serve_app(app, host, port, drain))
@@ -135,20 +126,17 @@ def _serve_http(
 
     if asking := server.asking:
         note(f"these ask their client, so they need one worker: {', '.join(asking)}", YELLOW)
-    made = partial(_app_of, {**words, "host": host, "token": token})
-    serve_in_workers(made, host, port, drain, workers)
+    serve_in_workers(partial(_app_of, said, host, token, hosts), host, port, drain, workers)
 
 
-def _app_of(words: dict[str, Any]) -> Starlette:
+def _app_of(said: _Said, host: str, token: str, hosts: list[str]) -> Starlette:
     """What a worker serves; of older clients, too, each request may come to another worker."""
     from toolkeel.cli.http_workers import end_with_parent
     from toolkeel.mcp.server.http import asgi, gently
 
     end_with_parent()
-    rules = Path(words["rules"]) if words["rules"] else None
     with stdout_kept_clean():
-        server = _server(words["target"], words["name"], words["instructions"], rules)
-    host, token, hosts = words["host"], words["token"], words["hosts"]
+        server = _server(*said)
     return gently(asgi(server, host=host, token=token, allowed_hosts=hosts, stateless_http=True))
 
 
