@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HEALTH: Final = "/healthz"
 METRICS: Final = "/metrics"
-LINGER: Final = 1.0
+LINGER: Final = 2.0
 """Seconds in which a server that is told to end still takes what comes."""
 DRAIN: Final = 30
 """Seconds it then waits for what is being answered."""
