@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
 import secrets
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,3 +187,22 @@ def test_a_policy_says_by_their_names_where_tools_run() -> None:
         placed([tools.add], {"nowhere": here})
     with pytest.raises(SetupError, match="its body is async"):
         placed([tools.rests], {"*": here})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["inline", "thread", "process", "threads of a pool"])
+def test_memory_does_not_grow_with_the_number_of_calls(kind: str) -> None:
+    toolset = Toolset([on(KINDS[kind](), tools.number)])
+
+    async def turns(number: int) -> int:
+        for _ in range(number):
+            calls = [ToolCall(str(n), "number", {"n": n}) for n in range(100)]
+            assert len(await toolset.run(calls)) == 100
+        pages = int(Path("/proc/self/statm").read_text().split()[1])  # noqa: ASYNC240
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    async def main() -> int:
+        early = await turns(10)
+        return await turns(90) - early
+
+    assert asyncio.run(main()) < 4 << 20

@@ -78,3 +78,25 @@ def test_a_pool_refuses_what_it_cannot_be_sent_and_names_itself() -> None:
         tool = dataclasses.replace(tools.looks, executor=Futures(pool))
         with pytest.raises(SetupError, match=r"leave out executor=Futures\(\.\.\.\)"):
             Toolset([tool])
+
+
+def test_a_pool_has_only_so_many_calls_at_once_and_the_others_wait_here() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        most = 0
+
+        class Counting:
+            def submit(self, fn: Any, order: Any, /) -> Future[Any]:
+                nonlocal most
+                going = pool.submit(fn, order)
+                handed.append(going)
+                most = max(most, sum(not each.done() for each in handed))
+                return going
+
+        handed: list[Future[Any]] = []
+        tool = dataclasses.replace(tools.number, executor=Futures(Counting(), width=3))
+        calls = [ToolCall(str(n), "number", {"n": n}) for n in range(200)]
+        given = Toolset([tool]).run_sync(calls)
+    assert [message.text for message in given] == [str(n) for n in range(200)]
+    assert len(handed) == 200 and most <= 3
+    with pytest.raises(SetupError, match="give 1 or more"):
+        Futures(pool, width=0)

@@ -367,6 +367,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "opentelemetry_spans",
         "notebook",
         "json_lines",
+        "slow_listener",
     ),
     "testing": (
         "faults",

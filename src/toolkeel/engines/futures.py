@@ -24,8 +24,12 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.engines.executor import Capabilities
 from toolkeel.engines.frames import Message
+from toolkeel.engines.warm_pool import Room
 from toolkeel.engines.worker import answer_all
 from toolkeel.engines.worker_request import check_sendable, order_of, tell, unknown, value_of
+from toolkeel.errors import SetupError
+
+WIDTH = 64
 
 
 class Promise(Protocol):
@@ -61,6 +65,7 @@ class Futures:
 
     Args:
         pool: Anything with ``submit(function, argument)`` that gives a future.
+        width: How many calls the pool has at once; further ones wait here, under their deadline.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> Futures(ThreadPoolExecutor(1)).capabilities.kills
@@ -69,8 +74,11 @@ class Futures:
 
     capabilities = Capabilities(remote=True)
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, *, width: int = WIDTH) -> None:
+        if width < 1:
+            raise SetupError(f"Futures(width={width}) has room for no call; give 1 or more")
         self._pool = pool
+        self._room = Room(width)
 
     def check_tool(self, tool: AnyTool) -> None:
         """See `Executor`."""
@@ -78,6 +86,15 @@ class Futures:
 
     async def __call__(self, prepared: Prepared, context: ToolContext[Any]) -> object:
         """See `Executor`."""
+        body, context.body = context.body, "" if context.body == "runs" else context.body
+        await self._room.enter()
+        context.body = body
+        try:
+            return await self._run(prepared, context)
+        finally:
+            self._room.leave()
+
+    async def _run(self, prepared: Prepared, context: ToolContext[Any]) -> object:
         tool, loop = prepared.tool, asyncio.get_running_loop()
         done = asyncio.Event()
 

@@ -7,6 +7,7 @@ content              messages in the conventions' JSON form, for who lets conten
 opentelemetry_spans  OpenTelemetry spans (and their names) and metrics of runs, from their events
 notebook             tools, results and runs as notebooks show them
 json_lines           every event as a line of JSON, for files and logs
+slow_listener        a listener that is told in a thread of its own, so that no run waits for it
 """
 
 from typing import TYPE_CHECKING
@@ -16,8 +17,13 @@ from toolkeel._doors import door
 if TYPE_CHECKING:
     from toolkeel.observe.json_lines import JsonLines as JsonLines
     from toolkeel.observe.opentelemetry_spans import OpenTelemetry as OpenTelemetry
+    from toolkeel.observe.slow_listener import SlowListener as SlowListener
 else:
     __getattr__, __dir__, __all__ = door(
         __name__,
-        {"observe.json_lines": "JsonLines", "observe.opentelemetry_spans": "OpenTelemetry"},
+        {
+            "observe.json_lines": "JsonLines",
+            "observe.opentelemetry_spans": "OpenTelemetry",
+            "observe.slow_listener": "SlowListener",
+        },
     )

@@ -1,0 +1,87 @@
+"""A listener that takes its time: it is told in a thread of its own, and holds no run up."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from toolkeel._records.cancel import log
+from toolkeel.errors import SetupError
+from toolkeel.events import Event, Progress, Streamed
+
+MOST = 10_000
+"""Events that wait."""
+
+
+class SlowListener:
+    """Tells another listener of events, in a thread, in their order.
+
+    A run tells its listeners on the event loop, between two steps, so one that writes to a network
+    would hold up all runs of the loop. Here events wait for it. When as many as may wait do, pieces
+    of replies and progress are left out: a reply comes whole after its pieces, and one progress takes
+    the place of another. Everything else is kept, and what a body emits among it, whatever that takes.
+
+    Args:
+        listener: Takes an event; what it raises is logged.
+        most: Events that may wait before any is left out.
+
+    Attributes:
+        dropped: How many were left out.
+
+    >>> from toolkeel.events import TurnStarted
+    >>> told = []
+    >>> with SlowListener(told.append) as listener:
+    ...     listener(TurnStarted(1, 0.0, "r", 1))
+    >>> len(told)
+    1
+    """
+
+    def __init__(self, listener: Callable[[Event], object], *, most: int = MOST) -> None:
+        if most < 1:
+            raise SetupError(
+                f"SlowListener(most={most}) would leave everything out; give 1 or more"
+            )
+        self.dropped = 0
+        self._listener = listener
+        self._most = most
+        self._events: deque[Event] = deque()
+        self._closed = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(
+            target=self._tell_all, name="toolkeel-listener", daemon=True
+        )
+        self._thread.start()
+
+    def __call__(self, event: Event) -> None:
+        with self._changed:
+            if len(self._events) >= self._most and isinstance(event, Streamed | Progress):
+                self.dropped += 1
+                return
+            self._events.append(event)
+            self._changed.notify()
+
+    def _tell_all(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._events or self._closed)
+                if not self._events:
+                    return
+                event = self._events.popleft()
+            try:
+                self._listener(event)
+            except Exception:
+                log().exception("a listener failed on %s; the run goes on", event.type)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Wait until the listener has been told of everything, at most so many seconds."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join(timeout)
+
+    def __enter__(self) -> SlowListener:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
