@@ -38,3 +38,17 @@ def test_a_crash_is_no_mistake_of_the_model() -> None:
     counts.note([ToolMessage("", name="read", status="error", kind="crashed")])
     assert counts.by_tool() == {}
     assert Correction().rate == 1
+
+
+def test_counts_begin_at_nothing_and_each_mending_counts_once() -> None:
+    counts = Corrections()
+    wrong = ToolMessage("", name="read", status="error", kind="invalid_arguments")
+    right = ToolMessage("", name="read")
+    assert not counts.any and counts.by_tool() == {}
+    counts.note([right])
+    assert not counts.any and counts.by_tool() == {}
+    counts.note([wrong, wrong, wrong])
+    counts.note([right])
+    assert counts.any and counts.by_tool() == {"read": Correction(3, 1)}
+    counts.note([right, right, right, right])
+    assert counts.by_tool() == {"read": Correction(3, 3)}

@@ -183,3 +183,10 @@ def test_the_text_so_far_is_not_copied_with_every_piece() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 10 * 50_000 * 20
+
+
+def test_a_call_without_an_id_gets_one_and_the_others_keep_theirs() -> None:
+    lone = settle(AssistantMessage(tool_calls=(ToolCall("", "f"),)))
+    assert lone.tool_calls[0].id
+    both = settle(AssistantMessage(tool_calls=(ToolCall("a", "f"), ToolCall("", "f"))))
+    assert both.tool_calls[0].id == "a" and both.tool_calls[1].id not in ("", "a")

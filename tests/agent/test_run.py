@@ -523,3 +523,11 @@ def test_an_answer_of_a_type_is_given_anew_after_a_follow_up() -> None:
 
     agent = Agent(Scripted([first, call("final_result", {"result": 4})]), output_type=int)
     assert asyncio.run(_held(agent, held)).output == 4  # type: ignore[arg-type]
+
+
+def test_a_run_that_has_not_ended_has_no_result() -> None:
+    run = Agent(Scripted(["done"])).start("go")
+    with pytest.raises(SetupError, match="the run has not ended"):
+        _ = run.result
+    asyncio.run(run.to_end())
+    assert run.result.output == "done"

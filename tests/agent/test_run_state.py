@@ -35,6 +35,7 @@ from toolkeel import (
 )
 from toolkeel._records.messages_json import DEPTH, dump_message, load_message
 from toolkeel._records.tickets import Ticket
+from toolkeel.agent.run_state import plain_values
 from toolkeel.errors import FieldError
 from toolkeel.testing.scripted import Scripted, call
 
@@ -471,3 +472,31 @@ def test_a_run_saved_in_mid_call_by_a_program_that_was_killed_says_what_nobody_k
     told = [m for m in model.requests[0].messages if isinstance(m, ToolMessage)]
     assert [(m.name, m.kind) for m in told] == [("pay", "unknown_outcome"), ("note", None)]
     assert "not known" in told[0].text and result.reason == "answered"
+
+
+@given(st.dictionaries(st.text(max_size=5), JSON, max_size=4))
+def test_state_that_json_holds_is_kept_whole_and_as_a_copy(state: dict[str, Any]) -> None:
+    whole = {key: value for key, value in state.items() if _writes(value)}
+    kept, left = plain_values(whole)
+    assert (kept, left) == (whole, ())
+    assert json.loads(json.dumps(kept)) == whole
+    assert all(
+        kept[key] is not value for key, value in whole.items() if type(value) in (dict, list)
+    )
+
+
+def _writes(value: object) -> bool:
+    return json.loads(json.dumps(value)) == value
+
+
+def test_what_json_would_change_is_left_and_named_with_its_place() -> None:
+    strange: dict[str, Any] = {
+        "inf": [1.5, float("inf")],
+        "half": {"a": {"b": "\ud800"}},
+        "keys": {"a": {1: "x"}},
+        "fine": {"a": [1.5, True, None, {"b": "北京"}]},
+    }
+    kept, left = plain_values(strange)
+    assert kept == {"fine": strange["fine"]}
+    assert left == ("inf[1]", "half.a.b", "keys.a")
+    assert kept["fine"] is not strange["fine"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.agent.valid import problems
 from tests.providers.transcripts import transcripts
-from toolkeel.agent.transcript import no_result, order_results, repair
+from toolkeel.agent.transcript import no_result, order_results, repair, was_called
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -143,3 +143,11 @@ def test_repair_invents_no_results_and_loses_no_words_of_a_person(given_: list[M
     assert [m for m in repaired if isinstance(m, UserMessage)] == [
         m for m in given_ if isinstance(m, UserMessage)
     ]
+
+
+def test_whether_the_model_has_called_something_is_asked_since_a_person_spoke() -> None:
+    said, answer = UserMessage("go"), AssistantMessage("done")
+    assert was_called([said, calling("a"), result("a")])
+    assert was_called([said, calling("a"), result("a"), answer])
+    assert not was_called([calling("a"), result("a"), said])
+    assert not was_called([said, answer]) and not was_called([])

@@ -284,3 +284,11 @@ def test_a_provider_with_options_of_its_own_is_not_given_the_run() -> None:
     model = Scripted(["Done."])
     Agent(model, [ByKeyword(), ByPosition(), ByName()]).run_sync("go")
     assert offered(model) == [["keyword_False", "position_False", "run_True"]]
+
+
+def test_a_provider_that_does_not_say_it_must_be_there_need_not_be() -> None:
+    class Quiet:
+        async def get_tools(self) -> list[AnyTool]:
+            raise OSError("gone")
+
+    assert Agent(Scripted(["Done."]), [Quiet(), Simple("a")]).run_sync("go").output == "Done."

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.sessions.talking import agent, say
+from toolkeel import tool
 from toolkeel._records.entries import Queued
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.inbox import leave, posted, take_all
 from toolkeel.sessions.inbox import say as as_body
 from toolkeel.sessions.journal import SessionJournal, load_fold
+from toolkeel.testing.scripted import call
 
 
 @pytest.fixture
@@ -68,3 +72,21 @@ def test_nothing_is_left_for_a_session_that_is_gone(sessions: Sessions) -> None:
     with pytest.raises(SessionError, match="gone"):
         leave(sessions["ada"]._kept.database, 99, "bob", "message", as_body("x"))
     sessions.close()
+
+
+@pytest.mark.parametrize(("given", "told"), [("", "somebody asked to stop"), ("enough", "enough")])
+def test_a_run_that_is_stopped_from_outside_says_why(
+    sessions: Sessions, given: str, told: str
+) -> None:
+    session = sessions["ada"]
+
+    @tool
+    async def wait() -> str:
+        """Wait to be stopped."""
+        session.cancel(given)
+        await asyncio.sleep(30)
+        return "never"
+
+    result = agent([call("wait")], "never", tools=(wait,)).run_sync("go", session=session)
+    assert result.reason == "cancelled"
+    assert told in result.messages[-1].text

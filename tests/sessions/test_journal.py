@@ -187,3 +187,11 @@ def test_of_a_thousand_turns_only_the_window_is_read_to_go_on(tmp_path: Path) ->
 
 def _spoil(connection: sqlite3.Connection, before: int) -> int:
     return connection.execute("UPDATE entry SET body = 'gone' WHERE seq < ?", (before,)).rowcount
+
+
+def test_a_list_of_sessions_shows_the_beginning_of_what_was_said() -> None:
+    sessions = Sessions(":memory:")
+    for said, shown in (("x" * 80, "x" * 80), ("x" * 81, "x" * 79 + "…"), (" a \n b ", "a b")):
+        session = sessions[f"ada {len(said)}"]
+        say(session, said, "ok")
+        assert session.info.first == shown
