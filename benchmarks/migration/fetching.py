@@ -28,7 +28,10 @@ def fetch(folder: Path, distribution: str) -> Path:
     return next(one for one in sorted(folder.glob(pattern)) if one.is_dir())
 
 
-PLUGINS = ("pytest-asyncio", "pytest-mock", "inline-snapshot", "syrupy")
+PLUGINS = (
+    "pytest-asyncio", "pytest-mock", "inline-snapshot", "syrupy", "pytest-socket", "blockbuster",
+    "forbiddenfruit", "psycopg-pool",
+)  # fmt: skip
 
 
 def plugins(folder: Path) -> Path:

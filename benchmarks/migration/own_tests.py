@@ -55,7 +55,7 @@ SUITES: Mapping[str, Suite] = {
             "test_function_tool.py", "test_function_tool_decorator.py", "test_function_schema.py",
             "test_tool_guardrails.py", "test_tool_output_conversion.py", "test_tool_context.py",
             "test_tool_use_behavior.py", "test_tool_choice_reset.py", "test_tool_converter.py",
-            "test_output_tool.py", "test_handoff_tool.py", "test_agent_as_tool.py",
+            "test_output_tool.py", "test_handoff_tool.py",
             "test_shell_tool.py", "test_local_shell_tool.py", "test_apply_patch_tool.py",
             "test_apply_diff.py", "test_computer_action.py", "test_items_helpers.py",
             "test_extension_filters.py", "test_decorators.py",
@@ -81,7 +81,7 @@ SUITES: Mapping[str, Suite] = {
         ),
     ),
     "langchain": Suite(
-        "langchain==1.4.10",
+        "langchain==1.4.9",
         "tests",
         (
             "unit_tests/agents/test_create_agent_tool_validation.py",
@@ -94,6 +94,7 @@ SUITES: Mapping[str, Suite] = {
             "unit_tests/agents/middleware/implementations/test_human_in_the_loop.py",
             "unit_tests/tools/test_*.py",
         ),
+        settings=False,
     ),
 }  # fmt: skip
 
@@ -190,7 +191,8 @@ def _read(report: Path) -> Iterable[tuple[str, tuple[str, str]]]:
             yield name, (HERE, "")
             continue
         text = f"{failure.get('message')}\n{failure.text}"
-        yield name, (ABSENT if "is not here" in text else DIFFERS, text)
+        asked = "is not here" in text or "fixture '" in text
+        yield name, (ABSENT if asked else DIFFERS, text)
 
 
 def main() -> None:

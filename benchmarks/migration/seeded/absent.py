@@ -1,26 +1,47 @@
 """Stand-ins for names that are not here: they fail when they are used, not when they are named."""
 
+from pydantic import BaseModel
 
-class _Kind(type):
-    def __getattr__(cls, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise NotImplementedError(f"{cls.told} is not here")
+_OfModels = type(BaseModel)
 
-    def __call__(cls, *args, **kwargs):
-        raise NotImplementedError(f"{cls.told} is not here")
 
-    def __instancecheck__(cls, one):
-        raise NotImplementedError(f"{cls.told} is not here")
+class _Kind(_OfModels):
+    """So that one may be a base beside a model, and be gone through."""
 
-    def __or__(cls, other):
-        return cls
+    def __new__(mcs, name, bases, space, **more):
+        if any(issubclass(base, BaseModel) for base in bases):
+            return super().__new__(mcs, name, bases, space, **more)
+        return type.__new__(mcs, name, bases, space)
 
-    __ror__ = __or__
+    def __init__(self, name, bases, space, **more):
+        type.__init__(self, name, bases, space)
+
+    def __iter__(self):
+        return iter(())
+
+    def __instancecheck__(self, one):
+        return False
+
+    def __subclasscheck__(self, one):
+        return False
 
 
 def absent(name):
     """A class of that name: it may be an annotation, a parameter or a base."""
-    made = _Kind(name.rpartition(".")[2], (), {"told": name})
-    made.__class_getitem__ = classmethod(lambda cls, item: cls)
-    return made
+
+    def refuse(self, *_, **__):
+        raise NotImplementedError(f"{name} is not here")
+
+    def attribute(self, asked):
+        if asked.startswith("__"):
+            raise AttributeError(asked)
+        raise NotImplementedError(f"{name} is not here")
+
+    made = {
+        "__new__": lambda cls, *_, **__: object.__new__(cls),
+        "__init__": lambda self, *_, **__: None,
+        "__call__": refuse,
+        "__getattr__": attribute,
+        "__class_getitem__": classmethod(lambda cls, item: cls),
+    }
+    return _Kind(f"{name} is not here", (), made)

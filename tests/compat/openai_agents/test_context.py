@@ -7,7 +7,7 @@ from typing import Any
 from toolkeel import RunContext, ToolCall, Toolset, tool
 from toolkeel import Usage as CoreUsage
 from toolkeel.compat.openai_agents import Usage
-from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
+from toolkeel.compat.openai_agents.context import RawToolCall, RunContextWrapper, ToolContext
 
 SEEN: list[Any] = []
 
@@ -52,3 +52,12 @@ def test_both_can_be_made_by_hand() -> None:
     assert context.run().deps == {"a": 1}
     assert context.run_item.raw_item.arguments == "{}"
     assert RunContextWrapper().usage == Usage()
+
+
+def test_the_context_of_a_call_is_made_of_the_runs() -> None:
+    run = RunContextWrapper({"a": 1})
+    call = RawToolCall("c1", "add", "{}")
+    context = ToolContext.from_agent_context(run, "c1", call, "agent", run_config="config")
+    assert (context.tool_name, context.tool_call_id, context.tool_arguments) == ("add", "c1", "{}")
+    assert (context.context, context.agent, context.run_config) == ({"a": 1}, "agent", "config")
+    assert context.tool_call is call

@@ -142,3 +142,31 @@ def test_calls_that_the_provider_made_of_its_own_tools_are_items_in_their_place(
     ]  # fmt: skip
     assert items[0].raw_item.code == "1+1" and items[1].raw_item.name == "add"
     assert items_of("agent", AssistantMessage("3", provider_options=kept))[0].raw_item["content"]
+
+
+def test_helpers_read_items_of_openais_own_types_too() -> None:
+    from openai.types import responses as typed
+
+    text = typed.ResponseOutputText(text="so", type="output_text", annotations=[])
+    no = typed.ResponseOutputRefusal(refusal="no", type="refusal")
+    about = {"id": "m", "role": "assistant", "status": "completed", "type": "message"}
+    said = typed.ResponseOutputMessage(content=[text, no], **about)
+    assert (ItemHelpers.extract_text(said), ItemHelpers.extract_refusal(said)) == ("so", "no")
+    assert (ItemHelpers.extract_last_text(said), ItemHelpers.extract_last_content(said)) == (
+        None, "no",
+    )  # fmt: skip
+    call = typed.ResponseFunctionToolCall(
+        call_id="c", name="add", arguments="{}", type="function_call"
+    )
+    assert ItemHelpers.extract_last_content(call) == ""
+    made = ItemHelpers.tool_call_output_item(
+        call, {"type": "image", "image_url": "https://a.example/b.png"}
+    )
+    assert made == {
+        "call_id": "c",
+        "output": [
+            {"type": "input_image", "image_url": "https://a.example/b.png", "detail": "auto"}
+        ],
+        "type": "function_call_output",
+    }
+    assert ItemHelpers.tool_call_output_item(call, [1])["output"] == "[1]"

@@ -91,6 +91,11 @@ class BaseTool(base.BaseTool):
         return cast("Mapping[str, Any]", self.tool.parameters.get("properties", {}))
 
     @property
+    def is_single_input(self) -> bool:
+        """Whether a model fills one parameter."""
+        return len(self.args) == 1
+
+    @property
     def tool_call_schema(self) -> Mapping[str, object]:
         return Schema(self.tool.parameters)  # what a model is shown
 

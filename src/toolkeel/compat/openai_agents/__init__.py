@@ -174,6 +174,12 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.models.own import Model as Model
     from toolkeel.compat.openai_agents.models.own import ModelResponse as ModelResponse
     from toolkeel.compat.openai_agents.models.own import ModelTracing as ModelTracing
+    from toolkeel.compat.openai_agents.models.scripted import ModelCall as ModelCall
+    from toolkeel.compat.openai_agents.models.scripted import ScriptedModel as ScriptedModel
+    from toolkeel.compat.openai_agents.models.scripted import (
+        assistant_message as assistant_message,
+    )
+    from toolkeel.compat.openai_agents.models.scripted import function_call as function_call
     from toolkeel.compat.openai_agents.output import AgentOutputSchema as AgentOutputSchema
     from toolkeel.compat.openai_agents.output import AgentOutputSchemaBase as AgentOutputSchemaBase
     from toolkeel.compat.openai_agents.prompts import DynamicPromptFunction as DynamicPromptFunction

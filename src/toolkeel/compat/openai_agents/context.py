@@ -157,7 +157,9 @@ class ToolContext(RunContextWrapper[C]):
         tool_name: Name of the tool.
         tool_call_id: The model's id for the call.
         tool_arguments: JSON text.
+        tool_call: The call as the wire carries it.
         agent: Whose run it is.
+        run_config: What holds for the run, if it is known.
     """
 
     def __init__(
@@ -167,9 +169,14 @@ class ToolContext(RunContextWrapper[C]):
         tool_name: str = "",
         tool_call_id: str = "",
         tool_arguments: str = "",
+        tool_call: Any = None,
+        *,
         agent: Any = None,
+        run_config: Any = None,
     ) -> None:
         super().__init__(context, usage)
+        self.run_config = run_config
+        self.tool_call = tool_call
         self.tool_name = tool_name
         self.tool_call_id = tool_call_id
         self.tool_arguments = tool_arguments
@@ -196,9 +203,25 @@ class ToolContext(RunContextWrapper[C]):
             context.tool_name,
             call.id,
             arguments_text(call.arguments),
-            context.agent,
+            agent=context.agent,
         )
         made._run = context.run
+        return made
+
+    @classmethod
+    def from_agent_context(
+        cls,
+        context: RunContextWrapper[Any],
+        tool_call_id: str,
+        tool_call: Any,
+        agent: Any = None,
+        *,
+        run_config: Any = None,
+    ) -> ToolContext[Any]:
+        """That of a call in an agent's run, by what the run has."""
+        about = (context.usage, tool_call.name, tool_call_id, tool_call.arguments, tool_call)
+        made: ToolContext[Any] = cls(context.context, *about, agent=agent, run_config=run_config)
+        made.turn_input, made.always = context.turn_input, context.always
         return made
 
     def run(self) -> RunContext[Any]:

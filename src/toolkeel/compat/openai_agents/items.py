@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.compat.content_blocks import content_of
+from toolkeel.compat.openai_agents.tool_outputs import parts_of
 from toolkeel.errors import SetupError
 from toolkeel.messages import (
     AssistantMessage,
@@ -42,9 +43,15 @@ class Raw(dict[str, Any]):
             raise AttributeError(name) from None
 
 
+def plain(item: Any) -> dict[str, Any]:
+    """An item as a dict, whatever it is: OpenAI's own types among them."""
+    dump = getattr(item, "model_dump", None)
+    return dict(dump(exclude_none=True)) if dump is not None else dict(item)
+
+
 def _input_item(item: Any) -> TResponseInputItem:
     """An item as a plain dict, to go on from."""
-    return dict(item.raw_item)
+    return plain(item.raw_item)
 
 
 @record
@@ -92,20 +99,24 @@ class ToolCallOutputItem:
     """The result of one call.
 
     Args:
-        output: What the body returned; of a failed call what the model reads.
-        call_id: Id of the call.
-        success: Whether it went well.
         agent: Whose run it was.
         raw_item: The call, or its result as the wire carries it.
+        output: What the body returned; of a failed call what the model reads.
+        success: Whether it went well.
     """
 
     type: ClassVar[str] = "tool_call_output_item"
     to_input_item = _input_item
-    output: Any
-    call_id: str
-    success: bool
     agent: Any
     raw_item: Any
+    output: Any = None
+    success: bool = True
+
+    @property
+    def call_id(self) -> str:
+        """Id of the call."""
+        raw: Any = self.raw_item
+        return str(raw.get("call_id") if isinstance(raw, Mapping) else raw.call_id)
 
 
 @record
@@ -220,7 +231,7 @@ def result_item(agent: Any, message: ToolMessage) -> ToolCallOutputItem:
         shown = dict(encode_messages([call, message])[-1])["output"]
     raw = Raw(call_id=id, output=shown, type="function_call_output")
     output = text if message.artifact is None else message.artifact
-    return ToolCallOutputItem(output, id, not message.failed, agent, raw)
+    return ToolCallOutputItem(agent, raw, output, not message.failed)
 
 
 def raw_call(call: ToolCall) -> Raw:
@@ -295,22 +306,39 @@ class ItemHelpers:
     """Texts of items."""
 
     @staticmethod
-    def extract_text(message: Any) -> str | None:
-        """All text of a message item's raw form; None if there is none."""
-        texts = [part["text"] for part in message["content"] if part["type"] == "output_text"]
-        return "".join(texts) or None
+    def _parts(message: Any, kind: str) -> list[str | None]:
+        """What the parts of a message say; None for those of another kind."""
+        item = plain(message)
+        parts = item.get("content") or () if item.get("type") == "message" else ()
+        key = "text" if kind == "output_text" else kind
+        return [part.get(key) or "" if part["type"] == kind else None for part in parts]
 
-    @staticmethod
-    def extract_last_text(message: Any) -> str | None:
+    @classmethod
+    def extract_text(cls, message: Any) -> str | None:
+        """All text of a message item's raw form; None if there is none."""
+        return "".join(text or "" for text in cls._parts(message, "output_text")) or None
+
+    @classmethod
+    def extract_refusal(cls, message: Any) -> str | None:
+        """Why the model would not answer; None if it did not say so."""
+        return "".join(text or "" for text in cls._parts(message, "refusal")) or None
+
+    @classmethod
+    def extract_last_text(cls, message: Any) -> str | None:
         """The last part of a message, if it is a text."""
-        parts = message["content"]
-        last = parts[-1] if parts else {}
-        return last["text"] if last.get("type") == "output_text" else None
+        return (cls._parts(message, "output_text") or [None])[-1]
 
     @classmethod
     def extract_last_content(cls, message: Any) -> str:
-        """The text of a message's last part; empty if there is none."""
-        return cls.extract_last_text(message) or ""
+        """The text of a message's last part, or why there is none; empty if there are no parts."""
+        refused = (cls._parts(message, "refusal") or [None])[-1]
+        return cls.extract_last_text(message) or refused or ""
+
+    @staticmethod
+    def tool_call_output_item(tool_call: Any, output: Any) -> TResponseInputItem:
+        """The result of a call, of what its body returned."""
+        blocks, id = parts_of(output), str(plain(tool_call)["call_id"])
+        return result_item(None, ToolMessage(blocks or str(output), id)).to_input_item()
 
     @staticmethod
     def input_to_new_input_list(input: Any) -> list[TResponseInputItem]:

@@ -44,6 +44,9 @@ PLACES: Mapping[str, str] = {
         "set_default_openai_client set_default_openai_key"
     ),
     "compat.openai_agents.models.own": "Model ModelResponse ModelTracing",
+    "compat.openai_agents.models.scripted": (
+        "ModelCall ScriptedModel assistant_message function_call"
+    ),
     "compat.openai_agents.output": "AgentOutputSchema AgentOutputSchemaBase",
     "compat.openai_agents.prompts": "DynamicPromptFunction GenerateDynamicPromptData Prompt",
     "compat.openai_agents.ready_tools.approving": (

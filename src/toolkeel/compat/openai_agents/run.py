@@ -266,5 +266,5 @@ async def execute_tool(
     call = ToolCall(call_id, tool.name, args)
     [message] = await Toolset([tool]).run([call], RunContext(context))
     raw = RawToolCall(call_id, tool.name, args if isinstance(args, str) else dumps(dict(args)))
-    item = ToolCallOutputItem(message.content, call_id, not message.failed, None, raw)
+    item = ToolCallOutputItem(None, raw, message.content, not message.failed)
     return FunctionToolResult(tool, message.content, item)

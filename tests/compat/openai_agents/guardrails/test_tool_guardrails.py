@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 from typing import Any
 
@@ -137,3 +138,15 @@ def test_a_guardrail_without_anything_to_run_refuses_and_says_why() -> None:
     message = pay(paying([ToolInputGuardrail()]), amount=5)
     assert message.kind == "refused"
     assert SetupError.__name__ in str(message.details["traceback"])
+
+
+def test_a_guardrail_made_of_a_function_is_run_by_itself() -> None:
+    @tool_input_guardrail
+    async def never(data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
+        return ToolGuardrailFunctionOutput.reject_content(data.context.tool_name)
+
+    data = ToolInputGuardrailData(ToolContext(None, tool_name="pay"), None)
+    said = asyncio.run(never.run(data))
+    assert (said.behavior["type"], said.behavior["message"] or said.behavior["reject_message"]) == (
+        "reject_content", "pay",
+    )  # fmt: skip

@@ -22,7 +22,7 @@ def test_a_computer_must_say_how_it_does_everything() -> None:
             return b""
 
     with pytest.raises(TypeError, match="abstract"):
-        Half()  # type: ignore[abstract]
+        Half()
 
 
 def test_a_computer_of_the_sdks_interface_is_a_tool() -> None:
@@ -47,3 +47,15 @@ def test_a_safety_check_function_is_given_the_sdks_data() -> None:
     assert Toolset([tool]).run_sync([one], RunContext("other"))[0].kind == "denied"
     assert seen[0].safety_check.message == "The page gives orders."
     assert seen[0].tool_call.id == "c"
+
+
+def test_a_computer_with_the_sdks_own_methods_is_one() -> None:
+    names = ["click", "double_click", "scroll", "type", "wait", "move", "keypress", "drag"]
+    space = {"screenshot": lambda self: "iVBORw0KGgo=", **dict.fromkeys(names, lambda *_: None)}
+    whole = type("Whole", (AsyncComputer,), {**space, "dimensions": (9, 9)})
+    tool = ComputerTool(computer=whole())
+    arguments = {"actions": [{"type": "click", "x": 1, "y": 2, "button": "left"}]}
+    [result] = Toolset([tool]).run_sync([ToolCall("c", "computer", arguments)])
+    assert not result.failed
+    with pytest.raises(TypeError, match="abstract: it has no drag"):
+        type("Less", (Computer,), {name: one for name, one in space.items() if name != "drag"})()

@@ -59,9 +59,15 @@ class _Guardrail:
         own = getattr(self.guardrail_function, "__name__", None)
         return self.name or str(own or type(self).__name__)
 
-    def run(self, tool_name: str, content: Any, context: Any) -> Any:
-        """Write this in a subclass, sync or async: look at the arguments, or at the output."""
-        raise SetupError(f"{type(self).__name__}: write run(), or give it a guardrail_function")
+    async def run(self, tool_name: Any, content: Any = None, context: Any = None) -> Any:
+        """Write this in a subclass, sync or async: look at the arguments, or at the output.
+
+        One that was made of a function is given its data, and says what that says.
+        """
+        if self.guardrail_function is None:
+            raise SetupError(f"{type(self).__name__}: write run(), or give it a guardrail_function")
+        said = self.guardrail_function(tool_name)
+        return await said if inspect.isawaitable(said) else said
 
     async def _verdict(self, answer: Any) -> guard.Verdict:
         result = await answer if inspect.isawaitable(answer) else answer

@@ -44,6 +44,11 @@ class ToolOutputGuardrailTripwireTriggered(ToolInputGuardrailTripwireTriggered):
     """An output guardrail ended the run."""
 
 
+def _field(record: Any, name: str) -> Any:
+    """A field by its name as a key."""
+    return getattr(record, name)
+
+
 @record
 class AllowBehavior:
     """Go on.
@@ -53,6 +58,7 @@ class AllowBehavior:
             guardrail, what the model reads instead. None changes nothing.
     """
 
+    __getitem__ = _field
     modified_content: Any = None
     type: str = "allow"
 
@@ -61,6 +67,7 @@ class AllowBehavior:
 class RejectContentBehavior:
     """Do not run it, or withhold its result, and tell the model why."""
 
+    __getitem__ = _field
     reject_message: str = ""
     type: str = "reject_content"
     message: str = ""
@@ -70,6 +77,7 @@ class RejectContentBehavior:
 class RaiseExceptionBehavior:
     """End the run."""
 
+    __getitem__ = _field
     error_message: str = ""
     type: str = "raise_exception"
 

@@ -10,7 +10,7 @@ from typing import Any
 from toolkeel._records.record import record
 from toolkeel.agent.bind_tools import Binds
 from toolkeel.compat.openai_agents.context import Usage
-from toolkeel.compat.openai_agents.items import input_list, items_of, messages_of
+from toolkeel.compat.openai_agents.items import input_list, items_of, messages_of, plain
 from toolkeel.compat.openai_agents.output import AgentOutputSchema
 from toolkeel.compat.openai_agents.settings import ModelSettings
 from toolkeel.compat.openai_agents.tools import FunctionTool
@@ -174,12 +174,6 @@ def _as_given(tool: Any, agent: Any) -> Any:
         raise NotImplementedError("a model does not run tools: the run does")
 
     return FunctionTool(tool.name, tool.description, tool.parameters, refuse)
-
-
-def plain(item: Any) -> dict[str, Any]:
-    """An item as a dict, whatever it is: OpenAI's own types among them."""
-    dump = getattr(item, "model_dump", None)
-    return dict(dump(exclude_none=True)) if dump is not None else dict(item)
 
 
 def reply_of(response: Any) -> AssistantMessage:
