@@ -30,7 +30,7 @@ def fetch(folder: Path, distribution: str) -> Path:
 
 PLUGINS = (
     "pytest-asyncio", "pytest-mock", "inline-snapshot", "syrupy", "pytest-socket", "blockbuster",
-    "forbiddenfruit", "psycopg-pool",
+    "forbiddenfruit", "psycopg-pool", "executing", "asttokens",
 )  # fmt: skip
 
 

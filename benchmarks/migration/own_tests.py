@@ -79,9 +79,10 @@ SUITES: Mapping[str, Suite] = {
             "test_tool_node_validation_error_filtering.py", "test_on_tool_call.py",
             "test_injected_state_not_required.py", "test_react_agent.py",
         ),
+        settings=False,
     ),
     "langchain": Suite(
-        "langchain==1.4.9",
+        "langchain==1.4.7",
         "tests",
         (
             "unit_tests/agents/test_create_agent_tool_validation.py",

@@ -8,9 +8,13 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from benchmarks.migration.kept import Conversations, decision
 
 Json = dict[str, Any]
 
@@ -252,12 +256,26 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
-        """Nothing is kept that could be read."""
-        self._json(404, {"error": {"message": "not here"}})
+        """What is kept is read."""
+        query = dict(parse_qsl(urlsplit(self.path).query))
+        self._kept("GET", self._place()[1], query)
 
     def do_DELETE(self) -> None:
-        """The same."""
-        self.do_GET()
+        """What is kept is forgotten."""
+        self._kept("DELETE", self._place()[1], {})
+
+    def _place(self) -> tuple[str, list[str]]:
+        """Whose run it is, and what of the address follows the version."""
+        _, run, _, *rest = [*self.path.split("?")[0].split("/"), "", "", ""]
+        return run, [part for part in rest if part]
+
+    def _kept(self, method: str, place: list[str], body: Json) -> None:
+        made = None
+        if place[:1] == ["conversations"]:
+            made = self.server.conversations[self._place()[0]].answer(method, place[1:], body)
+        if made is None:
+            made = {"error": {"message": f"no {'/'.join(place)} here"}}
+        self._json(404 if "error" in made else 200, made)
 
     def do_POST(self) -> None:
         """Answer a request."""
@@ -266,8 +284,8 @@ class Handler(BaseHTTPRequestHandler):
             body = json.loads(sent or b"{}")
         except ValueError:  # a file
             body = {"bytes": len(sent)}
-        _, run, _, *rest = [*self.path.split("?")[0].split("/"), "", "", ""]
-        path = "/".join(part for part in rest if part)
+        run, place = self._place()
+        path = "/".join(place)
         number = self.server.keep(run, path, body)
         if path == "responses":
             item = output_item(read_responses(body), number)
@@ -281,8 +299,10 @@ class Handler(BaseHTTPRequestHandler):
                 self._stream(stream_chat(whole), named=False)
             else:
                 self._json(200, whole)
+        elif path == "decisions":
+            self._json(200, decision(body))
         else:
-            self._json(404, {"error": {"message": f"no {path} here"}})
+            self._kept("POST", place, body)
 
     def _json(self, status: int, body: Json) -> None:
         data = json.dumps(body).encode()
@@ -314,6 +334,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        self.conversations: dict[str, Conversations] = defaultdict(Conversations)
         self._sent: dict[str, list[tuple[float, str, Json]]] = {}
         self._lock = threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()

@@ -45,6 +45,7 @@ from toolkeel.compat.openai_agents.tools import (
     as_enabled,
     held_strictly,
     only_known,
+    refusal_as_result,
 )
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
@@ -210,6 +211,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
             "handoffs": lambda: held_handoffs(self.handoffs, ours),
             "input_guardrails": guards[0],
             "output_guardrails": guards[1],
+            "steps": [refusal_as_result],
         }
 
     @property
@@ -245,7 +247,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         told = [hook for hook in (hooks, self._fields.get("hooks")) if hook is not None]
         if told:
             made["model"] = HookedModel(made["model"], told, self, context, before)
-            made["steps"] = [ToolHooks(told, self)]
+            made["steps"] = [ToolHooks(told, self), refusal_as_result]
         return core.Agent(**made)
 
     def __setattr__(self, name: str, value: Any) -> None:

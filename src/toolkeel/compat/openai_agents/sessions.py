@@ -243,11 +243,11 @@ class Memory:
         settings = self._config.session_settings
         limit = settings.limit if settings is not None else None
         history = await self._session.get_items(*([] if limit is None else [limit]))
-        join = self._config.session_input_callback
-        if join is None:
-            return [*history, *self._said]
-        joined = join(history, list(self._said))
-        return list(await joined if inspect.isawaitable(joined) else joined)
+        join, said = self._config.session_input_callback, self._said
+        joined = [*history, *said] if join is None else join(history, list(said))
+        given = list(await joined if inspect.isawaitable(joined) else joined)
+        await self._session.add_items(said)  # kept whatever becomes of the run
+        return given
 
     async def keep(self, messages: Sequence[Message], asked: Sequence[Message]) -> None:
         """Keep what was said and done; calls are kept with their results.
@@ -258,9 +258,8 @@ class Memory:
         """
         kept = {id(one) for one in whole(asked)} if not self._said else {id(one) for one in asked}
         new = [one for one in whole(messages) if id(one) not in kept]
-        items = [*self._said, *input_list(new)]
         self._said = []
-        if items:
+        if items := input_list(new):
             await self._session.add_items(items)
 
 

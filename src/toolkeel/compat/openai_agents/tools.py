@@ -20,7 +20,7 @@ from toolkeel.define import decorator as core
 from toolkeel.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step
 from toolkeel.define.tool import Enabled as CoreEnabled
 from toolkeel.define.tool import Tool as CoreTool
-from toolkeel.errors import Crashed, Denied, RunStopped, ToolError
+from toolkeel.errors import Crashed, Denied, Refused, RunStopped, ToolError
 from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
 from toolkeel.providers.wire.plain_json import dumps
 
@@ -234,6 +234,18 @@ async def rejection_as_told(
     except Denied as denied:
         said = denied.text.partition(" was not approved: ")[2]
         return ToolOutput(said or denied.text)
+
+
+async def refusal_as_result(
+    prepared: Prepared, context: CoreContext[Any], proceed: Proceed
+) -> object:
+    """A step of agents: what a guardrail says in place of a call is its result, as there."""
+    try:
+        return await proceed(prepared)
+    except RunStopped:
+        raise
+    except Refused as refused:
+        return ToolOutput(refused.text)
 
 
 def as_enabled(wanted: Enabled) -> CoreEnabled:
