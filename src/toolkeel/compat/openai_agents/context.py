@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from toolkeel._records.record import record
 from toolkeel.context import RunContext
@@ -148,6 +148,18 @@ class RunContextWrapper(Generic[C]):
         return RunContextWrapper(context.deps).joined(context.run)
 
 
+class Surroundings(TypedDict, total=False):
+    """What a call belongs to.
+
+    Attributes:
+        agent: Whose run it is.
+        run_config: What holds for the run, if it is known.
+    """
+
+    agent: Any
+    run_config: Any
+
+
 class ToolContext(RunContextWrapper[C]):
     """All a tool may see of its call; ask for it by the type of a parameter, at any position.
 
@@ -158,8 +170,7 @@ class ToolContext(RunContextWrapper[C]):
         tool_call_id: The model's id for the call.
         tool_arguments: JSON text.
         tool_call: The call as the wire carries it.
-        agent: Whose run it is.
-        run_config: What holds for the run, if it is known.
+        about: See `Surroundings`.
     """
 
     def __init__(
@@ -170,17 +181,15 @@ class ToolContext(RunContextWrapper[C]):
         tool_call_id: str = "",
         tool_arguments: str = "",
         tool_call: Any = None,
-        *,
-        agent: Any = None,
-        run_config: Any = None,
+        **about: Unpack[Surroundings],
     ) -> None:
         super().__init__(context, usage)
-        self.run_config = run_config
+        self.run_config = about.get("run_config")
         self.tool_call = tool_call
         self.tool_name = tool_name
         self.tool_call_id = tool_call_id
         self.tool_arguments = tool_arguments
-        self.agent = agent
+        self.agent = about.get("agent")
 
     @property
     def ctx_wrapper(self) -> RunContextWrapper[C]:
