@@ -508,6 +508,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "guard",
         "runs",
         "tool_pages",
+        "server_pages",
         "session_pages",
         "app",
     ),

@@ -7,6 +7,7 @@ site           how text becomes HTML in which nothing runs
 guard          who may see a page: token, Host, Origin, security headers (CSP)
 runs           runs that the page starts, each in its session: say, stop, decide
 tool_pages     pages of tools: provider schemas, a form, what a call gives
+server_pages   the page of MCP servers: approved definitions, what has changed, gateway traffic
 session_pages  pages of sessions: talk, watch, decide, fork, compare, stats
 app            all pages as one application, and its server
 """

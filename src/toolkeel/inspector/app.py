@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -20,6 +21,7 @@ from toolkeel.agent.agent import Agent
 from toolkeel.errors import SetupError
 from toolkeel.inspector.guard import Guard
 from toolkeel.inspector.runs import Runs
+from toolkeel.inspector.server_pages import ServerPages
 from toolkeel.inspector.session_pages import SessionPages
 from toolkeel.inspector.site import LANGUAGES, page
 from toolkeel.inspector.tool_pages import ToolPages
@@ -38,6 +40,7 @@ class Inspector:
         target: The tools as they were named on the command line, for lines to be copied.
         port: Where to listen; 0 takes any that is free.
         token: The secret that each request brings; a new one by default.
+        audit: The log of a gateway, whose last calls are shown.
 
     Attributes:
         url: Address to open: it brings a secret that is good once.
@@ -55,13 +58,15 @@ class Inspector:
         target: str = "TARGET",
         port: int = 0,
         token: str = "",
+        audit: Path | None = None,
     ) -> None:
         self.token = token or secrets.token_urlsafe(24)
         self._socket = _listening(port)
         self._port: int = self._socket.getsockname()[1]
         self._runs = Runs(agent, sessions)
         tools = ToolPages(agent.tools, target, f"http://{ADDRESS}:{self._port}")
-        self.app = _application(tools, SessionPages(self._runs), self._runs)
+        servers = ServerPages(agent.tools, audit)
+        self.app = _application(tools, SessionPages(self._runs), servers, self._runs)
         self._guard = Guard(self.app, self._port, self.token)
         self._server: _Server | None = None
 
@@ -117,7 +122,9 @@ def _listening(port: int) -> socket.socket:
     return made
 
 
-def _application(tools: ToolPages, sessions: SessionPages, runs: Runs) -> Starlette:
+def _application(
+    tools: ToolPages, sessions: SessionPages, servers: ServerPages, runs: Runs
+) -> Starlette:
     @asynccontextmanager
     async def living(app: Starlette) -> AsyncIterator[None]:
         yield
@@ -139,6 +146,7 @@ def _application(tools: ToolPages, sessions: SessionPages, runs: Runs) -> Starle
             Route(f"/events/{name}", sessions.events),
             Route("/approvals", sessions.approvals),
             Route("/compare", sessions.compare),
+            Route("/servers", servers.show),
             Route("/stats", sessions.stats),
         ],
         exception_handlers={HTTPException: _problem},

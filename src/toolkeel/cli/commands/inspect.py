@@ -33,6 +33,10 @@ def command(
         Path | None,
         typer.Option("--file", "-f", metavar="FILE", help="The file the sessions are in."),
     ] = None,
+    audit: Annotated[
+        Path | None,
+        typer.Option("--audit", metavar="FILE", help="A gateway's log, to show its last calls."),
+    ] = None,
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; any by default.")
     ] = 0,
@@ -47,7 +51,7 @@ def command(
     chosen = tuple(targets or (ALL,))
     with stdout_kept_clean():
         agent = Launch(chosen, model, instructions, rules=rules).agent()
-    page = Inspector(agent, Sessions(file), target=chosen[0], port=port)
+    page = Inspector(agent, Sessions(file), target=chosen[0], port=port, audit=audit)
 
     def ready() -> None:
         answer(page.url)

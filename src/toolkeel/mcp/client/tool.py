@@ -64,6 +64,23 @@ class Peer:
     timeout: float | None
 
 
+@record
+class Standing:
+    """Whether somebody has approved a tool's definition.
+
+    Args:
+        server: What people call its server.
+        identity: What approvals are bound to.
+        state: ``approved``, ``new`` if nobody has seen it yet, or ``changed`` since.
+        difference: What has changed.
+    """
+
+    server: str
+    identity: str
+    state: Literal["approved", "new", "changed"]
+    difference: str = ""
+
+
 class Gate:
     """Lets calls of one tool through only as far as somebody approved its definition.
 
@@ -93,15 +110,22 @@ class Gate:
         finally:
             del self._noted[context]
 
+    def standing(self) -> Standing:
+        """Whether the definition, as it was last seen, was approved."""
+        peer, now = self._peer, self._now
+        pinned = peer.pins.get(peer.identity, self._tool)
+        if pinned is None:
+            return Standing(peer.name, peer.identity, "new")
+        if now is None or pinned.digest == now.digest:
+            return Standing(peer.name, peer.identity, "approved")
+        told = difference(pinned.definition, now.definition)
+        return Standing(peer.name, peer.identity, "changed", told)
+
     def changed(self) -> str:
         """How the definition differs from the approved one; empty if it does not."""
-        pinned = self._peer.pins.get(self._peer.identity, self._tool)
-        if pinned is None or self._now is None or pinned.digest == self._now.digest:
-            return ""
-        return (
-            f"the server {self._peer.name} has changed this tool since it was approved:\n"
-            + difference(pinned.definition, self._now.definition)
-        )
+        told = self.standing().difference
+        server = self._peer.name
+        return told and f"the server {server} has changed this tool since it was approved:\n{told}"
 
     def needs(self, arguments: Mapping[str, object]) -> bool | str:
         """Whether a person must approve the call, or why."""
@@ -148,6 +172,10 @@ class GateApproval:
     def despite_rules(self, arguments: Mapping[str, object]) -> bool | str:
         """Why to ask although a rule allows the call."""
         return self._gate.changed()
+
+    def standing(self) -> Standing:
+        """Whether the tool's definition was approved."""
+        return self._gate.standing()
 
 
 @record
