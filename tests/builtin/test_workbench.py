@@ -15,7 +15,7 @@ import pytest
 from tests.gates.documents import blocks
 from tests.shared import ROOT, cannot_run, peer
 from toolkeel.builtin.computer.browser import PROGRAMS
-from toolkeel.builtin.pictures.size_limits import pixels
+from toolkeel.builtin.pictures.too_large import pixels
 from toolkeel.engines.sandbox.confine import features
 
 EXAMPLE = ROOT / "examples" / "workbench.py"

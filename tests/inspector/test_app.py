@@ -120,7 +120,7 @@ def test_everybody_can_use_every_page(look: str, chromium: Any, tmp_path: Path) 
         for path in ("/tools", "/tools/draw", "/sessions", "/sessions/ada", "/approvals"):
             page.goto(server.base + path)
             found += faults(page)
-        for path in ("/stats", "/compare?a=ada&b=ada"):
+        for path in ("/stats", "/servers", "/compare?a=ada&b=ada"):
             page.goto(server.base + path)
             found += faults(page)
             wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")

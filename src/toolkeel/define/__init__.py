@@ -11,7 +11,7 @@ returns             what a tool promises about its result (output schema)
 explain             what was wrong with arguments, in words
 dialect             JSON Schema → what a provider takes, and what was lost
 importing           tool definitions in anybody's form, read
-fresh_defaults      mutable defaults, made anew for each call
+mutable_defaults    mutable defaults, made anew for each call
 compile             the one way from a callable to all a tool must know
 options             what a tool's options may be, checked where it is defined
 tool                `Tool`, the one record; `Step`, the one extension point

@@ -14,8 +14,8 @@ from pydantic import BaseModel
 from typing_extensions import TypeIs
 
 from toolkeel._records.record import record
-from toolkeel.define.fresh_defaults import maker_of
 from toolkeel.define.inject import Bound, InjectedParameter, OrDefault, marker_of
+from toolkeel.define.mutable_defaults import maker_of
 from toolkeel.define.names import check_name
 from toolkeel.define.reading.docstring import Docstring, DocstringUse, parse_docstring
 from toolkeel.define.reading.signature import (

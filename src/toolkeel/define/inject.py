@@ -23,7 +23,7 @@ from typing import (
 
 from toolkeel._records.record import record
 from toolkeel.context import CancelToken, RunContext, ToolContext
-from toolkeel.define.fresh_defaults import maker_of
+from toolkeel.define.mutable_defaults import maker_of
 from toolkeel.errors import InjectionError
 
 

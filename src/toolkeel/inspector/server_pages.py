@@ -46,14 +46,16 @@ class ServerPages:
                 "servers.html",
                 request,
                 servers=servers,
-                states={key: Counter(each.state for _, each in rows) for key, rows in servers.items()},
+                states={
+                    key: Counter(each.state for _, each in rows) for key, rows in servers.items()
+                },
                 audit=self._audit,
                 calls=calls,
             )
         )
 
 
-def calls_in(audit: Path) -> Iterator[dict[str, Any]]:
+def calls_in(audit: Path) -> Iterator[dict[str, object]]:
     """The calls in the log of a gateway that have ended or were refused, the last one first.
 
     Args:
@@ -72,4 +74,16 @@ def calls_in(audit: Path) -> Iterator[dict[str, Any]]:
         except ValueError:
             continue
         if isinstance(entry, dict) and entry.get("event") in ("end", "refused"):
-            yield entry
+            yield _call(entry)
+
+
+def _call(entry: dict[str, Any]) -> dict[str, object]:
+    """What is shown of an entry, whatever it holds."""
+    told = {key: str(entry.get(key, "")) for key in ("client", "server", "tool")}
+    at, seconds = (entry.get(key) for key in ("at", "seconds"))
+    return {
+        **told,
+        "outcome": str(entry.get("why") or entry.get("outcome", "")),
+        "at": at if isinstance(at, int | float) else 0.0,
+        "seconds": seconds if isinstance(seconds, int | float) else None,
+    }

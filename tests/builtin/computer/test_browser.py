@@ -15,7 +15,7 @@ from tests.waiting import run as run_async
 from toolkeel import Agent, Image, SetupError, ToolError, ToolMessage
 from toolkeel.builtin.computer.browser import PROGRAMS, Browser, key_name
 from toolkeel.builtin.computer.tool import ComputerTool
-from toolkeel.builtin.pictures.size_limits import pixels
+from toolkeel.builtin.pictures.too_large import pixels
 from toolkeel.testing.scripted import Scripted, call
 
 PAGE = b"""<!doctype html><meta charset=utf-8><title>page</title>

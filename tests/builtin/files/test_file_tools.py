@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image as Picture
-
 from tests.builtin.pictures.test_size_limits import png
+
 from toolkeel import Toolset
 from toolkeel._records.kept_results import KEPT
 from toolkeel.builtin.files.file_tools import MAX_PICTURE, Files, tools
 from toolkeel.builtin.pictures import shrink
-from toolkeel.builtin.pictures.size_limits import pixels
+from toolkeel.builtin.pictures.too_large import pixels
 from toolkeel.content import Image, Text
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall

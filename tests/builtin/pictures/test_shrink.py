@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-
 from tests.builtin.pictures.test_size_limits import png
+
 from toolkeel.builtin.pictures.shrink import MAX_PIXELS, shrink
-from toolkeel.builtin.pictures.size_limits import MAX_BYTES, SIDE, pixels
+from toolkeel.builtin.pictures.too_large import MAX_BYTES, SIDE, pixels
 from toolkeel.content import sniff
 from toolkeel.errors import ToolError
 

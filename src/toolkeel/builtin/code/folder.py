@@ -12,7 +12,7 @@ from pathlib import Path
 
 from toolkeel._records.record import record
 from toolkeel.builtin.files.open_beneath import Root, clean
-from toolkeel.builtin.pictures.size_limits import MAX_BYTES, check_picture
+from toolkeel.builtin.pictures.too_large import MAX_BYTES, check_picture
 from toolkeel.content import Image, sniff
 from toolkeel.errors import SetupError, ToolError
 

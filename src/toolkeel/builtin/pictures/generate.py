@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from toolkeel._records.needs_extra import needs_extra
-from toolkeel.builtin.pictures.size_limits import check_picture
+from toolkeel.builtin.pictures.too_large import check_picture
 from toolkeel.content import Image, Text, sniff
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool

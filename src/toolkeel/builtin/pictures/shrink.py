@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolkeel._records.record import record
-from toolkeel.builtin.pictures.size_limits import MAX_BYTES, SIDE, pixels
+from toolkeel.builtin.pictures.too_large import MAX_BYTES, SIDE, pixels
 from toolkeel.content import sniff
 from toolkeel.engines.isolated_decode import decode, package_folder
 from toolkeel.errors import MissingExtraError, ToolError

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, TypedDict, Unpack
 
-from toolkeel.builtin.pictures.size_limits import check_picture
+from toolkeel.builtin.pictures.too_large import check_picture
 from toolkeel.builtin.search.document_text import Document, read_document
 from toolkeel.builtin.web.addresses import PORTS, Reach, Resolve
 from toolkeel.builtin.web.client import Page, WebClient, WebLimits

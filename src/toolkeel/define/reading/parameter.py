@@ -11,7 +11,7 @@ from pydantic_core import PydanticUndefined
 from typing_extensions import TypeIs
 
 from toolkeel._records.record import record
-from toolkeel.define.fresh_defaults import FactoryDefault, maker_of
+from toolkeel.define.mutable_defaults import FactoryDefault, maker_of
 from toolkeel.define.reading.annotations import modern
 from toolkeel.define.reading.signature import MISSING, VAR_POSITIONAL, Parameter
 

@@ -15,8 +15,8 @@ from typing import Any, Final, Literal, get_args, get_origin
 import typing_extensions
 
 from toolkeel._records.record import record
-from toolkeel.define.fresh_defaults import factory_of
 from toolkeel.define.inject import Bound, InjectedParameter, marker_of, or_default
+from toolkeel.define.mutable_defaults import factory_of
 from toolkeel.errors import DefinitionError
 
 BodyKind = Literal["async", "sync", "async_generator", "generator"]

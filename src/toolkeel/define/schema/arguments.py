@@ -18,7 +18,7 @@ from pydantic_core import from_json, to_json
 from toolkeel._records.record import NOTHING, record
 from toolkeel.define.explain.error_budget import MOST, Bounded
 from toolkeel.define.explain.validation_errors import invalid_arguments, unknown_key
-from toolkeel.define.fresh_defaults import FactoryDefault
+from toolkeel.define.mutable_defaults import FactoryDefault
 from toolkeel.define.reading.parameter import (
     MADE,
     ParameterField,

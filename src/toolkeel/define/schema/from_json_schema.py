@@ -20,7 +20,7 @@ from toolkeel.define.explain.mismatch import Mismatches
 from toolkeel.define.explain.phrases import short
 from toolkeel.define.explain.schema_limits import check_work, plain_schema
 from toolkeel.define.explain.validation_errors import invalid_arguments
-from toolkeel.define.fresh_defaults import maker_of
+from toolkeel.define.mutable_defaults import maker_of
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.schema.arguments import Arguments, UnknownKeys
 from toolkeel.define.secret import mask_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.builtin.pictures.size_limits import MAX_BYTES, check_picture, pixels
+from toolkeel.builtin.pictures.too_large import MAX_BYTES, check_picture, pixels
 from toolkeel.errors import ToolError
 
 

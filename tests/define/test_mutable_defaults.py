@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from toolkeel import Injected, Tool, Toolset, tool
-from toolkeel.define.fresh_defaults import factory_of, maker_of
+from toolkeel.define.mutable_defaults import factory_of, maker_of
 from toolkeel.messages import ToolCall
 
 DATA = st.recursive(
