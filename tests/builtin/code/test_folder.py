@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.builtin.pictures.test_size_limits import png
+from tests.builtin.pictures.test_too_large import png
 from toolkeel.builtin.code.folder import CodeFolder
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)

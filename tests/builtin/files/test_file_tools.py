@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image as Picture
-from tests.builtin.pictures.test_size_limits import png
 
+from tests.builtin.pictures.test_too_large import png
 from toolkeel import Toolset
 from toolkeel._records.kept_results import KEPT
 from toolkeel.builtin.files.file_tools import MAX_PICTURE, Files, tools

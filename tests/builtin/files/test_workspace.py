@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builtin.pictures.test_size_limits import png
+from tests.builtin.pictures.test_too_large import png
 from tests.engines.walls import need
 from tests.waiting import until
 from toolkeel import Agent, Rules, RunContext, Toolset, tool

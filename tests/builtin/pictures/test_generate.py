@@ -12,7 +12,7 @@ import pytest
 from openai.types.responses import ToolParam
 from pydantic import TypeAdapter
 
-from tests.builtin.pictures.test_size_limits import png
+from tests.builtin.pictures.test_too_large import png
 from tests.builtin.webserver import Answer, Asked, WebServer, Write, always, response, serving
 from toolkeel import SetupError, ToolCall, Toolset
 from toolkeel.agent.run_state import RunState

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from tests.builtin.pictures.test_size_limits import png
 
+from tests.builtin.pictures.test_too_large import png
 from toolkeel.builtin.pictures.shrink import MAX_PIXELS, shrink
 from toolkeel.builtin.pictures.too_large import MAX_BYTES, SIDE, pixels
 from toolkeel.content import sniff

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.builtin.pictures.test_size_limits import png
+from tests.builtin.pictures.test_too_large import png
 from tests.builtin.search.test_document_text import PAGE, pdf
 from tests.builtin.webserver import Answer, Asked, WebServer, Write, always, response, serving
 from toolkeel import Agent, ToolCall, Toolset, tool
