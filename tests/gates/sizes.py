@@ -26,6 +26,7 @@ FRONT_DOORS: dict[str, str] = {
     "toolkeel.cli.commands.resume:command": "the options of a command",
     "toolkeel.cli.commands.run:command": "the options of a command",
     "toolkeel.cli.commands.gateway:command": "the options of a command",
+    "toolkeel.cli.commands.inspect:command": "the options of a command",
     "toolkeel.cli.commands.serve:command": "the options of a command",
     "toolkeel.mcp.client.provider:MCPServer.__init__": "where a server is and how far it is trusted",
     "toolkeel.engines.sandbox.confine:Sandbox.__init__": "what a command may do, each by name",
