@@ -26,6 +26,7 @@ def command(
         list[str] | None,
         typer.Argument(metavar="[TARGET]...", help="Where the tools are; builtin by default."),
     ] = None,
+    *,
     model: ModelName = OFFLINE,
     instructions: Instructions = "",
     rules: RulesFile = None,

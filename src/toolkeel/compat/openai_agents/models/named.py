@@ -19,6 +19,7 @@ from toolkeel.compat.openai_agents.settings import ModelSettings
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model import Delta, HoldsOutput, Model, ModelRequest, OutputFormat
+from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
 from toolkeel.providers.model_by_name import connect
 
 Api = Literal["chat_completions", "responses"]
@@ -28,7 +29,6 @@ _PLACES = {
     "chat_completions": ("toolkeel.providers.openai_chat.model", "OpenAIChat"),
     "responses": ("toolkeel.providers.openai_responses.model", "OpenAIResponses"),
     "client": ("toolkeel.providers.wire.openai_client", "new_client"),
-    "known": ("toolkeel.providers.openai_chat", "COMPATIBLE"),
 }
 _CLASSES = frozenset({"offline", "auto"})
 
@@ -289,10 +289,9 @@ def unnamed() -> Model:
     return LaterModel(get_default_model(), lambda: _made("", api, None), api == "chat_completions")
 
 
-def _as_openai() -> Any:
+def _as_openai() -> ChatProfile:
     """A server that may be any, and is told of tools as OpenAI is."""
-    known = import_module(_PLACES["known"][0])
-    return dataclasses.replace(known.COMPATIBLE, target=known.OPENAI.target)
+    return dataclasses.replace(COMPATIBLE, target=OPENAI.target)
 
 
 def _made(name: str, api: Api, client: Any, place: Mapping[str, str | None] | None = None) -> Model:
