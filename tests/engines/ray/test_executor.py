@@ -123,11 +123,12 @@ def test_what_may_run_again_runs_again_if_it_is_asked_for(head: str, tmp_path: P
 @pytest.mark.parametrize("how", ["deadline", "cancel"])
 def test_a_stopped_body_and_all_it_started_is_gone_within_two_seconds(head: str, how: str) -> None:
     mark = f"96{secrets.randbelow(10**9)}.5"
-    toolset = on(ray_at(head), tools.sleeps, timeout=1 if how == "deadline" else 60)
+    one(on(ray_at(head), tools.number), n=1)  # workers are warm
+    toolset = on(ray_at(head), ray_tools.waits, timeout=4 if how == "deadline" else 60)
 
     async def main() -> tuple[ToolMessage, float]:
         context: RunContext[None] = RunContext()
-        call = ToolCall("c", "sleeps", {"mark": mark})
+        call = ToolCall("c", "waits", {"mark": mark})
         going = asyncio.create_task(toolset.run([call], context))
         await until(lambda: survivors(f"sleep\0{mark}"), 20)
         if how == "cancel":
