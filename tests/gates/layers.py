@@ -261,6 +261,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "client.raw_requests",
         "client.end_orphans",
         "client.stdio",
+        "client.proxies",
         "client.http",
         "client.tokens",
         "client.browser",

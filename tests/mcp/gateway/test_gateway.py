@@ -14,9 +14,12 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from tests.mcp.authorizing import agreeing, authorized
 from tests.mcp.gateway.behind import client_of, config
 from tests.waiting import until
 from toolkeel import Rules, SetupError
+from toolkeel.mcp.client import MCPServer, OAuth
+from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.gateway.audit import AuditFile
 from toolkeel.mcp.gateway.gateway import Gateway
 from toolkeel.mcp.gateway.policy import Limit, Policy
@@ -275,3 +278,30 @@ def test_a_server_that_dies_in_mid_call_leaves_an_unknown_outcome() -> None:
             return said
 
     assert "not known" in asyncio.run(use())
+
+
+def test_a_login_that_a_person_has_made_is_the_gateways_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with authorized() as (url, authority):
+        far = ServerConfig("far", url=url, kind="http")
+        assert "toolkeel mcp login" in asyncio.run(echoed(Gateway([far])))
+
+        async def log_in() -> None:
+            async with MCPServer(far, auth=OAuth(visit=agreeing)):
+                pass
+
+        asyncio.run(log_in())
+        authority.revoke()  # the gateway refreshes by itself
+        assert asyncio.run(echoed(Gateway([far]))) == "hi"
+        assert (authority.logins, authority.refreshed) == (1, 1)
+
+
+async def echoed(gateway: Gateway) -> str:
+    """What a call gives, or why there is none."""
+    async with client_of(gateway) as client:
+        await client.list_tools()
+        if gateway.problems:
+            return gateway.problems["far"]
+        return text(await client.call_tool("far__echo", {"text": "hi"}))

@@ -5,6 +5,7 @@ frames             what a peer sends, before the SDK sees it: bounded, and nothi
 raw_requests       requests to a process as plain JSON, beside the SDK's session
 end_orphans        no server outlives us, also where nothing of ours runs any more
 stdio              a server as a process of ours: started without a shell, in a group of its own, with few variables
+proxies            the network as the environment has it: proxies for all addresses but this machine's own
 http               a server on the network: an HTTP client whose failures cost one request, not the connection
 tokens             logins that are kept, in the system's keyring or a file, and renewed by one at a time
 browser            a person's way through a login page, whose end is awaited here or pasted

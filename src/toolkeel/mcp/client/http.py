@@ -22,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.frames import FRAME_LIMIT
+from toolkeel.mcp.client.proxies import ByEnvironment
 from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.messages import with_whole_characters
@@ -225,7 +226,7 @@ def _client(config: ServerConfig, auth: httpx2.Auth | None, timeout: float) -> h
         headers={"accept-encoding": "identity", **config.headers},
         auth=auth,
         timeout=httpx2.Timeout(timeout, read=_KEEP_OPEN),
-        transport=Bounded(httpx2.AsyncHTTPTransport(), home=config.url),
+        transport=Bounded(ByEnvironment(), home=config.url),
     )
 
 
@@ -246,7 +247,9 @@ def http(
             timeout: httpx2.Timeout | None = None,
             auth: httpx2.Auth | None = None,
         ) -> httpx2.AsyncClient:
-            return httpx2.AsyncClient(headers=headers, auth=auth, timeout=timeout)
+            return httpx2.AsyncClient(
+                headers=headers, auth=auth, timeout=timeout, transport=ByEnvironment()
+            )
 
         return sse_client(
             config.url,
@@ -288,7 +291,7 @@ async def _first_line(config: ServerConfig, auth: httpx2.Auth | None) -> str:
     """What an event stream at the address begins with; empty if there is none."""
     headers = {**config.headers, "accept": "text/event-stream"}
     async with (
-        httpx2.AsyncClient(headers=headers, auth=auth) as client,
+        httpx2.AsyncClient(headers=headers, auth=auth, transport=ByEnvironment()) as client,
         client.stream("GET", config.url) as response,
     ):
         async for line in response.aiter_lines():

@@ -1,0 +1,128 @@
+"""Servers behind a proxy, as the environment sets it: a real one, on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx2
+import pytest
+
+from tests.mcp.peers import http_peer
+from toolkeel import RunContext, SetupError, ToolCall, Toolset
+from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.client.proxies import proxy_of
+
+NAMES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+class Proxy(ThreadingHTTPServer):
+    """A proxy that knows one address, and where it is.
+
+    Attributes:
+        home: The port on this machine that every name leads to.
+        asked: Hosts it was asked for.
+    """
+
+    block_on_close = False
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Passing)
+        self.home = 0
+        self.asked: list[str] = []
+
+
+class Passing(BaseHTTPRequestHandler):
+    server: Proxy
+
+    def do_POST(self) -> None:
+        url = httpx2.URL(self.path)
+        self.server.asked.append(f"{url.host} as {self.headers.get('proxy-authorization')}")
+        body = self.rfile.read(int(self.headers["content-length"] or 0))
+        kept = {key: value for key, value in self.headers.items() if key.lower() not in _OWN}
+        here = f"http://127.0.0.1:{self.server.home}{url.raw_path.decode()}"
+        with httpx2.Client(trust_env=False, timeout=30) as direct:
+            answer = direct.request(self.command, here, content=body, headers=kept)
+        self.send_response(answer.status_code)
+        for key, value in answer.headers.items():
+            if key.lower() not in _OWN:
+                self.send_header(key, value)
+        self.send_header("content-length", str(len(answer.content)))
+        self.end_headers()
+        self.wfile.write(answer.content)
+
+    def do_DELETE(self) -> None:
+        self.do_POST()
+
+    def do_GET(self) -> None:
+        self.send_error(405)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+_OWN = ("host", "content-length", "transfer-encoding", "connection", "proxy-authorization", "date")
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    server = Proxy()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("HTTP_PROXY", f"http://me:pw@127.0.0.1:{server.server_port}")
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+async def echoed(url: str) -> str:
+    async with MCPServer(url, trust=True) as server:
+        tools = Toolset(await server.get_tools())
+        [message] = await tools.run([ToolCall("1", "echo", {"text": "hi"})], RunContext())
+        return message.text
+
+
+def test_a_server_is_reached_by_the_proxy_and_one_of_this_machine_without(proxy: Proxy) -> None:
+    with http_peer() as (url, _):
+        proxy.home = httpx2.URL(url).port or 0
+        assert asyncio.run(echoed(url)) == "hi"
+        assert proxy.asked == []
+        assert asyncio.run(echoed("http://mcp.example.com/mcp")) == "hi"
+        assert set(proxy.asked) == {"mcp.example.com as Basic bWU6cHc="}
+
+
+def test_a_proxy_that_cannot_be_used_is_told_without_its_password(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "gopher://me:secret@127.0.0.1:1")
+    with pytest.raises(SetupError, match="the proxy that the environment sets") as caught:
+        asyncio.run(echoed("http://mcp.example.com/mcp"))
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("http://far.example.com/mcp", "http://by:1"),
+        ("https://far.example.com/mcp", "http://all:2"),
+        ("http://near.example.org/mcp", ""),
+        ("http://a.near.example.org/mcp", ""),
+        ("http://far.example.com:8080/mcp", ""),
+        ("http://localhost:3000/mcp", ""),
+        ("http://127.0.0.1/mcp", ""),
+        ("http://[::1]/mcp", ""),
+    ],
+)
+def test_which_proxy_an_address_is_reached_by(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch, url: str, found: str
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "by:1")
+    monkeypatch.setenv("ALL_PROXY", "http://all:2")
+    monkeypatch.setenv("NO_PROXY", "near.example.org,far.example.com:8080")
+    assert proxy_of(httpx2.URL(url)) == found
