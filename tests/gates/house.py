@@ -16,7 +16,7 @@ MODULES = 20
 SIBLINGS = 2
 CORE = ("words", "define", "call", "agent")
 CORE_LINES = 17_210
-ALL_LINES = 60_880
+ALL_LINES = 60_900
 # By radon: the mean of all functions and classes, the highest, and the share above ten.
 MEAN = 3.65
 HIGHEST = 21
