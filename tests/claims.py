@@ -189,7 +189,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("compat/langchain/errors.py", "and the run was ended", "tests/compat/langchain/test_errors.py::test_an_error_that_is_not_handled_is_raised", DOER),
     Claim("compat/openai_agents/tools.py", "and the run was ended", "tests/compat/openai_agents/test_tools.py::test_a_tool_told_to_raise_ends_the_run_with_the_bodys_exception", DOER),
     Claim("compat/openai_agents/", "was not approved",
-          "tests/compat/openai_agents/ready_tools/test_mcp.py::test_without_a_function_the_runs_approver_is_asked", UNTRIED),
+          "tests/compat/openai_agents/test_state.py::test_a_rejection_without_words_is_told_as_the_sdk_tells_it_and_nothing_runs", UNTRIED),
     # — sessions —
     Claim("sessions/database.py", "somebody else has written",
           "tests/sessions/test_journal.py::test_a_writer_that_was_frozen_cannot_write_between_anothers_entries", DOER),

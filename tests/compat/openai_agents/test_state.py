@@ -68,6 +68,22 @@ def test_a_rejected_call_does_not_run_and_the_model_is_told_why() -> None:
     assert "ask her first" in told
 
 
+def test_a_rejection_without_words_is_told_as_the_sdk_tells_it_and_nothing_runs() -> None:
+    ran: list[int] = []
+
+    @function_tool(needs_approval=True)
+    def erase(order_id: int) -> str:
+        """Erase."""
+        ran.append(order_id)
+        return "erased"
+
+    clerk = Agent("clerk", tools=[erase], model=Scripted([call("erase", {"order_id": 7}), "done"]))
+    state = Runner.run_sync(clerk, "erase it").to_state()
+    state.reject(state.get_interruptions()[0])
+    assert results(Runner.run_sync(clerk, state)) == ["Tool execution was not approved."]
+    assert ran == []
+
+
 def test_who_decides_nothing_waits_still() -> None:
     clerk = agent(call("cancel_order", {"order_id": 7}), "done")
     state = Runner.run_sync(clerk, "cancel it").to_state()
