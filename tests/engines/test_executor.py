@@ -52,7 +52,7 @@ def head() -> Iterator[str]:
 def executor(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Executor]:
     if request.param == "ray":
         address = request.getfixturevalue("head")
-        from toolkeel.engines import Ray  # reads the token's variables when it is imported
+        from toolkeel.engines import Ray
 
         yield Ray(address)
         return

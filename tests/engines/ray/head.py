@@ -20,6 +20,8 @@ FREE = Limits(
     cpu=None, memory=None, total_memory=None, file_size=None, processes=None, open_files=None
 )
 CPUS = 2
+# Ray reads both once in a process, whenever it needs them first: so all heads of a process share them.
+os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
 
 
 def start_words(folder: Path, *options: str) -> list[str]:
@@ -46,10 +48,8 @@ def address_in(folder: Path, process: subprocess.Popen[bytes]) -> str:
 
 @contextmanager
 def started() -> Iterator[str]:
-    """A head's address; this process has its token meanwhile."""
+    """A head's address; it asks for the token of this process."""
     folder = Path(tempfile.mkdtemp(prefix="keel-ray-"))  # short: it holds names of sockets
-    before = dict(os.environ)
-    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     try:
         with (
             open(folder / "log", "wb") as log,
@@ -69,7 +69,4 @@ def started() -> Iterator[str]:
                     process.kill()
                 process.wait(30)
     finally:
-        for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
-            os.environ.pop(name, None)
-        os.environ.update(before)
         shutil.rmtree(folder, ignore_errors=True)
