@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,8 +58,16 @@ def one(toolset: Toolset, **values: object) -> ToolMessage:
 
 
 def workers_of_ray() -> list[int]:
-    """Processes of Ray's that have an order at this moment."""
-    return survivors("ray::serve")
+    """Processes of Ray's that have an order at this moment, below a head of these tests."""
+    return [pid for pid in survivors("ray::serve") if os.getpid() in ancestors(pid)]
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    """The processes above one, as long as they are there."""
+    with suppress(OSError):
+        while pid > 1:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            yield pid
 
 
 def bodies_of(folder: Path) -> list[int]:
