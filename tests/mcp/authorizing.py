@@ -27,6 +27,9 @@ from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.mcp.peers import free_port
 from tests.waiting import until_sync
@@ -47,6 +50,8 @@ class Authority:
         refuses: What it answers instead of a code.
         logins: How often a person was sent back with a code.
         refreshed: How often a token was.
+        asked: The scopes of each request for a code.
+        calls_need: A scope without which a call of a tool is refused.
     """
 
     def __init__(self) -> None:
@@ -56,6 +61,8 @@ class Authority:
         self.lifetime = 3600
         self.issuer = ""
         self.refuses: dict[str, str] = {}
+        self.asked: list[list[str]] = []
+        self.calls_need = ""
         self.logins = self.refreshed = self.registered = 0
         self._codes: dict[str, AuthorizationCode] = {}
 
@@ -65,11 +72,13 @@ class Authority:
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
         self.registered += 1
         assert client_info.client_id
+        client_info.scope = "use write"
         self.clients[client_info.client_id] = client_info
 
     async def authorize(
         self, client: OAuthClientInformationFull, params: AuthorizationParams
     ) -> str:
+        self.asked.append(params.scopes or [])
         back = {"state": params.state, "iss": self.issuer or None, **self.refuses}
         if not self.refuses:
             code = AuthorizationCode(
@@ -125,6 +134,16 @@ class Authority:
         self.refresh[again] = RefreshToken(token=again, client_id=id, scopes=scopes)
         return OAuthToken(access_token=token, refresh_token=again, expires_in=self.lifetime)
 
+    def goes_far_enough(self, bearer: str, message: bytes) -> bool:
+        """Whether a token is good for a message."""
+        found = self.access.get(bearer.removeprefix("Bearer "))
+        return (
+            found is None
+            or b'"tools/call"' not in message
+            or not self.calls_need
+            or self.calls_need in found.scopes
+        )
+
     def revoke(self, refresh: bool = False) -> None:
         """Let no token be good any more, nor, if `refresh`, what renews one."""
         self.access.clear()
@@ -149,7 +168,7 @@ def answering(**query: str) -> str:
 
 
 @contextmanager
-def listening(app: Starlette, port: int) -> Iterator[None]:
+def listening(app: ASGIApp, port: int) -> Iterator[None]:
     """An application on a port of this machine, in a thread."""
     server = uvicorn.Server(
         uvicorn.Config(app, "127.0.0.1", port, log_level="error", lifespan="on")
@@ -164,6 +183,33 @@ def listening(app: Starlette, port: int) -> Iterator[None]:
         thread.join(30)
 
 
+def stepping_up(app: ASGIApp, authority: Authority) -> ASGIApp:
+    """An application whose calls may need more than the rest of it."""
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        body: bytes | None = await request.body()
+        if not authority.goes_far_enough(request.headers.get("authorization", ""), body or b""):
+            need = f'Bearer error="insufficient_scope", scope="{authority.calls_need}"'
+            refusal = Response(status_code=403, headers={"www-authenticate": need})
+            await refusal(scope, receive, send)
+            return
+
+        async def again() -> Message:
+            nonlocal body
+            if body is None:
+                return await receive()
+            first, body = body, None
+            return {"type": "http.request", "body": first, "more_body": False}
+
+        await app(scope, again, send)
+
+    return checked
+
+
 @contextmanager
 def authorized() -> Iterator[tuple[str, Authority]]:
     """The address of a server that wants a login, and who gives it."""
@@ -173,7 +219,7 @@ def authorized() -> Iterator[tuple[str, Authority]]:
         authority,
         issuer,
         client_registration_options=ClientRegistrationOptions(
-            enabled=True, valid_scopes=["use"], default_scopes=["use"]
+            enabled=True, valid_scopes=["use", "write"], default_scopes=["use"]
         ),
     )
     settings = AuthSettings(
@@ -190,5 +236,5 @@ def authorized() -> Iterator[tuple[str, Authority]]:
     app = asgi(ToolServer([echo]), auth=settings, token_verifier=authority)
     with ExitStack() as stack:
         stack.enter_context(listening(Starlette(routes=routes), at))
-        stack.enter_context(listening(app, here))
+        stack.enter_context(listening(stepping_up(app, authority), here))
         yield f"{resource}/mcp", authority

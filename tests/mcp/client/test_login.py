@@ -137,6 +137,20 @@ def test_a_registration_that_was_forgotten_is_made_anew_before_a_person_is_sent_
     assert (authority.logins, authority.registered) == (2, 2)
 
 
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_call_that_needs_more_asks_a_person_once_for_that_and_what_was_granted(
+    far: str, authority: Authority, forgotten: bool
+) -> None:
+    use(logged_in(far))
+    authority.calls_need = "write"
+    if forgotten:
+        authority.clients.clear()
+    assert use(logged_in(far), times=3) == ["hi 0", "hi 1", "hi 2"]
+    first, *later = map(sorted, authority.asked)
+    assert first == ["use"] and later and all(each == ["use", "write"] for each in later)
+    assert (authority.logins, authority.registered) == (2, 2 if forgotten else 1)
+
+
 def test_a_client_that_was_registered_by_hand_and_is_unknown_is_told(far: str) -> None:
     server = MCPServer(far, trust=True, auth=OAuth(client_id="mine", visit=agreeing))
     with pytest.raises(AssertionError, match="Client ID 'mine' not found"):

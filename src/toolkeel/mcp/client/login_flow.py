@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from typing import cast
 from urllib.parse import urlencode
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider, OAuthTokenError
-from mcp.client.auth.utils import extract_field_from_www_auth
+from mcp.client.auth import OAuthClientProvider, OAuthTokenError, utils
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 
 from toolkeel.mcp.client.tokens import Tokens
@@ -58,7 +58,7 @@ class LoginFlow(OAuthClientProvider):
         self.context.protocol_version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
         if not self._initialized:
             await self._initialize()
-        status = 401
+        short: httpx2.Response | None = None
         for refresh in (False, True):
             if refresh:
                 async with self._tokens.alone():
@@ -66,29 +66,26 @@ class LoginFlow(OAuthClientProvider):
                         await self._refreshed((yield await self._refresh_token()))
             if self.context.is_token_valid():
                 self._add_auth_header(request)
-                used = self._bearer()
                 response = yield request
-                status = response.status_code
-                if status not in (401, 403) or (status == 403 and not _wants_more(response)):
-                    return
-                if status == 403:
+                if _wants_more(response):
+                    short = response
                     break
-                self._refused = used
-        login = self._login(request, self._bearer() if status == 403 else "")
+                if response.status_code != 401:
+                    return
+                self._refused = request.headers["authorization"]
         self.at_login = True
         try:
-            sent = await anext(login)
-            while True:
-                sent = await login.asend((yield sent))
-        except StopAsyncIteration:
-            return
+            async with aclosing(self._login(request, short)) as login:
+                with suppress(StopAsyncIteration):
+                    sent = await anext(login)
+                    while True:
+                        sent = await login.asend((yield sent))
         finally:
             self.at_login = False
-            await login.aclose()
 
     def _bearer(self) -> str:
         tokens = self.context.current_tokens
-        return tokens.access_token if tokens is not None else ""
+        return f"Bearer {tokens.access_token}" if tokens is not None else ""
 
     async def _anew(self) -> bool:
         """Read the login again: whether another has renewed it since a token was refused."""
@@ -107,57 +104,64 @@ class LoginFlow(OAuthClientProvider):
         if not await self._handle_refresh_response(response) and _error_in(body) in _UNKNOWN:
             await self._forget_client()
 
-    async def _login(self, request: httpx2.Request, short: str) -> Flow:
+    async def _login(self, request: httpx2.Request, short: httpx2.Response | None) -> Flow:
         """A login by a person, who is asked once however many requests need it.
 
         Args:
             request: What needs it.
-            short: A token that is good, and does not go far enough.
+            short: What was said of a token that is good, and does not go far enough.
         """
-        async with self._tokens.alone():
-            if not await self._anew() or self._bearer() == short:
-                if self.context.client_info is not None and self.context.oauth_metadata is not None:
-                    answer = yield self._knock()
+        async with self._tokens.alone(), aclosing(super()._auth_flow(request)) as flow:
+            if not await self._anew() or request.headers.get("authorization") == self._bearer():
+                if (knock := self._knock(short)) is not None:
+                    answer = yield knock
                     await answer.aread()
                     if answer.status_code in (400, 401) or _error_in(answer.content) in _UNKNOWN:
                         await self._forget_client()
-                flow, times = super()._auth_flow(request), 0
                 try:
-                    sent = await anext(flow)
+                    sent, times = await anext(flow), 0
                     while (times := times + (sent is request)) < 2:
                         sent = await flow.asend((yield sent))
                 except StopAsyncIteration:
                     return
-                finally:
-                    await flow.aclose()
         self._add_auth_header(request)
         yield request
 
-    def _knock(self) -> httpx2.Request:
-        """Asks whether the kept registration is still known, before a person is sent there."""
+    def _knock(self, short: httpx2.Response | None) -> httpx2.Request | None:
+        """Asks whether the kept registration is still known, before a person is sent there.
+
+        It asks for the scopes the person will be asked for: what was granted, and what was missing.
+        """
         client, server = self.context.client_info, self.context.oauth_metadata
-        assert client is not None and server is not None
+        meta, tokens = self.context.client_metadata, self.context.current_tokens
+        if short is not None and tokens is not None:
+            more = utils.union_scopes(tokens.scope, utils.extract_scope_from_www_auth(short))
+            meta.scope = utils.union_scopes(meta.scope, more)
+        if client is None or server is None:
+            return None
         said = {
             "response_type": "code",
             "client_id": client.client_id,
-            "redirect_uri": str(*(self.context.client_metadata.redirect_uris or ())[:1]),
+            "redirect_uri": str(*(meta.redirect_uris or ())[:1]),
             "state": "known",
             "code_challenge": "0" * 43,
             "code_challenge_method": "S256",
+            **({"scope": meta.scope} if meta.scope else {}),
         }
-        if self.context.client_metadata.scope:
-            said["scope"] = self.context.client_metadata.scope
         return httpx2.Request("GET", f"{server.authorization_endpoint}?{urlencode(said)}")
 
     async def _forget_client(self) -> None:
         if await self._tokens.forget_client():
             self.context.client_info = None
-        self.context.clear_tokens()
+            self.context.oauth_metadata = None  # so that it is asked where to register
+        if not self.context.is_token_valid():  # a good one tells what was granted
+            self.context.clear_tokens()
 
 
 def _wants_more(response: httpx2.Response) -> bool:
     """Whether a login was refused because it does not go far enough."""
-    return extract_field_from_www_auth(response, "error") == "insufficient_scope"
+    error = utils.extract_field_from_www_auth(response, "error")
+    return response.status_code == 403 and error == "insufficient_scope"
 
 
 def _error_in(body: bytes) -> object:
