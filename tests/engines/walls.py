@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.shared import cannot_run
+from toolkeel.engines.process_tree import Finished
 from toolkeel.engines.sandbox.confine import Backend, Sandbox, features
 from toolkeel.engines.sandbox.limits import Limits
 from toolkeel.engines.sandbox.probe import Hole, probe
 
 BACKENDS: tuple[Backend, ...] = ("bubblewrap", "landlock")
+walls = pytest.mark.parametrize("backend", BACKENDS)
+everywhere = pytest.mark.parametrize("backend", [*BACKENDS, "none"])
+rest_slow = pytest.mark.parametrize(
+    "backend",
+    ["bubblewrap", *(pytest.param(b, marks=pytest.mark.slow) for b in BACKENDS[1:] + ("none",))],
+)
 
 
 def walled(
@@ -69,3 +78,8 @@ def holes(backend: Backend, *, network: bool = False, unix_sockets: bool = False
         )
 
     return list(asyncio.run(probe(make)))
+
+
+def run(sandbox: Sandbox, line: str, timeout: float = 60) -> Finished:
+    """What came of a line of shell."""
+    return asyncio.run(sandbox.run(["bash", "-c", line], timeout=timeout))

@@ -1,4 +1,4 @@
-"""Who may see the inspector, and what text becomes on its pages."""
+"""What text becomes on the inspector's pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import html
 import re
 from html.parser import HTMLParser
 
-import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,11 +21,6 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 def page(tmp_path_factory: pytest.TempPathFactory) -> object:
     with served(tmp_path_factory.mktemp("site")) as made:
         yield made
-
-
-def bare(page: Served, path: str = "/tools", **headers: str) -> httpx2.Response:
-    """A request that brings nothing but what it is given."""
-    return httpx2.get(page.base + path, headers=headers, timeout=60)
 
 
 def test_a_page_without_its_script_and_without_the_network_is_whole(page: Served) -> None:

@@ -16,23 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.walls import BACKENDS, need, survivors, walled
+from tests.engines.walls import everywhere, need, rest_slow, run, survivors, walled, walls
 from tests.shared import cannot_run
 from tests.waiting import until_sync
 from toolkeel.engines.process_tree import Finished
 from toolkeel.engines.sandbox.confine import Backend, Sandbox, best_backend
 from toolkeel.errors import SetupError
-
-walls = pytest.mark.parametrize("backend", BACKENDS)
-everywhere = pytest.mark.parametrize("backend", [*BACKENDS, "none"])
-rest_slow = pytest.mark.parametrize(
-    "backend",
-    ["bubblewrap", *(pytest.param(b, marks=pytest.mark.slow) for b in BACKENDS[1:] + ("none",))],
-)
-
-
-def run(sandbox: Sandbox, line: str, timeout: float = 60) -> Finished:
-    return asyncio.run(sandbox.run(["bash", "-c", line], timeout=timeout))
 
 
 @everywhere

@@ -9,22 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.walls import BACKENDS, need_number_of_processes, survivors, walled
-from tests.waiting import until_sync
-from toolkeel.engines.process_tree import Finished
-from toolkeel.engines.sandbox.confine import Backend, Sandbox
-from toolkeel.engines.sandbox.limits import Limits
-
-walls = pytest.mark.parametrize("backend", BACKENDS)
-everywhere = pytest.mark.parametrize("backend", [*BACKENDS, "none"])
-rest_slow = pytest.mark.parametrize(
-    "backend",
-    ["bubblewrap", *(pytest.param(b, marks=pytest.mark.slow) for b in BACKENDS[1:] + ("none",))],
+from tests.engines.walls import (
+    everywhere,
+    need_number_of_processes,
+    rest_slow,
+    run,
+    survivors,
+    walled,
+    walls,
 )
-
-
-def run(sandbox: Sandbox, line: str, timeout: float = 60) -> Finished:
-    return asyncio.run(sandbox.run(["bash", "-c", line], timeout=timeout))
+from tests.waiting import until_sync
+from toolkeel.engines.sandbox.confine import Backend
+from toolkeel.engines.sandbox.limits import Limits
 
 
 @rest_slow
