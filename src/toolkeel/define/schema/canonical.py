@@ -54,6 +54,8 @@ def _key(info: FieldInfo) -> str | None:
 
 def _plain(value: object) -> object:
     """`value` without models and secrets, which `to_json` would rename and hide."""
+    if value is None or type(value) in (str, int, float, bool):  # most are, in long lists
+        return value
     if isinstance(value, BaseModel):
         return _of_model(value)
     if hasattr(value, "__fields_set__"):
@@ -70,8 +72,7 @@ def _plain(value: object) -> object:
 
 def _of_old_model(model: Any) -> object:
     """A model of pydantic's first version."""
-    made: object = model.dict(by_alias=True, exclude_unset=True)
-    return _plain(made)
+    return _plain(model.dict(by_alias=True, exclude_unset=True))
 
 
 def _of_model(model: Any) -> object:
