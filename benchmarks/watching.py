@@ -1,33 +1,36 @@
 """What watching costs: ``python -m benchmarks.watching``.
 
-A run writes its session in a process of its own. Beside it, in turns, there is nothing, or an
-inspector with the session's page open: it reads the stream of events and fetches the page anew at
-each, as the script of the page does. What is said is the ratio of the medians. Then a session of
-100,000 events is opened at its end and in its middle.
+The same run, in turns, with nothing beside it and with its session's page open in Chromium, which
+follows it live: once in a process of its own, once in the inspector's, where pages are made on the
+loop of the run. What is said is the ratio of the medians. Then a session of 100,000 events is opened
+at its end and in its middle.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx2
+from playwright.sync_api import Page, sync_playwright
 
 from toolkeel import Agent, tool
+from toolkeel.builtin.computer.browser import PROGRAMS
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 
-RUN = """
-import asyncio, sys, time
+AGENT = """
+import asyncio, sys
 from toolkeel import Agent, tool
+from toolkeel.inspector.app import Inspector
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 
@@ -46,59 +49,113 @@ class Slow(Scripted):
 file, name, turns = sys.argv[1], sys.argv[2], int(sys.argv[3])
 script = [[call("look", {"query": str(n)}), call("look", {"query": "x"})] for n in range(turns)]
 agent = Agent(Slow([*script, "done"]), [look], max_turns=turns + 2)
-session = Sessions(file).open(name)
-began = time.perf_counter()
-agent.run_sync("go", session=session)
-print(time.perf_counter() - began)
+sessions = Sessions(file)
 """
+RUN = AGENT + "agent.run_sync('go', session=sessions.open(name))"
+PAGE = (
+    AGENT
+    + """
+page = Inspector(agent, sessions)
+asyncio.run(page.serve(lambda: print(page.url, flush=True)))
+"""
+)
 
 
 @contextmanager
-def inspected(file: Path) -> Iterator[httpx2.Client]:
-    """An inspector of a file of sessions, in a process of its own, and who is let in."""
-    words = [sys.executable, "-m", "toolkeel", "inspect", "calculator", "--file", str(file)]
+def inspected(*words: str) -> Iterator[httpx2.Client]:
+    """An inspector in a process of its own, and who is let in."""
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=quiet, text=True) as process:
+    command = [sys.executable, *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
         try:
-            with httpx2.Client(base_url=url.partition("/login")[0], timeout=60) as client:
+            base = url.partition("/login")[0]
+            with httpx2.Client(base_url=base, timeout=60, headers={"Origin": base}) as client:
                 client.get(url)
                 yield client
         finally:
             process.terminate()
 
 
-def watch(client: httpx2.Client, name: str, over: threading.Event) -> None:
-    """What an open page does."""
-    with suppress(httpx2.HTTPError):  # the inspector has ended
-        while not over.is_set():
-            with client.stream("GET", f"/events/{name}") as stream:
-                for line in stream.iter_lines():
-                    if line.startswith("event: journal"):
-                        client.get(f"/sessions/{name}")
-            time.sleep(0.05)  # not begun yet
+def of_file(file: Path) -> tuple[str, ...]:
+    """The command of an inspector of a file of sessions."""
+    return "-m", "toolkeel", "inspect", "calculator", "--file", str(file)
 
 
-def ran(file: Path, name: str, turns: int) -> float:
-    """Seconds a run takes in a process of its own."""
-    words = [sys.executable, "-c", RUN, str(file), name, str(turns)]
-    return float(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+@contextmanager
+def chromium(client: httpx2.Client) -> Iterator[Page]:
+    """A page of Chromium that has been at the inspector before."""
+    base = str(client.base_url)
+    cookies = [{"name": n, "value": v, "url": base} for n, v in client.cookies.items()]
+    program = next(filter(None, map(shutil.which, PROGRAMS)))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        context = browser.new_context()
+        context.add_cookies(cookies)
+        page = context.new_page()
+        page.goto(f"{base}/tools")
+        yield page
+        browser.close()
 
 
-def beside(file: Path, turns: int, rounds: int) -> tuple[float, float]:
-    """Medians of the same run alone and watched."""
-    alone, watched = [], []
+def follow(page: Page, client: httpx2.Client, name: str) -> None:
+    """Open the session's page once there is one; its script follows the run from then on."""
+    while page.goto(f"{client.base_url}/sessions/{name}").status != 200:
+        time.sleep(0.05)
+
+
+def took(file: Path, name: str) -> float:
+    """Seconds between the first and the last entry of a session that has ended."""
+    sessions = Sessions(file)
+    while not (sessions[name].exists and sessions[name].info.ended):
+        time.sleep(0.1)
+    entries = list(sessions[name].entries())
+    sessions.close()
+    return entries[-1].at - entries[0].at
+
+
+def elsewhere(file: Path, turns: int, rounds: int) -> list[list[float]]:
+    """Seconds of a run in a process of its own: alone, and watched."""
+    found: list[list[float]] = [[], []]
     for n in range(rounds):
-        alone.append(ran(file, f"alone-{n}", turns))
-        with inspected(file) as client:
-            over = threading.Event()
-            page = threading.Thread(target=watch, args=(client, f"watched-{n}", over))
-            page.start()
-            watched.append(ran(file, f"watched-{n}", turns))
-            over.set()
-        page.join()
-    return statistics.median(alone), statistics.median(watched)
+        for watched in (False, True):
+            name = f"elsewhere-{n}-{watched}"
+            words = [sys.executable, "-c", RUN, str(file), name, str(turns)]
+            if not watched:
+                subprocess.run(words, check=True)
+            else:
+                with (
+                    inspected(*of_file(file)) as client,
+                    chromium(client) as page,
+                    subprocess.Popen(words),
+                ):
+                    follow(page, client, name)
+            found[watched].append(took(file, name))
+    return found
+
+
+def inside(file: Path, turns: int, rounds: int) -> list[list[float]]:
+    """Seconds of a run that the inspector itself began: nobody looks, and watched."""
+    found: list[list[float]] = [[], []]
+    for n in range(rounds):
+        for watched in (False, True):
+            name = f"inside-{n}-{watched}"
+            with inspected("-c", PAGE, str(file), name, str(turns)) as client, ExitStack() as open_:
+                page = open_.enter_context(chromium(client)) if watched else None
+                client.post("/sessions", data={"text": "go", "name": name})
+                if page is not None:
+                    follow(page, client, name)
+                found[watched].append(took(file, name))
+    return found
+
+
+def tell(what: str, alone: list[float], watched: list[float]) -> None:
+    """The medians, their ratio and how far the rounds are apart."""
+    pairs = sorted(with_it / without for without, with_it in zip(alone, watched, strict=True))
+    medians = statistics.median(alone), statistics.median(watched)
+    print(f"{what}: {medians[0]:.3f} s alone, {medians[1]:.3f} s watched, ", end="")
+    print(f"{medians[1] / medians[0]:.3f} (rounds {pairs[0]:.3f} to {pairs[-1]:.3f})")
 
 
 @tool
@@ -134,11 +191,10 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "sessions.db")
-        alone, watched = beside(file, given.turns, given.rounds)
-        print(f"a run of {given.turns} turns: {alone:.2f} s alone, {watched:.2f} s watched")
-        print(f"watched / alone: {watched / alone:.3f}")
+        tell("a run elsewhere", *elsewhere(file, given.turns, given.rounds))
+        tell("a run of the inspector's", *inside(file, given.turns, given.rounds))
         long_session(file, given.events)
-        with inspected(file) as client:
+        with inspected(*of_file(file)) as client:
             for path in ("/sessions/long", f"/sessions/long?before={given.events // 2}"):
                 took = []
                 for _ in range(9):

@@ -1,8 +1,12 @@
-"""Take the pictures of the inspector that the documents show: light, dark, on a phone."""
+"""Take the pictures of the inspector that the documents show: light, dark, on a phone, in Chinese.
+
+A font with Chinese characters must be there; ``FONTCONFIG_FILE`` can name one that is not installed.
+"""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -13,17 +17,23 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.inspector.serving import GATE, Served, busy, served  # noqa: E402
+from tests.mcp.peers import PEER  # noqa: E402
+from toolkeel.mcp.client import MCPServer  # noqa: E402
+from toolkeel.testing import call  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures" / "inspector"
 
 
 def main() -> None:
     """Write them."""
+    if not subprocess.run(["fc-list", ":lang=zh"], capture_output=True, check=True).stdout:
+        sys.exit("there is no font with Chinese characters here, such as Noto Sans CJK")
     PICTURES.mkdir(parents=True, exist_ok=True)
+    trains = MCPServer(PEER, name="trains", trust=True)
     program = shutil.which("chromium") or shutil.which("google-chrome")
     with (
         tempfile.TemporaryDirectory() as folder,
-        served(Path(folder), busy()) as server,
+        served(Path(folder), [*busy()[:-1], call("ask")], [trains]) as server,
         sync_playwright() as playwright,
     ):
         server.post("/sessions", text="Find the keel, then remove the old file.", name="harbour")
@@ -41,12 +51,19 @@ def main() -> None:
             context.add_cookies(cookies)
             page = context.new_page()
             show(page, server, look)
+        server.post("/sessions", text="Where does the next train go?", name="journey")
+        server.until("/sessions/journey", 'id="question-')
+        page.set_viewport_size(LOOKS["light"]["viewport"])
+        page.goto(f"{server.base}/sessions/journey")
+        page.screenshot(path=PICTURES / "question-light.png", full_page=True)
         browser.close()
+        server.post("/sessions/journey", _do="stop")
 
 
 LOOKS = {
     "light": {"viewport": {"width": 1100, "height": 760}},
     "dark": {"viewport": {"width": 1100, "height": 760}, "color_scheme": "dark"},
+    "chinese": {"viewport": {"width": 1100, "height": 760}, "locale": "zh-CN"},
     "phone": {"viewport": {"width": 360, "height": 720}},
 }
 
@@ -60,7 +77,7 @@ def show(page: Page, server: Served, look: str) -> None:
     page.evaluate("() => window.scrollTo(0, 0)")
     page.screenshot(path=PICTURES / f"tool-{look}.png")
     for name, path in PAGES.items():
-        if look != "light" and name != "run":
+        if look not in ("light", "chinese") and name != "run":
             continue
         page.goto(server.base + path)
         page.screenshot(path=PICTURES / f"{name}-{look}.png", full_page=name == "run")

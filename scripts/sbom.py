@@ -2,8 +2,7 @@
 
     make sbom        # writes build/sbom/toolkeel.cdx.json, and one file an extra
 
-Versions and hashes are those of the lock (``requirements/dev.txt``), so they are the same on every
-machine; which package needs which, and its licence, is read from what is installed. Nothing is
+Versions and hashes are those of the lock (``requirements/dev.txt``) for the Python that runs this; which package needs which, and its licence, is read from what is installed. Nothing is
 asked of the network.
 """
 
@@ -14,15 +13,18 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from typing import Any
 
+from packaging.markers import Marker
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements" / "dev.txt"
-_PIN = re.compile(r"(?m)^([\w.-]+)(?:\[[^\]]*\])?==([^\s;\\]+)(.*(?:\n[ \t]+--hash.*)*)")
+_PIN = re.compile(
+    r"(?m)^([\w.-]+)(?:\[[^\]]*\])?==([^\s;\\]+)(?: ; ([^\\\n]+))?(.*(?:\n[ \t]+--hash.*)*)"
+)
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _LICENCE = "License ::"
 
@@ -33,10 +35,9 @@ def plain(name: str) -> str:
 
 
 def locked(text: str) -> dict[str, tuple[str, list[str]]]:
-    """Version and SHA-256 of each distribution of a lock."""
-    return {
-        plain(name): (version, _HASH.findall(rest)) for name, version, rest in _PIN.findall(text)
-    }
+    """Version and SHA-256 of each distribution of a lock; of several versions, that for this Python."""
+    pins = sorted(_PIN.findall(text), key=lambda pin: not pin[2] or Marker(pin[2]).evaluate())
+    return {plain(name): (version, _HASH.findall(rest)) for name, version, _, rest in pins}
 
 
 def extras() -> dict[str, list[str]]:
@@ -48,17 +49,18 @@ def extras() -> dict[str, list[str]]:
 
 
 def closure(needs: Sequence[str]) -> dict[str, Distribution]:
-    """All that comes with some requirements, of what is installed, by name."""
+    """All that comes with some requirements, of what is installed, by name.
+
+    Raises:
+        PackageNotFoundError: a part of it is not installed, so nobody knows what that brings.
+    """
     found: dict[str, Distribution] = {}
-    waiting = [Requirement(need) for need in needs]
+    waiting = [need for need in map(Requirement, needs) if _holds(need, set())]
     while waiting:
         need = waiting.pop()
         if plain(need.name) in found:
             continue
-        try:
-            made = found[plain(need.name)] = distribution(need.name)
-        except PackageNotFoundError:  # for another system or interpreter
-            continue
+        made = found[plain(need.name)] = distribution(need.name)
         waiting += [
             each for each in map(Requirement, made.requires or ()) if _holds(each, need.extras)
         ]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tests.waiting import until
 from toolkeel import Agent, ModelError, Rules, RunContext, ToolCall, ToolError, Toolset, tool
 from toolkeel.agent.transcript import repair
-from toolkeel.call.body import stop
+from toolkeel.call.body import deadline
 from toolkeel.call.failure import unknown_outcome
 from toolkeel.engines.process import Process
 from toolkeel.errors import RequestRejected, SetupError
@@ -293,13 +293,13 @@ def _line(*cells: str) -> str:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    usual, stop.GRACE = stop.GRACE, 0.05
+    usual, deadline.GRACE = deadline.GRACE, 0.05
     logging.disable(logging.CRITICAL)
     try:
         yield
     finally:
         logging.disable(logging.NOTSET)
-        stop.GRACE = usual
+        deadline.GRACE = usual
 
 
 def happens(how: Callable[[], Ended]) -> Ended:

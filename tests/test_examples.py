@@ -14,6 +14,10 @@ EXAMPLES = ROOT / "examples"
 # What needs more than the core is run where its extra is tested.
 ELSEWHERE = {
     "approvals_service.py": "tests/test_approvals_service.py",
+    "browser_agent.py": "tests/test_examples_with_extras.py",
+    "cluster.py": "tests/test_examples_with_extras.py",
+    "data_analyst.py": "tests/test_examples_with_extras.py",
+    "gateway.py": "tests/test_examples_with_extras.py",
     "document_search.py": "tests/test_examples_with_extras.py",
     "four_vendors.py": "tests/test_examples_with_extras.py",
     "mcp_conformance_server.py": "tests/mcp/test_conformance.py",

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.migration import __main__ as programs
 from benchmarks.migration.fetching import fetch, plugins
 from benchmarks.migration.own_tests import HERE, SUITES, prepared, run
+from benchmarks.migration.reasons import KINDS, reason
 from benchmarks.migration.server import Server
 from tests.shared import peer
 
@@ -71,3 +72,4 @@ def test_the_libraries_own_tests_for_tools_pass_as_often_as_they_did(
     seen = run(sys.executable, ours, suite, plugins(folder / "packages"), alone=True)
     count = Counter(verdict for verdict, _ in seen.values())
     assert count[HERE] >= PASS[library], count
+    assert {reason(test, why) for test, (found, why) in seen.items() if found != HERE} <= {*KINDS}

@@ -55,10 +55,18 @@ class RunStarted(OfRun):
 
 @record
 class TurnStarted(OfRun):
-    """The model is about to be asked; `turn` counts from 1."""
+    """The model is about to be asked.
+
+    Args:
+        turn: Which reply of the run it will be, from 1.
+        model: Name of the model that is asked.
+        provider: Whose it is, if it says so; see `toolkeel.model.provider_of`.
+    """
 
     type: ClassVar[str] = "turn_started"
     turn: int
+    model: str = ""
+    provider: str = ""
 
 
 @record
@@ -271,8 +279,8 @@ Event: TypeAlias = (
 def event_dict(event: Event) -> dict[str, object]:
     """The event as JSON-ready data, its `type` first; objects only programs know become text.
 
-    >>> event_dict(TurnStarted(1, 0.0, "r", 1))
-    {'type': 'turn_started', 'seq': 1, 'at': 0.0, 'run_id': 'r', 'turn': 1}
+    >>> event_dict(Coerced(1, 0.0, "r", "c", ("trimmed",)))
+    {'type': 'coerced', 'seq': 1, 'at': 0.0, 'run_id': 'r', 'call_id': 'c', 'changes': ['trimmed']}
     """
     fields = {f.name: _plain(getattr(event, f.name)) for f in dataclasses.fields(event)}
     if isinstance(event, Nested):

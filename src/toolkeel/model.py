@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from toolkeel._records.peers_words import SETTINGS, naming
 from toolkeel._records.record import NOTHING, record
 from toolkeel.content import Block
 from toolkeel.errors import SetupError
@@ -142,6 +143,10 @@ class Settings:
     keep_tool_choice: bool = False
 
 
+if not TYPE_CHECKING:  # there, an unknown setting is an error already
+    Settings.__new__ = naming(SETTINGS)(Settings.__new__)
+
+
 @record
 class ModelRequest:
     """One request to a model.
@@ -189,6 +194,20 @@ class HoldsOutput(Protocol):
             tools: Whether the model has tools to call, too; some servers take one or the other.
         """
         ...
+
+
+def provider_of(model: Model) -> str:
+    """Whose server a model asks, by the names of OpenTelemetry's GenAI conventions where they have one.
+
+    A model of your own says it by an attribute `provider`; empty where nobody knows.
+
+    >>> class Mine:
+    ...     name, provider = "mine", "example"
+    >>> provider_of(Mine())
+    'example'
+    """
+    provider = getattr(model, "provider", "")
+    return provider if isinstance(provider, str) else ""
 
 
 _connect: list[Callable[[str], Model]] = []

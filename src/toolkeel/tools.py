@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from toolkeel.builtin.search.embeddings import Embeddings as Embeddings
     from toolkeel.builtin.search.file_search import FileSearchTool as FileSearchTool
     from toolkeel.builtin.search.indexing import index_folder as index_folder
-    from toolkeel.builtin.search.vector_store import Embedder as Embedder
+    from toolkeel.builtin.search.open_store import open_store as open_store
+    from toolkeel.builtin.search.postgres_store import PostgresStore as PostgresStore
+    from toolkeel.builtin.search.qdrant_store import QdrantStore as QdrantStore
+    from toolkeel.builtin.search.stores import Embedder as Embedder
+    from toolkeel.builtin.search.stores import Source as Source
+    from toolkeel.builtin.search.stores import Store as Store
     from toolkeel.builtin.search.vector_store import VectorStore as VectorStore
     from toolkeel.builtin.shell.local_shell import local_shell as local_shell
     from toolkeel.builtin.shell.local_shell import shell as shell
@@ -52,7 +57,11 @@ else:
             "builtin.search.embeddings": "Embeddings",
             "builtin.search.file_search": "FileSearchTool",
             "builtin.search.indexing": "index_folder",
-            "builtin.search.vector_store": "Embedder VectorStore",
+            "builtin.search.open_store": "open_store",
+            "builtin.search.postgres_store": "PostgresStore",
+            "builtin.search.qdrant_store": "QdrantStore",
+            "builtin.search.stores": "Embedder Source Store",
+            "builtin.search.vector_store": "VectorStore",
             "builtin.shell.local_shell": "local_shell shell",
             "builtin.weather": "Weather",
             "builtin.web.client": "WebLimits",

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import re
 from typing import Any
 
 import pytest
 
 import toolkeel
-from toolkeel import Agent, tool
-from toolkeel._records.peers_words import AGENT, NAMES, RUN, TOOL
+from toolkeel import Agent, Settings, tool
+from toolkeel._records.peers_words import (
+    AGENT,
+    AGENT_ATTRIBUTES,
+    NAMES,
+    RESULT,
+    RUN,
+    SETTINGS,
+    TOOL,
+    TOOL_ATTRIBUTES,
+)
 from toolkeel.agent.agent import RunOptions
 from toolkeel.define.options import CHECKS
 from toolkeel.errors import DefinitionError
@@ -44,6 +55,15 @@ def test_an_option_of_another_librarys_run_is_refused_with_our_word(word: str) -
     assert str(caught.value) == f"Agent.run: there is no option {word!r}; write {RUN[word]}"
 
 
+@pytest.mark.parametrize("word", SETTINGS)
+def test_a_setting_of_another_library_is_refused_with_ours(word: str) -> None:
+    options: dict[str, Any] = {word: 1}
+    with pytest.raises(DefinitionError) as caught:
+        Settings(**options)
+    assert str(caught.value) == f"Settings: there is no option {word!r}; write {SETTINGS[word]}"
+    assert dataclasses.replace(Settings(max_tokens=3), temperature=0.5).max_tokens == 3
+
+
 def test_a_word_that_is_only_misspelt_gets_the_nearest() -> None:
     options: dict[str, Any] = {"instruction": "x"}
     with pytest.raises(DefinitionError, match="did you mean 'instructions'"):
@@ -69,3 +89,38 @@ def test_every_option_that_a_table_names_is_there() -> None:
     known = {*CHECKS, "name", "description", "parameters"}
     named = {ours.split("=")[0] for ours in TOOL.values() if "=" in ours and "(" not in ours}
     assert named <= known
+
+
+@pytest.mark.parametrize("word", AGENT_ATTRIBUTES)
+def test_an_attribute_of_another_librarys_agent_is_refused_with_ours(word: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(Agent("offline"), word)
+    assert str(caught.value) == f"an Agent has no {word!r}; write {AGENT_ATTRIBUTES[word]}"
+
+
+@pytest.mark.parametrize("word", RESULT)
+def test_an_attribute_of_another_librarys_result_is_refused_with_ours(word: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(Agent("offline").run_sync("hello"), word)
+    assert str(caught.value) == f"a RunResult has no {word!r}; write {RESULT[word]}"
+
+
+@pytest.mark.parametrize("word", TOOL_ATTRIBUTES)
+def test_an_attribute_of_another_librarys_tool_is_refused_with_ours(word: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(tool(double), word)
+    assert str(caught.value) == f"a Tool has no {word!r}; write {TOOL_ATTRIBUTES[word]}"
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        (Agent("offline"), AGENT_ATTRIBUTES),
+        (tool(double), TOOL_ATTRIBUTES),
+        (Agent("offline").run_sync("hello"), RESULT),
+    ],
+)
+def test_an_attribute_that_is_told_instead_exists(of: object, words: Any) -> None:
+    for told in words.values():
+        if told.startswith("."):
+            assert hasattr(of, re.match(r"\.(\w+)", told)[1]), told  # type: ignore[index]

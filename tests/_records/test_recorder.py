@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from toolkeel._records.entries import (
     CallIntended,
     Emitted,
     Entry,
+    ModelAsked,
     ModelReplied,
     PersonSaid,
     Queued,
@@ -25,6 +27,7 @@ from toolkeel._records.recorder import Recorder
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model import ModelRequest
+from toolkeel.sessions.fold import Fold
 
 
 class Written:
@@ -62,7 +65,7 @@ def test_a_turn_has_two_commits_that_are_waited_for() -> None:
         messages.append(AssistantMessage("", CALLS))
         await recorder.intends(CALLS, lambda call: False)
         for place in (2, 0, 1):
-            recorder.call_ended(CALLS[place], ToolMessage(str(place), "same"))
+            recorder.call_ended(CALLS[place], ToolMessage(str(place), "same"), {})
         results = [ToolMessage(str(n), "same") for n in range(3)]
         messages.extend(results)
         recorder.calls_ended([], {})
@@ -95,7 +98,7 @@ def test_each_result_is_written_once_with_the_place_of_its_call(
         recorder.began(RunBegan("r"), messages, 0)
         await recorder.intends(CALLS, lambda call: False)
         for place in order[:early]:
-            recorder.call_ended(CALLS[place], results[place])
+            recorder.call_ended(CALLS[place], results[place], {})
         messages.extend(results)
         recorder.calls_ended([], {})
         recorder.ended("answered", "", {})
@@ -107,7 +110,7 @@ def test_each_result_is_written_once_with_the_place_of_its_call(
 
 def test_a_call_that_a_body_makes_is_part_of_that_bodys_outcome() -> None:
     journal = Written()
-    Recorder(journal, "r").call_ended(ToolCall("1", "add"), ToolMessage("3", "1"))
+    Recorder(journal, "r").call_ended(ToolCall("1", "add"), ToolMessage("3", "1"), {})
     assert journal.entries == []
 
 
@@ -159,6 +162,66 @@ def test_state_that_was_changed_in_place_is_written_as_well() -> None:
     ]
 
 
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)  # fmt: skip
+WRITES = st.lists(
+    st.tuples(
+        st.sampled_from(["set", "within", "remove", "update"]), st.sampled_from("ab"), VALUES
+    ),
+    max_size=3,
+)
+
+
+def _write(recorder: Recorder, state: dict[str, Any], how: str, key: str, value: Any) -> None:
+    if how == "remove":
+        state.pop(key, None)
+    elif how == "within" and isinstance(state.get(key), list):
+        state[key].append(value)
+    elif how == "within" and isinstance(state.get(key), dict):
+        state[key]["more"] = value
+    elif how == "update":
+        recorder.state_changed(key, value)
+        state[key] = value
+    else:
+        state[key] = value
+
+
+@given(st.permutations(range(3)), st.lists(WRITES, min_size=3, max_size=3))
+def test_whatever_a_call_wrote_is_in_the_journal_before_its_outcome(
+    order: list[int], writes: list[list[tuple[str, str, Any]]]
+) -> None:
+    """Killed behind any entry, what goes on has the state that ended calls have left."""
+    journal, state = Written(), dict[str, Any]()
+    results = [ToolMessage(str(n), "same") for n in range(3)]
+    messages: list[Message] = [UserMessage("hi"), AssistantMessage("", CALLS)]
+    left: dict[int, str] = {}
+
+    async def turn() -> None:
+        recorder = Recorder(journal, "r")
+        recorder.began(RunBegan("r"), messages, 0)
+        await recorder.intends(CALLS, lambda call: False)
+        for place in order:
+            for each in writes[place]:
+                _write(recorder, state, *each)
+            left[place] = json.dumps(state, sort_keys=True)
+            recorder.call_ended(CALLS[place], results[place], state)
+        messages.extend(results)
+        recorder.calls_ended([], state)
+
+    asyncio.run(turn())
+    fold, ended = Fold(), 0
+    for seq, entry in enumerate(journal.entries, 1):
+        fold.see(seq, entry)
+        if isinstance(entry, CallEnded):
+            ended += 1
+            assert json.dumps(fold.state, sort_keys=True) == left[entry.position]
+    assert ended == 3
+
+
 def test_state_without_a_json_form_is_refused_when_it_is_written() -> None:
     recorder = Recorder(Written(), "r")
     for value in (object(), float("nan"), {1, 2}):
@@ -191,3 +254,16 @@ def test_a_run_within_is_told_apart_by_its_parent() -> None:
     assert inner.within == ("outer", "outer-1")
     inner.began(RunBegan("inner", parent="outer"), [AssistantMessage("x")], 0)
     assert [type(e) for e in journal.entries] == [RunBegan, ModelReplied]
+
+
+def test_a_turn_that_is_asked_again_is_the_same_turn() -> None:
+    journal = Written()
+
+    async def run() -> None:
+        recorder = Recorder(journal, "r", turn=4)
+        recorder.began(RunBegan("r"), [], 0)
+        for turn in (1, 1, 2):
+            await recorder.asks(turn, "m", ModelRequest(()))
+
+    asyncio.run(run())
+    assert [entry.turn for entry in journal.entries if isinstance(entry, ModelAsked)] == [5, 5, 6]

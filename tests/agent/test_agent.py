@@ -166,3 +166,13 @@ def test_type_checkers_find_deps_that_do_not_fit_and_nothing_else(checker: str) 
     found = {int(line) for line in re.findall(r"typed_deps\.py:(\d+):.*?error", done.stdout)}
     lines = sample.read_text("utf-8").splitlines()
     assert found == {n for n, line in enumerate(lines, 1) if "  # expect: " in line}, done.stdout
+
+
+def test_an_agent_shows_its_model_tools_and_name() -> None:
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    agent = Agent("offline", [add], name="sums")
+    assert repr(agent) == "Agent(Offline(), tools=['add'], name='sums')"
+    assert repr(Agent("offline")) == "Agent(Offline(), name='agent')"

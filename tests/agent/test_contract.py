@@ -30,7 +30,7 @@ from toolkeel import (
 )
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
-from toolkeel.call.body import stop
+from toolkeel.call.body import deadline
 from toolkeel.call.body.threads import shared_pool
 from toolkeel.context import CancelToken
 from toolkeel.errors import ModelError
@@ -42,9 +42,9 @@ from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, TextDelta
 @pytest.fixture(autouse=True)
 def short_grace() -> Iterator[None]:
     """Bodies that resist get little time."""
-    usual, stop.GRACE = stop.GRACE, 0.05
+    usual, deadline.GRACE = deadline.GRACE, 0.05
     yield
-    stop.GRACE = usual
+    deadline.GRACE = usual
     until_sync(lambda: not shared_pool().leaked)
 
 

@@ -9,6 +9,7 @@ import pytest
 from toolkeel import RunState, SetupError, UserMessage
 from toolkeel.agent.conversation import SAVED, conversation, inner_saved
 from toolkeel.agent.run_state import InnerRun
+from toolkeel.approvals import Decision
 from toolkeel.sessions import Session, Sessions
 
 
@@ -24,8 +25,12 @@ def test_a_session_is_meant_by_its_name_its_path_or_itself(
         conversation(7)  # type: ignore[arg-type]
 
 
-def test_runs_that_wait_within_are_kept_as_text_that_comes_back() -> None:
-    inner = {"1": InnerRun(RunState((UserMessage("hi"),)))}
+def test_of_runs_that_wait_within_the_decisions_are_kept_and_what_they_have_spent() -> None:
+    """Where they stand, their own entries say."""
+    let = Decision("t", "seal", "approve")
+    deep = {"2": InnerRun(RunState((UserMessage("psst"),)), let)}
+    inner = {"1": InnerRun(RunState((UserMessage("hi"),), inner=deep))}
     state = RunState((UserMessage("ho"),), (), inner, counts={"requests": 3}, cost=0.5)
     saved = RunState.from_json(inner_saved(state), SAVED)
-    assert saved == RunState((), (), inner, counts={"requests": 3}, cost=0.5)
+    kept = {"1": InnerRun(RunState((), inner={"2": InnerRun(RunState(()), let)}))}
+    assert saved == RunState((), (), kept, counts={"requests": 3}, cost=0.5)

@@ -231,9 +231,9 @@ def test_a_session_keeps_what_was_refused_and_shows_it_to_no_model(tmp_path: Pat
     polite = Guardrail(lambda out, run: Reject("rude") if out == "go away" else Allow(), "polite")
     model = Scripted(["go away", "hello"])
     agent = Agent(model, input_guardrails=[no_bombs], output_guardrails=[polite])
-    for said in ("a bomb", "hi"):
+    for said, asked in (("a bomb", Scripted(["read by nobody"])), ("hi", model)):
         with pytest.raises(GuardrailTripped):
-            agent.run_sync(said, session=sessions["ada"])
+            agent.run_sync(said, session=sessions["ada"], model=asked)
     assert agent.run_sync("again", session=sessions["ada"]).output == "hello"
     assert [m.text for m in model.requests[-1].messages] == ["hi", "again"]
     assert [m.text for m in sessions["ada"].messages] == [

@@ -114,7 +114,7 @@ def test_what_is_no_inner_run_is_refused(inner: str) -> None:
 def test_a_run_that_could_not_go_on_yet_waits_on() -> None:
     run: RunContext[Any] = RunContext()
     state = RunState((UserMessage("x"),), (ticket(),))
-    run.waiting["c1"] = Resumed(state, {})
+    run.waiting["c1"] = Resumed(InnerRun(state), {})
     waits = {"c1": Suspend(ticket()), "c2": Suspend(ticket(), inner=state)}
     found = inner_runs(run, waits)
     assert found["c1"].state.pending == () and found["c2"].state is state

@@ -37,7 +37,7 @@ from toolkeel import (
     Toolset,
     tool,
 )
-from toolkeel.call.body import stop
+from toolkeel.call.body import deadline
 from toolkeel.call.body.threads import shared_pool
 from toolkeel.context import CancelToken
 from toolkeel.errors import DefinitionError, DuplicateToolError, InjectionError
@@ -51,9 +51,9 @@ RAN: list[str] = []
 def fresh() -> Iterator[None]:
     """Nothing has run yet, and bodies that resist get little time."""
     RAN.clear()
-    usual, stop.GRACE = stop.GRACE, 0.05
+    usual, deadline.GRACE = deadline.GRACE, 0.05
     yield
-    stop.GRACE = usual
+    deadline.GRACE = usual
     until_sync(lambda: not shared_pool().leaked)
 
 

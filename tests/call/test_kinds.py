@@ -25,7 +25,7 @@ from toolkeel import (
     tool,
 )
 from toolkeel.call.steps.guard import Allow, Reject, input_guard, output_guard
-from toolkeel.call.steps.lock import locks
+from toolkeel.call.steps.turn_order import locks
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import CallError
 from toolkeel.events import Event

@@ -43,12 +43,12 @@ from toolkeel import (
 )
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.run import Run
-from toolkeel.call.body import stop
+from toolkeel.call.body import deadline
 from toolkeel.call.steps.cache import Cache
 from toolkeel.call.steps.guard import Allow, Reject, Stop, input_guard, output_guard
 from toolkeel.call.steps.limit import AtOnce, Budget
-from toolkeel.call.steps.lock import locks
 from toolkeel.call.steps.retry import Retry
+from toolkeel.call.steps.turn_order import locks
 from toolkeel.errors import ToolkeelError
 from toolkeel.events import Event, ToolFinished, ToolStarted, ToolSuspended
 from toolkeel.messages import Message
@@ -447,9 +447,9 @@ def _was_edited(events: list[Event], call_id: str) -> bool:
 @pytest.fixture(autouse=True)
 def hurry() -> Iterator[None]:
     """Bodies that resist get little time."""
-    usual, stop.GRACE = stop.GRACE, 0.02
+    usual, deadline.GRACE = deadline.GRACE, 0.02
     yield
-    stop.GRACE = usual
+    deadline.GRACE = usual
 
 
 def play(examples: int, steps: int) -> None:

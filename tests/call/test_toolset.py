@@ -297,3 +297,15 @@ def test_a_renamed_tool_calls_itself_by_its_new_name_in_all_it_says() -> None:
     assert wrong.text.startswith("The arguments of bank_pay are invalid")
     assert wrong.text.endswith("Correct this and call bank_pay again.")
     assert failed.name == "bank_pay"
+
+
+def test_the_same_function_twice_is_told_as_that() -> None:
+    def once(n: int) -> int:
+        """Once."""
+        return n
+
+    with pytest.raises(DuplicateToolError, match="'once' is given twice; give it once"):
+        Toolset([once, once])
+    made = tool(once)
+    with pytest.raises(DuplicateToolError, match="'once' is given twice"):
+        Toolset([made, made])

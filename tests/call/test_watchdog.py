@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from toolkeel import Agent, RunContext, ToolCall, ToolContext, Toolset, tool
 from toolkeel.call.watchdog import WATCHED, Blocker, blocker_in
+from toolkeel.runs import Handoff
 from toolkeel.steps import Allow, input_guard, output_guard
-from toolkeel.testing.scripted import Scripted
+from toolkeel.testing.scripted import Scripted, call
 
 LONG = 60.0
 
@@ -291,6 +292,92 @@ def test_an_enabled_predicate_that_blocks_before_any_call_is_named(told: Told) -
     assert Agent(Scripted(["Hello."]), [work]).run_sync("Hi").output == "Hello."
     assert "the enabled predicate 'work' has blocked" in told.text
     assert f"{__file__}:{blocking_line(idle)} (idle)" in told.text
+
+
+WHOLE_RUN = (
+    ("function of instructions", "instructions"),
+    ("guardrail", "input_guardrails"),
+    ("guardrail", "output_guardrails"),
+    ("history policy", "history"),
+    ("model step", "model_steps"),
+    ("model", "model"),
+    ("tool provider", "tools"),
+    ("filter of the handoff", "handoffs"),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(WHOLE_RUN), st.booleans(), st.integers(0, 4))
+def test_what_a_program_gives_an_agent_is_found_by_its_own_kind(
+    place: tuple[str, str], later: bool, depth: int
+) -> None:
+    kind, option = place
+    found: list[Blocker | None] = []
+
+    def block(depth: int) -> None:
+        if depth:
+            return block(depth - 1)
+        found.append(blocker_in(sys._getframe()))
+        return None
+
+    async def part(value: Any, asked: str) -> Any:
+        if later:
+            await asyncio.sleep(0)
+        if asked == option and not found:
+            block(depth)
+        return value
+
+    class Policy:
+        async def cuts(self, view: Any) -> list[Any]:
+            return await part([], "history")
+
+    class Provider:
+        async def get_tools(self) -> list[Any]:
+            return await part([], "tools")
+
+    class Answering(Scripted):
+        async def stream(self, request: Any) -> Any:
+            await part(None, "model")
+            async for delta in super().stream(request):
+                yield delta
+
+    async def step(request: Any, run: Any, proceed: Any) -> Any:
+        await part(None, "model_steps")
+        return await proceed(request)
+
+    async def said(about: Any, run: Any) -> Any:
+        return await part(Allow(), "input_guardrails")
+
+    async def answered(about: Any, run: Any) -> Any:
+        return await part(Allow(), "output_guardrails")
+
+    async def seen(history: Any) -> Any:
+        return await part(history.messages, "handoffs")
+
+    async def instructions(run: Any) -> str:
+        return str(await part("Be brief.", "instructions"))
+
+    handed = option == "handoffs"
+    model = Answering([call("transfer_to_other")] if handed else ["ok"])
+    other = Agent(Scripted(["ok"]), name="other")
+    agent = Agent(
+        model,
+        [Provider()],
+        instructions=instructions,
+        input_guardrails=[said],
+        output_guardrails=[answered],
+        model_steps=[step],
+        history=Policy(),
+        handoffs=[Handoff(other, input_filter=seen)] if handed else [],
+    )
+    assert agent.run_sync("Hi").output == "ok"
+    [blocker] = found
+    assert blocker is not None and blocker.kind == kind
+    names = {"model_steps": "step", "instructions": "instructions", "handoffs": "transfer_to_other"}
+    names |= {"input_guardrails": "said", "output_guardrails": "answered"}
+    names |= {"model": model.name, "history": "Policy", "tools": "Provider"}
+    assert blocker.name.endswith(names[option])
+    assert blocker.place.startswith(f"{__file__}:")
 
 
 @pytest.mark.parametrize("within", ["run", "call", "body"])

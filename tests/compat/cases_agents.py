@@ -15,8 +15,9 @@ import pytest
 
 from tests.compat.seeds import IMPORTS, NOT_PYTHON, RUNS, Case, Ran
 from toolkeel import ToolCall, Toolset
-from toolkeel.builtin.search.file_search import store_path
-from toolkeel.builtin.search.vector_store import Source, VectorStore
+from toolkeel.builtin.search.open_store import store_path
+from toolkeel.builtin.search.stores import Source
+from toolkeel.builtin.search.vector_store import VectorStore
 from toolkeel.compat import openai_agents
 from toolkeel.compat.openai_agents import (
     Agent,

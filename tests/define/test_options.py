@@ -16,7 +16,7 @@ from toolkeel.errors import DefinitionError, ToolError
 from toolkeel.hosted import Hosted
 
 GOOD: dict[str, list[Any]] = {
-    "effects": [Effects()],
+    "effects": [Effects(), Effects(resources=("file:a",), safe_after=("private", "secret"))],
     "timeout": [None, 1, 0.5, math.inf],
     "inline": [True, False],
     "executor": [None, print],
@@ -37,8 +37,21 @@ GOOD: dict[str, list[Any]] = {
     "hosted": [None, Hosted()],
     "docstring": ["parse", "strict", "plain"],
 }
+WRONG_EFFECTS: list[dict[str, Any]] = [
+    *({flag: "no"} for flag in ("read_only", "destructive", "idempotent", "open_world")),
+    *({flag: 1} for flag in ("private", "stranger")),
+    *({several: "file:a"} for several in ("resources", "target", "safe_after")),
+    *({several: (3,)} for several in ("resources", "target", "safe_after")),
+    {"resources": 3},
+    {"safe_after": ("strangers",)},
+]
 BAD: dict[str, list[Any]] = {
-    "effects": [None, {"read_only": True}, Effects],
+    "effects": [
+        None,
+        {"read_only": True},
+        Effects,
+        *(Effects(**wrong) for wrong in WRONG_EFFECTS),
+    ],
     "timeout": [0, -1, "5", True, math.nan, []],
     "inline": [None, 1, "yes"],
     "executor": ["process", True, Effects],

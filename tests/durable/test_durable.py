@@ -82,7 +82,7 @@ def test_what_a_dead_worker_had_begun_waits_until_another_adopts_it(
     for plan in plans:
         durable.start(plan, session=plan, id=plan)
     with workers() as made:
-        slow = made.begin(tmp_path, place, "slow", width=4, pause=0.1, stays=True)
+        slow = made.begin(tmp_path, place, "slow", width=4, pause=0.6, stays=True)
         until_sync(lambda: len(done_in(tmp_path)) >= 8)
         other = made.begin(tmp_path, place, "other", width=4, stays=True)
         until_sync(lambda: len({line.split("|")[0] for line in done_in(tmp_path)}) == 8)

@@ -1,6 +1,7 @@
-"""Fuzz a target with atheris, guided by coverage, and keep a small corpus.
+"""Fuzz targets with atheris, guided by coverage, and keep a small corpus of each.
 
-    python -m tests.fuzz.fuzz parse --minutes 10
+    make PYTHON=python3.13 fuzz                        # all of them, for a minute each
+    .venv-fuzz/bin/python -m tests.fuzz.fuzz parse --minutes 10
 
 A text that breaks the target is left in ``crash-*`` in the working folder, and the exit code is not
 0. Afterwards the corpus in ``tests/fuzz/corpus/<target>.jsonl`` is made anew: one text a line, as few
@@ -11,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -79,21 +82,29 @@ def fuzz(target: str, minutes: float) -> tuple[list[str], int]:
     return sorted(kept, key=lambda text: (len(text), text)), code or merged
 
 
+def keep(target: str, minutes: float) -> int:
+    """Fuzz, and make the corpus of a target anew; libFuzzer's exit code."""
+    found, code = fuzz(target, minutes)
+    lines = [json.dumps(text) for text in found if len(text) <= LARGEST]
+    if lines:
+        CORPUS.mkdir(exist_ok=True)
+        (CORPUS / f"{target}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    print(f"{target}: {len(lines)} texts kept, exit code {code}", flush=True)
+    return code
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Fuzz a target.")
-    parser.add_argument("target", choices=NAMES)
+    parser = argparse.ArgumentParser(description="Fuzz a target, or all.")
+    parser.add_argument("target", choices=(*NAMES, "all"))
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     given, options = parser.parse_known_args()
     if given.work:
         return work(given.target, options)
-    found, code = fuzz(given.target, given.minutes)
-    lines = [json.dumps(text) for text in found if len(text) <= LARGEST]
-    if lines:
-        CORPUS.mkdir(exist_ok=True)
-        (CORPUS / f"{given.target}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
-    print(f"{given.target}: {len(lines)} texts kept, exit code {code}")
-    sys.exit(code)
+    chosen = NAMES if given.target == "all" else (given.target,)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        codes = list(pool.map(keep, chosen, [given.minutes] * len(chosen)))
+    sys.exit(max(codes))
 
 
 if __name__ == "__main__":

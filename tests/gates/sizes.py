@@ -29,6 +29,8 @@ FRONT_DOORS: dict[str, str] = {
     "toolkeel.cli.commands.inspect:command": "the options of a command",
     "toolkeel.cli.commands.serve:command": "the options of a command",
     "toolkeel.mcp.client.provider:MCPServer.__init__": "where a server is and how far it is trusted",
+    "toolkeel.mcp.gateway.gateway:Gateway.__init__": "what stands behind a gateway and who decides",
+    "toolkeel.inspector.app:Inspector.__init__": "what a page shows and where, each by name",
     "toolkeel.engines.sandbox.confine:Sandbox.__init__": "what a command may do, each by name",
     "toolkeel.context:RunContext.__init__": "what a run is given, each by name",
     "toolkeel.mcp.server.tool_server:ToolServer.__init__": "what a server offers and says of itself, each by name",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
@@ -60,6 +64,12 @@ def test_a_bill_of_materials_names_version_hashes_and_licence_of_each() -> None:
     assert bill("web", ["httpx2"]) == made
 
 
+def test_a_bill_with_a_hole_is_none_and_what_is_for_another_system_belongs_to_none() -> None:
+    with pytest.raises(PackageNotFoundError, match="no-such-thing"):
+        bill("web", ["httpx2", "no-such-thing"])
+    assert closure(["no-such-thing ; python_version < '3'"]) == {}
+
+
 def test_every_package_that_the_documents_have_installed_is_one_we_know() -> None:
     known = known_names()
     texts: list[Path] = [*documents(), *(ROOT / "examples").rglob("*.py")]
@@ -74,3 +84,46 @@ def test_a_name_with_a_letter_too_many_is_found() -> None:
     text = "pip install toolkeell\npip install -r x.txt 'tool-keel[cli]' mathplotlib"
     assert strangers(text, known) == ["toolkeell", "tool-keel[cli]", "mathplotlib"]
     assert strangers("pip install requets", known) == ["requets"]
+
+
+def test_of_several_versions_in_the_lock_the_one_for_this_python_counts() -> None:
+    first = "numpy==2.4.6 ; python_version < '3.0' \\\n    --hash=sha256:" + "a" * 64
+    other = "numpy==2.5.5 ; python_version >= '3.0' \\\n    --hash=sha256:" + "b" * 64
+    for text in (f"{first}\n{other}\n", f"{other}\n{first}\n"):
+        assert locked(text) == {"numpy": ("2.5.5", ["b" * 64])}
+
+
+@pytest.mark.slow
+def test_the_bills_of_a_release_name_what_its_wheel_installs(tmp_path: Path) -> None:
+    """Each extra of the wheel, as pip resolves it under the lock: versions, and files by hash."""
+    pins = locked(LOCK.read_text("utf-8"))
+    constraints = tmp_path / "constraints.txt"
+    constraints.write_text("".join(f"{name}=={version}\n" for name, (version, _) in pins.items()))
+    words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
+    [wheel] = tmp_path.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "scripts.sbom", str(tmp_path)], cwd=ROOT, check=True)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-qq"]
+    known = ["-c", str(constraints), "--find-links", str(tmp_path / "all")]
+    # The index is asked once: each extra asking it for itself takes an hour on a slow line.
+    words = [*pip, "download", "-d", str(tmp_path / "all"), *known]
+    subprocess.run([*words, f"toolkeel[all] @ {wheel.as_uri()}"], check=True, capture_output=True)
+    for extra in extras():
+        of_wheel = f"toolkeel[{extra}] @ {wheel.as_uri()}" if extra else str(wheel)
+        words = [*pip, "install", "--dry-run", "--ignore-installed", "--no-index", "--report", "-"]
+        done = subprocess.run(
+            [*words, *known, of_wheel], check=True, capture_output=True, text=True
+        )
+        found = {
+            plain(each["metadata"]["name"]): each for each in json.loads(done.stdout)["install"]
+        }
+        assert found.pop("toolkeel")["metadata"]["version"] == distribution("toolkeel").version
+        name = f"toolkeel-{extra}.cdx.json" if extra else "toolkeel.cdx.json"
+        listed = {
+            each["name"]: each for each in json.loads((tmp_path / name).read_text())["components"]
+        }
+        assert listed.keys() == found.keys(), extra
+        for package, each in found.items():
+            assert listed[package]["version"] == each["metadata"]["version"]
+            digest = each["download_info"]["archive_info"]["hashes"]["sha256"]
+            assert digest in {one["content"] for one in listed[package]["hashes"]}, package

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from toolkeel import Agent, Effects, tool
 from toolkeel.inspector.app import Inspector
-from toolkeel.sessions import Sessions
+from toolkeel.sessions import Desk, Sessions
 from toolkeel.testing import Scripted, call
 
 
@@ -128,14 +128,20 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, lines: Sequence[Any] = ("Hello.",), **options: Any) -> Iterator[Served]:
-    """An inspector of the tools above, until the block ends."""
+def served(
+    folder: Path,
+    lines: Sequence[Any] = ("Hello.",),
+    tools: Sequence[Any] = (),
+    desk: Desk | None = None,
+    **options: Any,
+) -> Iterator[Served]:
+    """An inspector of the tools above and of others, until the block ends."""
     GATE.clear()
     HELD.clear()
     REMOVED.clear()
-    agent = Agent(Scripted(lines, name="play"), TOOLS, **options)
+    agent = Agent(Scripted(lines, name="play"), [*TOOLS, *tools], **options)
     sessions = Sessions(folder / "talk.db")
-    inspector = Inspector(agent, sessions, target="tools.py")
+    inspector = Inspector(agent, sessions, target="tools.py", desk=desk)
     ready = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(inspector.serve(ready.set)))
     thread.start()

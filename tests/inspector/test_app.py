@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.inspector.serving import GATE, REMOVED, Served, busy, served
+from tests.mcp.peers import PEER
 from tests.shared import ROOT, cannot_run, peer
 from toolkeel import Agent
 from toolkeel.builtin.computer.browser import PROGRAMS
 from toolkeel.errors import SetupError
 from toolkeel.inspector.app import Inspector
+from toolkeel.mcp.client import MCPServer
 from toolkeel.sessions import Sessions
-from toolkeel.testing import Scripted
+from toolkeel.testing import Scripted, call
 
 AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -54,7 +58,7 @@ def test_a_newcomer_tries_talks_watches_approves_and_compares(
     chromium: Any, tmp_path: Path
 ) -> None:
     said: list[str] = []
-    with served(tmp_path, busy()) as server:
+    with served(tmp_path, [*busy(), "Still gone."]) as server:
         context = chromium.new_context(viewport={"width": 1200, "height": 900})
         page = context.new_page()
         page.on("console", lambda message: said.append(message.text))
@@ -79,8 +83,9 @@ def test_a_newcomer_tries_talks_watches_approves_and_compares(
         page.wait_for_load_state()
         page.fill("#text", "and hurry")
         page.keyboard.press("Enter")
-        page.wait_for_selector(".said >> text=and hurry")
+        page.wait_for_selector(".said.queued >> text=and hurry")  # it waits for the next request
         GATE.set()
+        page.wait_for_selector(".said:not(.queued) >> text=and hurry")  # steered: it was read
         page.wait_for_selector("form.ticket")  # it came by itself: nobody has loaded the page anew
         assert "猫.txt" in page.inner_text("form.ticket pre")
         assert page.locator("form.ticket").count() == 1
@@ -89,6 +94,13 @@ def test_a_newcomer_tries_talks_watches_approves_and_compares(
         assert REMOVED == ["猫.txt"]
         assert page.locator("rect.runs").count() >= 5
 
+        page.click("nav >> text=Sessions")  # a session of before is found, and gone on with
+        page.fill("#q", "猫.txt")
+        page.keyboard.press("Enter")
+        page.click("ul.rows >> text=Remove-猫-txt-please")
+        page.fill("#text", "and now?")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".answer >> text=Still gone.")
         page.click("text=Try something else")
         page.select_option("#turn", "0")
         page.fill("#to", "other")
@@ -100,20 +112,50 @@ def test_a_newcomer_tries_talks_watches_approves_and_compares(
         assert said == []
 
 
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {},
+    "dark": {"color_scheme": "dark"},
+    "forced colours": {"forced_colors": "active"},
+    "narrow Chinese": {"viewport": {"width": 320, "height": 800}, "locale": "zh-CN"},
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("look", ["light", "dark", "narrow Chinese"])
+def test_a_newcomer_answers_what_a_server_asks_while_the_run_goes_on(
+    chromium: Any, tmp_path: Path
+) -> None:
+    asks = MCPServer(PEER, name="trains", trust=True)
+    with served(tmp_path, [call("ask"), "It goes to **猫城**."], [asks]) as server:
+        page = chromium.new_context().new_page()
+        page.goto(server.inspector.url)
+        server.post("/sessions", text="Go.", name="ada")
+        server.until("/sessions/ada", "Go.")
+        page.goto(f"{server.base}/sessions/ada")
+        page.wait_for_selector("form.ticket >> text=A server asks you")  # nobody loaded it anew
+        assert page.input_value("[name='/days']") == "3"
+        page.fill("[name='/city']", "猫城")
+        page.fill("[name='/days']", "many")
+        page.keyboard.press("Enter")
+        assert page.locator("[aria-invalid]").get_attribute("name") == "/days"
+        assert page.input_value("[name='/city']") == "猫城"
+        assert not faults(page)
+        page.fill("[name='/days']", "2")
+        page.click("text=Send the answer")
+        page.wait_for_selector(".answer strong >> text=猫城")
+        assert page.locator("form.ticket").count() == 0
+    with ThreadPoolExecutor(1) as elsewhere:  # Playwright has a loop of its own in this thread
+        elsewhere.submit(asyncio.run, asks.close()).result(60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("look", LOOKS)
 def test_everybody_can_use_every_page(look: str, chromium: Any, tmp_path: Path) -> None:
     with served(tmp_path, busy()) as server:
         GATE.set()
         server.post("/sessions", text="Remove it.", name="ada")
         server.until("/sessions/ada", "data-ticket")
-        narrow = look.startswith("narrow")
-        context = chromium.new_context(
-            viewport={"width": 320 if narrow else 1200, "height": 800},
-            color_scheme="dark" if look == "dark" else "light",
-            locale="zh-CN" if narrow else "en-GB",
-            reduced_motion="reduce",
-        )
+        usual = {"viewport": {"width": 1200, "height": 800}, "locale": "en-GB"}
+        context = chromium.new_context(**usual | LOOKS[look], reduced_motion="reduce")
         page = context.new_page()
         page.goto(server.inspector.url)
         found = []

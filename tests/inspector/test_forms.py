@@ -116,3 +116,23 @@ def test_no_form_and_no_path_breaks_it(path: list[str | int], typed: dict[str, s
     assert pointer_of(tuple(path)).count("/") == len(path)
     for parameters in (search.parameters, draw.parameters):
         assert value_of(form_of(parameters, typed), typed) is not ABSENT
+
+
+@pytest.mark.parametrize("kind", ["list", "object", "union", "itself"])
+def test_a_schema_that_multiplies_gives_a_form_that_is_bounded(kind: str) -> None:
+    defs: dict[str, Any] = {"a5": {"type": "string"}}
+    for level in range(5):
+        below = {"$ref": f"#/$defs/a{level + 1}"}
+        defs[f"a{level}"] = {
+            "list": {"type": "array", "minItems": 200, "items": below},
+            "object": {"type": "object", "properties": {f"p{n}": below for n in range(200)}},
+            "union": {"anyOf": [below] * 200},
+            "itself": {"anyOf": [{"$ref": f"#/$defs/a{level}"}, {"type": "string"}]},
+        }[kind]
+    first = {"$ref": "#/$defs/a0"}
+    made = form_of({"type": "object", "properties": {"x": first}, "$defs": defs}, {})
+
+    def count(field: Any) -> int:
+        return 1 + sum(map(count, field.fields))
+
+    assert count(made) < 4000

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from time import time
 
 import pytest
 
 from tests.inspector.serving import GATE, HELD, REMOVED, TOOLS, busy, in_loop
 from toolkeel import Agent, ToolContext, tool
+from toolkeel._records.tickets import Ticket, new_id
 from toolkeel.errors import SetupError
 from toolkeel.events import Streamed
 from toolkeel.inspector.runs import Live, Runs
@@ -106,3 +108,18 @@ async def test_what_is_said_too_late_for_a_run_begins_the_next(tmp_path: Path) -
     sessions["ada"].say("later")
     assert [text for _, text in sessions["ada"].unread] == ["later"]
     sessions.close()
+
+
+def test_an_answer_to_a_question_whose_run_was_just_stopped_is_told_so(tmp_path: Path) -> None:
+    async def use() -> None:
+        runs = Runs(Agent(Scripted([])), Sessions(tmp_path / "s.db"))
+        live = runs.live["ada"] = Live()
+        ticket = Ticket(new_id(), "", "ask", {}, "d", time() + 60, "why", form={"type": "object"})
+        asking = asyncio.create_task(live.ask(ticket))
+        await asyncio.sleep(0)
+        asking.cancel()
+        live.questions[ticket.id].answer.cancel()
+        with pytest.raises(SetupError, match="any more"):
+            runs.answer("ada", ticket.id, {"verdict": "decline"})
+
+    asyncio.run(use())

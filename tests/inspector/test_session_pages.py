@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.inspector.serving import GATE, REMOVED, busy, served
+import pytest
+
+from tests.inspector.serving import GATE, REMOVED, Served, busy, served
+from tests.mcp.peers import OLD_PEER, PEER
 from toolkeel import Agent, AssistantMessage, Usage
+from toolkeel.mcp.client import MCPServer
 from toolkeel.sessions import Sessions
-from toolkeel.testing import Scripted
+from toolkeel.testing import Scripted, call
+
+ERAS = [pytest.param(OLD_PEER, id="2025"), pytest.param(PEER, id="2026")]
 
 
 def seal(text: str) -> dict[str, str]:
@@ -24,7 +33,7 @@ def test_a_run_is_watched_decided_and_seen_to_its_end(tmp_path: Path) -> None:
     with served(tmp_path, busy()) as page:
         begun = page.post("/sessions", text="Remove 猫.txt, please.")
         place = begun.headers["location"].removesuffix("#end")
-        live = page.until(place, 'class="call runs"')
+        live = page.until(place, 'class="call failed"')
         assert live.count('class="call runs"') == 2 and "It works." in live
         assert "3 calls at once" in live or "2 calls at once" in live
         page.post(place, _do="say", text="and hurry")
@@ -81,6 +90,86 @@ def test_an_answer_is_the_calls_result_and_nothing_runs(tmp_path: Path) -> None:
         page.post("/sessions/ada", _do="decide", verdict="answer", value="已经删了", **shown)
         assert "已经删了" in page.until("/sessions/ada", 'class="answer"')
         assert before == REMOVED
+
+
+@contextmanager
+def asking(folder: Path, words: list[str], calls: int = 1) -> Iterator[Served]:
+    """An inspector whose run stands in a call in which a server asks where to go."""
+    server = MCPServer(words, name="trains", trust=True)
+    asks = [call("ask", {}, id=f"ask_{n}") for n in range(calls)]
+    with served(folder, [asks, "It goes."], [server]) as page:
+        page.post("/sessions", text="Go.", name="ada")
+        page.until("/sessions/ada", 'id="question-')
+        yield page
+        asyncio.run(server.close())
+
+
+def question(text: str) -> str:
+    """The id of what a server asks on a page."""
+    return re.findall(r'id="question-(\w+)"', text)[0]
+
+
+@pytest.mark.parametrize("words", ERAS)
+def test_a_servers_question_is_a_form_whose_wrong_field_is_named(
+    words: list[str], tmp_path: Path
+) -> None:
+    with asking(tmp_path, words) as page:
+        place = "/sessions/ada"
+        shown = page.client.get(place).text
+        assert "the server trains asks: Where shall it go?" in shown and "Where to" in shown
+        assert re.search(r'name="/days" value="3"', shown)
+        assert "trains asks" in page.client.get("/approvals").text
+        told = {"_do": "question", "ticket": question(shown), "verdict": "send"}
+        wrong = page.post(place, **told, **{"/city": "猫城", "/days": "many"})
+        assert wrong.status_code == 422
+        [field] = re.findall(r"<input[^>]*aria-invalid[^>]*>", wrong.text)
+        assert 'name="/days"' in field and 'value="many"' in field and "猫城" in wrong.text
+        assert page.post(place, **told, **{"/city": "猫城", "/days": "2"}).status_code == 303
+        done = page.until(place, 'class="answer"')
+        assert "accept {&#39;city&#39;: &#39;猫城&#39;, &#39;days&#39;: 2}" in done
+        assert "question-" not in done
+
+
+@pytest.mark.parametrize(("verdict", "told"), [("decline", "decline None"), ("cancel", "cancel N")])
+def test_a_servers_question_is_declined_or_cancelled(
+    verdict: str, told: str, tmp_path: Path
+) -> None:
+    with asking(tmp_path, PEER) as page:
+        id = question(page.client.get("/sessions/ada").text)
+        page.post("/sessions/ada", _do="question", ticket=id, verdict=verdict)
+        assert told in page.until("/sessions/ada", 'class="answer"')
+
+
+def test_of_two_places_that_answer_a_server_the_first_counts(tmp_path: Path) -> None:
+    with asking(tmp_path, PEER, calls=2) as page:
+        page.until("/sessions/ada", "1 more after this")
+        first = question(page.client.get("/sessions/ada").text)
+        send = {"_do": "question", "verdict": "send", "/city": "a"}
+        assert page.post("/sessions/ada", ticket=first, **send).status_code == 303
+        late = page.post("/sessions/ada", ticket=first, **{**send, "verdict": "decline"})
+        assert late.status_code == 409 and "decided already by inspector: send" in late.text
+        second = question(late.text)
+        assert second != first
+        page.post("/sessions/ada", ticket=second, **send)
+        page.until("/sessions/ada", 'class="answer"')
+        never = page.post("/sessions/ada", ticket="0", **send)
+        assert never.status_code == 409 and "nobody asks this any more" in never.text
+
+
+def test_a_run_that_is_stopped_asks_nothing_any_more(tmp_path: Path) -> None:
+    with asking(tmp_path, PEER) as page:
+        page.post("/sessions/ada", _do="stop")
+        assert 'id="question-' not in page.until("/sessions/ada", "ended cancelled")
+
+
+def test_what_is_said_while_a_call_waits_is_read_after_it_was_decided(tmp_path: Path) -> None:
+    with served(tmp_path, busy()[2:]) as page:
+        page.post("/sessions", text="Remove it.", name="ada")
+        shown = seal(page.until("/sessions/ada", "data-ticket"))
+        page.post("/sessions/ada", _do="say", text="and hurry")
+        assert "not read yet" in page.until("/sessions/ada", "and hurry")
+        page.post("/sessions/ada", _do="decide", verdict="approve", **shown)
+        assert "not read yet" not in page.until("/sessions/ada", 'class="answer"')
 
 
 def test_a_run_is_stopped_and_what_it_did_is_kept(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from toolkeel.mcp.config import (
     ServerConfig,
     find_server,
     parse_source,
+    read_all,
     read_config,
     with_more,
     write_server,
@@ -165,3 +166,11 @@ def test_a_change_of_anything_is_another_digest(tmp_path: Path) -> None:
         for each in ({"command": "run"}, {"command": "run", "env": {"X": "1"}})
     }
     assert len(digests) == 2
+
+
+@pytest.mark.parametrize("name", ["a\x1b]0;x\x07", "a\nb", "a\u202eb", "a\0"])
+def test_a_server_whose_name_a_terminal_would_obey_is_left_out(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {name: {"command": "x"}, "北京": {"command": "x"}}}))
+    found, problems = read_all(file)
+    assert list(found) == ["北京"] and "cannot be seen" in str(problems[name])

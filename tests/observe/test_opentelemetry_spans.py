@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +17,13 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from tests.mcp.peers import PEER
 from toolkeel import Agent, AssistantMessage, SetupError, Usage, tool
+from toolkeel.errors import ModelUnavailable
+from toolkeel.mcp.client import MCPServer
 from toolkeel.observe.opentelemetry_spans import SWITCH, OpenTelemetry
+from toolkeel.sessions import Sessions
+from toolkeel.steps import Fallback
 from toolkeel.testing.scripted import Scripted, call
 
 SECRET = "4711-secret"
@@ -177,6 +184,60 @@ def test_a_switch_that_is_not_supported_is_refused_by_name(
         watched.telemetry()
 
 
+class Named(Scripted):
+    provider = "example"
+
+
+def test_a_request_and_its_metrics_tell_whose_model_was_asked(watched: Watched) -> None:
+    first = Named([ModelUnavailable(f"down {SECRET}")], "first")
+    agent = Agent(first, model_steps=[Fallback(Scripted([replied()], "second"))])
+    agent.run_sync("go", listeners=[watched.telemetry()])
+    [failed], [answered] = watched.named("chat first"), watched.named("chat second")
+    assert (failed.attributes or {})["gen_ai.provider.name"] == "example"
+    assert "gen_ai.provider.name" not in (answered.attributes or {})
+    assert (failed.attributes or {})["error.type"] == "request_failed"
+    assert failed.status.status_code is StatusCode.ERROR and not failed.status.description
+    points = watched.metrics()["gen_ai.client.operation.duration"]
+    assert [point.attributes["gen_ai.request.model"] for point in points] == ["second"]
+
+
+def test_a_models_provider_is_told_by_metrics_too(watched: Watched) -> None:
+    Agent(Named(["ok"])).run_sync("go", listeners=[watched.telemetry()])
+    [point] = watched.metrics()["gen_ai.client.operation.duration"]
+    assert point.attributes["gen_ai.provider.name"] == "example"
+
+
+@pytest.mark.parametrize("content", [True, False])
+def test_what_a_request_holds_stands_on_its_span_when_it_is_asked_for(
+    watched: Watched, content: bool
+) -> None:
+    otel = watched.telemetry(content=content)
+    inner = Agent(Scripted(["inner"]), name="inner", model_steps=[otel.model_step])
+    Agent(
+        Scripted([call("inner", {"input": "里"}, "1"), "好"]),
+        [inner.as_tool()],
+        instructions=f"know {SECRET}",
+        model_steps=[otel.model_step],
+    ).run_sync("问", listeners=[otel])
+    first, within, last = sorted(
+        watched.named("chat scripted"), key=lambda span: span.start_time or 0
+    )
+    asked = [dict(span.attributes or {}) for span in (first, within, last)]
+    if not content:
+        assert not [name for each in asked for name in each if name.endswith("messages")]
+        assert not [each for each in asked if "gen_ai.system_instructions" in each]
+        return
+    told = [{"type": "text", "content": f"know {SECRET}"}]
+    assert json.loads(asked[0]["gen_ai.system_instructions"]) == told  # type: ignore[arg-type]
+    said = [json.loads(each["gen_ai.input.messages"]) for each in asked]  # type: ignore[arg-type]
+    assert [[row["role"] for row in rows] for rows in said] == [
+        ["user"], ["user"], ["user", "assistant", "tool"],
+    ]  # fmt: skip
+    assert [rows[0]["parts"][0]["content"] for rows in said] == ["问", "里", "问"]
+    assert "gen_ai.system_instructions" not in asked[1]
+    assert said[2][2]["parts"][0]["response"] == "inner"
+
+
 def test_an_inner_agent_is_a_child_of_the_call_that_it_is(watched: Watched) -> None:
     inner = Agent(Scripted([call("look", {"word": "a"}), "inner done"]), [look], name="inner")
     outer = Agent(
@@ -189,6 +250,51 @@ def test_an_inner_agent_is_a_child_of_the_call_that_it_is(watched: Watched) -> N
     assert parent(made) == id_of(run)
     assert parent(within) == id_of(made)
     assert parent(deep) == id_of(within)
+
+
+async def everything(telemetry: OpenTelemetry, file: Path) -> None:
+    """Two calls at once, one of an MCP server's tool, an inner agent, and one a person approved."""
+    guarded = tool("guarded", approval=True)(look.function)
+    inner = Agent(Scripted([call("look", {"word": "a"}), f"inner {SECRET}"]), [look], name="inner")
+    turns = [
+        replied(call("look", {"word": "a"}, "1"), call("look", {"word": SECRET}, "2")),
+        call("inner", {"input": SECRET}),
+        call("echo", {"text": SECRET}),
+        call("guarded", {"word": "bad"}),
+        f"done {SECRET}",
+    ]
+    sessions = Sessions(file)
+    async with MCPServer(PEER, name="peer", trust=True) as server:
+        tools = [look, server, inner.as_tool(), guarded]
+        outer = Agent(Scripted(turns), tools, name="outer", steps=[telemetry.step])
+        session = sessions.open("ada")
+        waits = await outer.run(f"go {SECRET}", session=session, listeners=[telemetry])
+        assert waits.reason == "waiting"
+        approved = [ticket.approve() for ticket in waits.pending]
+        await outer.run(None, session=session, decisions=approved, listeners=[telemetry])
+    sessions.close()
+
+
+def test_parallel_calls_an_mcp_call_an_inner_agent_and_an_approval_are_one_tree_without_content(
+    watched: Watched, tmp_path: Path
+) -> None:
+    asyncio.run(everything(watched.telemetry(), tmp_path / "talk.db"))
+    first, second = sorted(
+        watched.named("invoke_agent outer"), key=lambda span: span.start_time or 0
+    )
+    [within] = watched.named("invoke_agent inner")
+    [echo], [made] = watched.named("execute_tool echo"), watched.named("execute_tool inner")
+    one, two, deep = sorted(
+        watched.named("execute_tool look"), key=lambda span: parent(span) == id_of(within)
+    )
+    assert {parent(span) for span in (one, two, echo, made)} == {id_of(first)}
+    assert (parent(within), parent(deep)) == (id_of(made), id_of(within))
+    waited, ran = watched.named("execute_tool guarded")
+    assert (parent(waited), parent(ran)) == (id_of(first), id_of(second))
+    assert [parent(run) for run in (first, second)] == [None, None]
+    failed = [span.name for span in watched.spans if span.status.status_code is StatusCode.ERROR]
+    assert failed == ["execute_tool guarded"] and ran.status.description is None
+    assert SECRET not in "".join(span.to_json() for span in watched.spans)
 
 
 def test_a_call_that_waits_for_a_person_is_no_error(watched: Watched) -> None:

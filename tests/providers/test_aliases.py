@@ -10,15 +10,20 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import anthropic as anthropic_sdk
+import openai
 import pytest
 
 from tests.providers.bedrock.test_model import streamed
 from tests.providers.loopback import Json, Loopback, answer, events, saying
-from tests.providers.models import MODELS, anthropic, bedrock, chat, gemini, responses
+from tests.providers.models import anthropic, bedrock, chat, gemini, responses
 from toolkeel import Agent, tool
 from toolkeel.agent.result import RunResult
 from toolkeel.messages import AssistantMessage
+from toolkeel.providers.anthropic.model import AnthropicMessages
 from toolkeel.providers.bedrock.model import BedrockConverse
+from toolkeel.providers.openai_chat.model import OpenAIChat
+from toolkeel.providers.openai_responses.model import OpenAIResponses
 from toolkeel.runs import RunState
 from toolkeel.sessions import Sessions
 
@@ -196,7 +201,37 @@ def bedrock_says(turn: int, stream: bool) -> bytes:
     )
 
 
+def azure_client(server: Loopback) -> openai.AsyncAzureOpenAI:
+    return openai.AsyncAzureOpenAI(
+        api_key="k", api_version="2026-01-01", azure_endpoint=server.url, max_retries=0
+    )
+
+
+def azure_chat(server: Loopback, **options: Any) -> OpenAIChat:
+    """A deployment on Azure, which is an alias by its nature."""
+    return OpenAIChat("my-deployment", client=azure_client(server), **options)
+
+
+def azure_responses(server: Loopback, **options: Any) -> OpenAIResponses:
+    return OpenAIResponses("my-deployment", client=azure_client(server), **options)
+
+
+def vertex(server: Loopback, **options: Any) -> AnthropicMessages:
+    client = anthropic_sdk.AsyncAnthropicVertex(
+        base_url=server.url, region="eu", project_id="p", access_token="t", max_retries=0
+    )
+    return AnthropicMessages("claude-latest", client=client, **options)
+
+
+SIGNED |= {
+    azure_chat: SIGNED[chat],
+    azure_responses: SIGNED[responses],
+    vertex: SIGNED[anthropic],
+}
 SAYS = {
+    vertex: anthropic_says,
+    azure_chat: chat_says,
+    azure_responses: responses_say,
     chat: chat_says,
     responses: responses_say,
     anthropic: anthropic_says,
@@ -241,7 +276,7 @@ def agent_at(server: Loopback, make: Callable[..., Any], stream: bool) -> Agent:
 @pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("way", [saved, in_session])
-@pytest.mark.parametrize("make", MODELS)
+@pytest.mark.parametrize("make", SAYS)
 def test_a_long_run_over_an_alias_sends_back_all_that_was_signed(
     make: Callable[..., Any], way: Callable[..., Any], stream: bool, tmp_path: Path
 ) -> None:

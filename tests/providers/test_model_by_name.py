@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from tests.providers.loopback import answer, saying
 from toolkeel import Agent
 from toolkeel.errors import SetupError
+from toolkeel.model import provider_of
 from toolkeel.providers.chat_servers import OPENAI, PRESETS
 from toolkeel.providers.model_by_name import connect
 from toolkeel.providers.openai_chat.model import OpenAIChat
@@ -94,6 +96,7 @@ def test_a_name_that_leads_nowhere_says_what_would(name: str, said: str) -> None
 
 WITHOUT_OPENAI = """
 import sys
+from typing import Any
 sys.modules["openai"] = None
 from toolkeel.errors import MissingExtraError
 from toolkeel.providers import openai_chat
@@ -125,3 +128,35 @@ def test_a_key_that_is_missing_is_told_before_anything_is_asked(
             monkeypatch.delenv(name)
     with pytest.raises(SetupError, match=r"no API key; set \w+_API_KEY"):
         Agent(model)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "provider"),
+    [
+        ("openai:m", {}, "openai"),
+        ("openai-responses:m", {}, "openai"),
+        ("openai-responses:m", {"base_url": "https://me.openai.azure.com/v1"}, "azure.ai.openai"),
+        ("openai:m", {"base_url": "https://api.deepseek.com"}, "deepseek"),
+        ("openai:m", {"base_url": "https://notopenai.com/v1"}, ""),
+        ("openai:m", {"base_url": "http://127.0.0.1:8000/v1"}, ""),
+        ("mistral:m", {}, "mistral_ai"),
+        ("xai:m", {}, "x_ai"),
+        ("groq:m", {}, "groq"),
+        ("anthropic:m", {"base_url": "https://api.anthropic.com"}, "anthropic"),
+        ("anthropic:m", {"base_url": "https://proxy.test"}, ""),
+        ("gemini:m", {}, "gcp.gemini"),
+        ("bedrock:m", {"region": "eu-west-1", "api_key": None}, "aws.bedrock"),
+    ],
+)
+def test_a_model_tells_whose_server_it_asks_where_that_is_known(
+    model: str, options: dict[str, Any], provider: str
+) -> None:
+    given = {name: value for name, value in {"api_key": "k", **options}.items() if value}
+    assert provider_of(connect(model, **given)) == provider
+
+
+def test_a_models_own_attribute_counts_only_if_it_is_a_name() -> None:
+    model = Scripted([])
+    assert provider_of(model) == ""
+    model.provider = lambda: "x"  # type: ignore[attr-defined]
+    assert provider_of(model) == ""

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,23 +77,25 @@ def done_in(folder: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def work_through(jobs: Iterable[Sequence[Any]]) -> list[tuple[int, str]]:
+def work_through(
+    jobs: Iterable[Sequence[Any]], module: str = "tests.sessions.killed_run"
+) -> list[tuple[int, str]]:
     """What becomes of each job: its status, negative for a signal, and what it said."""
     text = "".join(json.dumps([str(word) for word in job]) + "\n" for job in jobs)
     done = subprocess.run(
-        [sys.executable, "-m", "tests.sessions.killed_run"],
+        [sys.executable, "-m", module],
         input=text, capture_output=True, text=True, timeout=280, cwd=ROOT, check=True,
     )  # fmt: skip
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
-def _forked(words: Sequence[str]) -> tuple[int, str]:
+def _forked(words: Sequence[str], play: Callable[[Sequence[str]], str]) -> tuple[int, str]:
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         os.close(reading)
         try:
-            said = run(Path(words[0]), words[1], int(words[2]), words[3] == "safe", *words[4:])
+            said = play(words)
         except BaseException as error:
             said = repr(error)
         os.write(writing, said.encode())
@@ -104,6 +106,11 @@ def _forked(words: Sequence[str]) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
 
 
-if __name__ == "__main__":
+def serve(play: Callable[[Sequence[str]], str]) -> None:
+    """Do the jobs that come in, each in a child."""
     for line in sys.stdin:
-        print(json.dumps(_forked(json.loads(line))), flush=True)
+        print(json.dumps(_forked(json.loads(line), play)), flush=True)
+
+
+if __name__ == "__main__":
+    serve(lambda w: run(Path(w[0]), w[1], int(w[2]), w[3] == "safe", *w[4:]))

@@ -87,14 +87,19 @@ class Server:
         )
 
 
-@contextmanager
-def serving(fsync: str = "off") -> Iterator[Server]:
-    """A server while the block runs."""
+def _debians() -> Path:
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
     path = shutil.which("postgres")
-    programs = found[-1].parent if found else Path(path).parent if path else None
-    if programs is None:
+    if not found and path is None:
         cannot_run("there is no PostgreSQL: make test installs it where it can")
+    return found[-1].parent if found else Path(str(path)).parent
+
+
+@contextmanager
+def serving(fsync: str = "off", programs: Path | None = None) -> Iterator[Server]:
+    """A server while the block runs, of Debian's programs unless others are named."""
+    if programs is None:
+        programs = _debians()
     folder = Path(tempfile.mkdtemp(prefix="keel-pg-", dir="/tmp"))
     try:
         server = Server(programs, folder, fsync)

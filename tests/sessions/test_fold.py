@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,21 +13,23 @@ from toolkeel import Agent, ToolContext, ToolMessage, tool
 from toolkeel._records.entries import (
     CallEnded,
     CallIntended,
-    Compacted,
     Entry,
+    HandedOver,
+    ModelAsked,
     ModelReplied,
     PersonSaid,
     RunBegan,
     RunEnded,
     StateChanged,
     Tainted,
+    Waits,
 )
-from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.messages_json import dump_message
+from toolkeel.approvals import Ticket
 from toolkeel.messages import AssistantMessage, ToolCall, Usage, UserMessage
 from toolkeel.runs import RunLimits
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.fold import Fold, window_of
+from toolkeel.sessions.fold import Fold
 from toolkeel.testing.scripted import Scripted, call
 
 
@@ -99,52 +101,9 @@ def folded(made: list[Entry]) -> Fold:
     return fold
 
 
-def facts(fold: Fold) -> dict[str, Any]:
-    return {
-        "messages": fold.view.messages,
-        "places": fold.view.places,
-        "total": fold.view.total,
-        "seqs": fold.seqs,
-        "checkpoint": fold.checkpoint().fold,
-    }
-
-
 def test_results_stand_in_the_order_of_their_calls() -> None:
     texts = [message.text for message in folded(entries(1, 4)).view.messages]
     assert texts == ["question 0", "", "0", "1", "2", "3", "answer 0"]
-
-
-@given(st.integers(1, 4), st.integers(0, 4), st.booleans())
-def test_a_checkpoint_and_its_window_are_as_good_as_all_entries(
-    turns: int, cut: int, summary: bool
-) -> None:
-    made = entries(turns)
-    fold = folded(made)
-    cut = min(cut, turns)
-    if cut:
-        messages = (UserMessage("before, they talked"),) if summary else ()
-        made.append(Compacted("r", 0, cut * 5, messages, "test"))
-        fold.see(len(made), made[-1])
-    checkpoint = load_entry(json.loads(json.dumps(dump_entry(fold.checkpoint()))))
-    assert checkpoint.kind == "checkpoint"
-    window = window_of(checkpoint)
-    read = [(seq, e) for seq, e in enumerate(made, 1) if window and seq >= window]
-    assert len(read) <= len(made) - cut * len(entries(1)) + 2
-    again = Fold.resumed(checkpoint, read)
-    assert facts(again) == facts(fold)
-    for seq, entry in enumerate(entries(2), len(made) + 2):
-        fold.see(seq, entry)
-        again.see(seq, entry)
-    assert facts(again) == facts(fold)
-
-
-def test_a_result_replaced_in_the_middle_stays_replaced_after_a_checkpoint() -> None:
-    made = [*entries(3), Compacted("r", 7, 8, (ToolMessage("see elsewhere", "0"),), "test")]
-    fold = folded(made)
-    checkpoint = fold.checkpoint()
-    again = Fold.resumed(checkpoint, list(enumerate(made, 1)))
-    assert [m.text for m in again.view.messages][6:9] == ["", "see elsewhere", "1"]
-    assert facts(again) == facts(fold)
 
 
 def test_what_a_run_within_says_is_in_no_transcript_but_its_own() -> None:
@@ -161,9 +120,64 @@ def test_what_a_run_within_says_is_in_no_transcript_but_its_own() -> None:
             RunEnded("inner", "answered"),
         ]
     )
+    assert list(fold.inner) == ["inner"]  # for a call that runs again: it has no outcome
     assert [m.text for m in fold.view.messages] == [""]
     assert fold.state == {}
     assert fold.usage == Usage(1, 7, 1)
     assert fold.taint == {"private": ("inner",)}
-    assert not fold.inner
     assert [intent.call_id for intent in fold.unknown] == ["1"]
+    fold.see(10, CallEnded("outer", 1, 0, ToolMessage("secret", "1")))
+    assert not fold.inner and not fold.unknown
+
+
+def _waiting(outcome: bool) -> Fold:
+    ticket = Ticket("t", "1", "pay", {}, "r-1-0", 2e9)
+    return folded(
+        [
+            RunBegan("r"),
+            ModelReplied("r", 1, AssistantMessage("", (ToolCall("1", "pay"),))),
+            CallIntended("r", 1, 0, "1", "pay"),
+            Waits("r", ticket, outcome),
+        ]
+    )
+
+
+def test_a_call_that_waits_has_not_begun_and_one_that_is_asked_about_may_have() -> None:
+    waits, asked = _waiting(False), _waiting(True)
+    assert (list(waits.waiting), list(waits.outcomes), waits.unknown) == (["t"], [], ())
+    assert (list(asked.waiting), list(asked.outcomes)) == ([], ["t"])
+    assert [call.call_id for call in asked.unknown] == ["1"]
+    assert (waits.called, asked.called) == ({}, {"r-1-0": "pay"})
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_who_is_handed_a_run_sees_what_the_entry_says(whole: bool) -> None:
+    brief = UserMessage("in short")
+    said = [RunBegan("r", "a"), PersonSaid("r", UserMessage("long"))]
+    fold = folded([*said, HandedOver("r", "b", (brief,), whole, "Be b.")])
+    assert [message.text for message in fold.view.messages] == ["long" if whole else "in short"]
+    assert (fold.agent, fold.path, fold.instructions) == ("b", ("a",), "Be b.")
+    assert len(fold.cuts) == (not whole)
+
+
+def test_a_run_within_a_run_within_counts_for_all_around_it_and_goes_with_its_call() -> None:
+    fold = folded(
+        [
+            RunBegan("a"),
+            CallIntended("a", 1, 0, "1", "ask"),
+            RunBegan("b", parent="a", call="a-1-0"),
+            CallIntended("b", 1, 0, "1", "ask"),
+            RunBegan("c", parent="b", call="b-1-0"),
+            ModelAsked("c", 1),
+            CallIntended("c", 1, 0, "1", "pay"),
+            Waits("c", Ticket("t", "1", "pay", {}, "", 2e9)),
+            Waits("b", Ticket("t", "1", "pay", {}, "", 2e9)),
+            Waits("a", Ticket("t", "1", "pay", {}, "", 2e9)),
+        ]
+    )
+    assert [each.counts["requests"] for each in (fold, *fold.inner.values())] == [1, 1, 1]
+    assert [list(each.waiting) for each in (fold, *fold.inner.values())] == [["t"]] * 3
+    assert [each.began.run for each in fold.within()] == ["b"]
+    assert [each.began.run for each in fold.inner["b"].within()] == ["c"]
+    fold.see(11, CallEnded("a", 1, 0, ToolMessage("over", "1")))
+    assert not (fold.inner or fold.unknown or fold.waiting)

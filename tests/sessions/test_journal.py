@@ -25,8 +25,8 @@ from toolkeel._records.entries import (
     UnknownEntry,
 )
 from toolkeel.sessions import KeepTurns, Sessions
+from toolkeel.sessions.checkpoint import window_of
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.fold import window_of
 from toolkeel.sessions.journal import load_fold, read_entries
 from toolkeel.testing.scripted import Scripted
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import sqlite3
 import subprocess
 import sys
+import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.shared import ROOT
 from toolkeel import Agent, tool
+from toolkeel.messages import Message, ToolCall, ToolMessage
+from toolkeel.model import ModelRequest
 from toolkeel.sessions import Sessions
-from toolkeel.testing.scripted import Scripted
+from toolkeel.testing.scripted import Scripted, call
 
 PROCESSES, THREADS, EACH, ROUNDS = 4, 5, 50, 3
 AT_ONCE = """
@@ -156,3 +163,74 @@ def test_a_disk_that_is_full_in_a_run_leaves_a_beginning_that_goes_on(
     )
     assert result.output == "on"
     sessions.close()
+
+
+async def longest_halt() -> float:
+    """The most seconds for which the loop stood still, until it is cancelled."""
+    longest, last = 0.0, time.monotonic()
+    with suppress(asyncio.CancelledError):
+        while True:
+            await asyncio.sleep(0.01)
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+    return longest
+
+
+def test_calls_whose_intent_cannot_be_written_in_time_did_not_begin_and_say_so(
+    tmp_path: Path,
+) -> None:
+    """The disk answers nobody while a run is cancelled between a reply and its calls."""
+    sessions = Sessions(tmp_path / "talk.db")
+    ran: list[int] = []
+
+    @tool
+    def act(n: int) -> str:
+        """Act."""
+        ran.append(n)
+        return "done"
+
+    other = sqlite3.connect(tmp_path / "talk.db", isolation_level=None, check_same_thread=False)
+
+    def replies(request: ModelRequest) -> list[ToolCall]:
+        other.execute("BEGIN IMMEDIATE")
+        return [call("act", {"n": n}) for n in range(3)]
+
+    async def cancelled() -> list[Message]:
+        threading.Timer(1.5, other.execute, ["ROLLBACK"]).start()
+        run = Agent(Scripted([replies]), [act]).stream("go", session=sessions["ada"])
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5), run:
+                async for _ in run:
+                    pass
+        return run.messages
+
+    messages = asyncio.run(cancelled())
+    assert [m.kind for m in messages if isinstance(m, ToolMessage)] == ["cancelled"] * 3
+    assert ran == []
+    sessions.close()
+    other.close()
+
+
+def test_the_loop_goes_on_while_the_end_of_a_run_waits_for_another_writer(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "talk.db")
+    other = sqlite3.connect(tmp_path / "talk.db", isolation_level=None, check_same_thread=False)
+
+    def answers(request: ModelRequest) -> str:
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(1.5, other.execute, ["ROLLBACK"]).start()
+        return "done"
+
+    async def one(name: str, cancelled: bool) -> float:
+        ticking = asyncio.create_task(longest_halt())
+        running = asyncio.create_task(Agent(Scripted([answers])).run("go", session=sessions[name]))
+        if cancelled:
+            await asyncio.sleep(0.7)  # it has its answer, and writes that
+            running.cancel()
+        await asyncio.wait([running])
+        assert running.cancelled() is cancelled and not other.in_transaction
+        ticking.cancel()
+        return await ticking
+
+    assert max(asyncio.run(one(f"{how}", how)) for how in (False, True)) < 0.8
+    assert [sessions[f"{how}"].messages[-1].text for how in (False, True)] == ["done", "done"]
+    sessions.close()
+    other.close()

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from threading import Event
+from time import sleep
 
 import pytest
 
@@ -227,13 +229,55 @@ def test_a_server_that_restarts_is_connected_to_again_and_nothing_is_lost() -> N
         sessions.close()
 
 
-def test_what_goes_wrong_is_told_without_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SessionError, match="cannot be opened") as caught:
-        Sessions("postgresql://ada:hush@127.0.0.1:9/none?connect_timeout=5")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ada:hush@127.0.0.1:9/none?connect_timeout=5",
+        "postgresql://127.0.0.1:9/none?user=ada&password=hush&connect_timeout=5",
+        "postgresql://127.0.0.1:9/none?connect_timeout=5&password=x@hush",
+        "postgresql://ada:%zzhush@127.0.0.1:9/none",
+        "postgresql://ada:hush@[::1/none",
+    ],
+)
+def test_what_goes_wrong_is_told_without_the_password(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SessionError, match=r"cannot be (opened|read)") as caught:
+        Sessions(address)
     assert "hush" not in str(caught.value)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtraError, match=re.escape("toolkeel[postgres]")):
         Sessions("postgres://127.0.0.1:9/none")
+
+
+def test_of_two_stores_that_write_the_same_none_ends_in_an_error(address: str) -> None:
+    one, two = KeyValueStore(address), KeyValueStore(f"{address}&application_name=two")
+    begin = {one: Event(), two: Event()}
+
+    def slowly(value: dict[str, object]) -> dict[str, object]:
+        sleep(0.5)  # meanwhile the other has begun
+        return {"n": 1}
+
+    with ThreadPoolExecutor(4) as pool:
+        for store, told in begin.items():  # what is asked meanwhile is one transaction each
+            store._database.write(lambda _, told=told: told.wait(10))
+        asked = [
+            pool.submit(one.put, ("a",), "row", {"n": 1}),
+            pool.submit(two.change, ("a",), "third", slowly),
+        ]
+        sleep(0.2)
+        asked += [
+            pool.submit(one.change, ("a",), "other", slowly),
+            pool.submit(two.put, ("a",), "row", {"n": 2}),
+        ]
+        sleep(0.2)
+        begin[two].set()
+        sleep(0.2)
+        begin[one].set()
+        for each in asked:
+            each.result(30)
+    one.close()
+    two.close()
 
 
 def test_tables_of_a_later_version_are_refused(server: Server) -> None:

@@ -93,20 +93,24 @@ def test_of_a_call_that_nobody_knows_about_a_person_is_asked(
     assert len(keys) == len(set(keys)) == STEPS
     sessions = Sessions(tmp_path / "talk.db")
     kinds = [each.entry.kind for each in sessions["ada"].entries()]
+    results = [each for each in sessions["ada"].messages if isinstance(each, ToolMessage)]
     sessions.close()
     assert kinds.count("decided") == 1
+    assert results[1].kind == ("unknown_outcome" if happened else None)
 
 
 def _killed(tmp_path: Path, calls: Sequence[str]) -> Sessions:
     """A session whose program was killed while these calls ran."""
     program = f"""
 import os, signal
-from toolkeel import Agent, tool
+from typing import Any
+from toolkeel import Agent, ToolContext, tool
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 @tool
-def fast() -> str:
+def fast(context: ToolContext[Any]) -> str:
     "Be fast."
+    context.state["fast"] = {{"was": ["here"]}}
     return "fast"
 @tool
 async def slow() -> str:
@@ -137,8 +141,9 @@ def slow() -> str:
     return "ran now"
 
 
-def test_an_outcome_whose_siblings_still_ran_is_kept(tmp_path: Path) -> None:
+def test_an_outcome_whose_siblings_still_ran_is_kept_with_what_it_wrote(tmp_path: Path) -> None:
     sessions = _killed(tmp_path, ["fast", "slow", "fast"])
+    assert sessions["ada"].state == {"fast": {"was": ["here"]}}
     asked: list[Ticket] = []
 
     def approver(ticket: Ticket) -> bool:
@@ -177,6 +182,15 @@ def test_who_says_leave_it_has_the_model_told_that_it_is_unknown(tmp_path: Path)
     assert "unknown whether" in told.text
     assert "the bank says yes" in told.text
     assert told.kind == "unknown_outcome"  # type: ignore[union-attr]
+    sessions.close()
+
+
+def test_an_approver_that_says_neither_yes_nor_no_leaves_it_waiting(tmp_path: Path) -> None:
+    sessions = _killed(tmp_path, ["slow"])
+    result = Agent(Scripted([]), [slow]).run_sync(
+        None, session=sessions["ada"], approver=lambda ticket: None
+    )
+    assert (result.reason, len(result.pending)) == ("waiting", 1)
     sessions.close()
 
 

@@ -278,6 +278,7 @@ class Runs(RuleBasedStateMachine):
         own = list(values.get("notes", []))
         assert len(own) == len(set(own))
         assert set(told) <= set(own)
+        assert set(told) <= set(values)
 
     @invariant()
     def what_was_said_meanwhile_is_heard_once(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -157,3 +159,24 @@ def test_it_is_there_after_a_restart_and_forgets_from_the_disk(tmp_path: Path) -
     found = [p.name for p in tmp_path.iterdir() if b"very private" in p.read_bytes()]
     store.close()
     assert found == []
+
+
+COUNTING = """
+import sys
+from toolkeel.sessions import KeyValueStore
+store = KeyValueStore(sys.argv[1])
+for _ in range(25):
+    store.change(("n",), "x", lambda value: {"n": value.get("n", 0) + 1})
+    store.change(("n",), "x", lambda value: None)
+store.close()
+"""
+
+
+def test_changes_of_several_processes_lose_none(store: KeyValueStore) -> None:
+    store.change(("n",), "x", lambda value: {"n": 100, **value})
+    path = store._database.path
+    others = [] if path == ":memory:" else [COUNTING] * 3
+    started = [subprocess.Popen([sys.executable, "-c", each, path]) for each in others]
+    assert [each.wait(60) for each in started] == [0] * len(others)
+    found = store.get(("n",), "x")
+    assert found is not None and found.value == {"n": 100 + 25 * len(others)}

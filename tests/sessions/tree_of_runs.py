@@ -169,6 +169,7 @@ class Tree:
             """Note the call in the state."""
             id = self._enter(context)
             context.update("notes", lambda notes: [*notes, id], [])
+            context.state[id] = "noted"
             return f"noted {id}"
 
         @tool(effects=LOCAL)

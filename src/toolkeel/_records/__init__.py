@@ -7,6 +7,7 @@ edit           what somebody changed in a call before it ran
 cancel         the cancel token: a wish to stop, which any thread may give
 needs_extra    around the imports of optional packages: where they fail, the install line is told (extras)
 peers_words    other libraries' words for an option: refused with the right name
+run_options    what the options of an agent and of a run may be: a mistake is told at once
 data_urls      ``data:`` URLs as bytes, and files that are text
 messages_json  messages as JSON and back (serialization): saved runs, journals, exports
 entries        the entries of a run's journal: what happened, as small frozen records

@@ -46,8 +46,6 @@ class RunBegan(OfRun):
         agent: Its name.
         model: Name of the model asked.
         instructions: As evaluated for this run; used again when it is resumed.
-        tools: Digest of each tool's definition, by its name, in the order sent.
-        rules: Digest of the rules.
         parent: The run it is within; empty if it is nobody's.
         call: Key of the call that it is, if it is one.
     """
@@ -56,8 +54,6 @@ class RunBegan(OfRun):
     agent: str = ""
     model: str = ""
     instructions: str = ""
-    tools: Mapping[str, object] = NOTHING
-    rules: str = ""
     parent: str = ""
     call: str = ""
 
@@ -135,7 +131,6 @@ class CallIntended(OfRun):
         call_id: The provider's id of it.
         digest: Of tool, definition and effective arguments.
         repeatable: Whether it may run again if nobody knows what became of it.
-        executor: Where it runs; empty for this process.
         within: Key of the call whose code makes this one; empty if the model made it.
         arguments: Of such a call, which stand in no reply, as JSON; those that may be asked about.
     """
@@ -147,7 +142,6 @@ class CallIntended(OfRun):
     tool: str = ""
     digest: str = ""
     repeatable: bool = False
-    executor: str = ""
     within: str = ""
     arguments: str = ""
 
@@ -165,12 +159,11 @@ class CallEnded(OfRun):
 
 @record
 class Judged(OfRun):
-    """The verdict of a guardrail; `key` is that of the call judged, empty if it was what was said."""
+    """The verdict of a guardrail on what was said, or on an answer."""
 
     kind: ClassVar = "judged"
     by: str
     verdict: str
-    key: str = ""
     reason: str = ""
 
 
@@ -377,10 +370,6 @@ class Journal(Protocol):
         Raises:
             SetupError: it cannot be written; nothing may be done that relies on it.
         """
-        ...
-
-    def commit_now(self) -> None:
-        """`commit` without a loop, for ``except BaseException``."""
         ...
 
     def flush(self) -> None:

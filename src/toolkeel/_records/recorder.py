@@ -22,6 +22,8 @@ from toolkeel.model import ModelRequest, Settings
 
 OWN_KEYS = ("messages",)
 """Of a run's state: what an agent keeps there, and the journal has already."""
+GOES_ON = "goes_on"
+"""Key of a tool's metadata: its body is a run with a journal of its own, so it begins again unharmed."""
 Repeatable: TypeAlias = Callable[[ToolCall], bool]
 ByCode: TypeAlias = Callable[[Sequence[ToolCall], Any, Any], Awaitable[list[ToolMessage]]]
 """Writes the calls that a body makes, and runs those of no known outcome: as `Toolset.run` does, with
@@ -41,6 +43,7 @@ class Recorder:
     Attributes:
         calls: The intents of calls that run now, by the `id` of each, those of code too.
         within: The run, and the key of its call, that it is within; empty for none.
+        regained: Whether it goes on from its journal, within a call that runs again.
         places: Where each message that the model is shown stands in the whole conversation.
     """
 
@@ -55,9 +58,9 @@ class Recorder:
         self.journal = journal
         self.within = ("", "")
         self.places: Sequence[int] = ()
+        self.regained = False
         self._run = run
         self._turn = turn
-        self._goes_on = turn > 0
         self._known = known
         self._messages: list[Message] = []
         self._at = 0
@@ -81,6 +84,11 @@ class Recorder:
         made.within = self._run, self.key(call)
         return made
 
+    def go_on(self, run: str, known: int, turn: int, state: Mapping[str, object]) -> None:
+        """Write a run within that the journal has already; see the class."""
+        self._run, self._known, self._turn, self.regained = run, known, turn, True
+        self._state = {key: _text(value) for key, value in state.items()}
+
     def began(self, began: entries.RunBegan, messages: list[Message], told: int) -> None:
         """The run begins, or goes on.
 
@@ -90,7 +98,7 @@ class Recorder:
             told: How many messages at its beginning are the agent's instructions.
         """
         self._messages, self._at = messages, told
-        if not self._goes_on:
+        if not (self._turn or self.regained):
             self.journal.append(began)
         self._read(told + self._known, lambda entry: None)
         self.catch_up()
@@ -265,10 +273,17 @@ class Recorder:
         made = self.calls.get(id(call))
         return f"{self._run}-{call.id}" if made is None else entries.key_of(made)
 
-    def call_ended(self, call: ToolCall, message: ToolMessage) -> None:
-        """A call has its result, while others of its turn still run."""
+    def call_ended(self, call: ToolCall, message: ToolMessage, state: Mapping[str, object]) -> None:
+        """A call has its result, while others of its turn still run.
+
+        Args:
+            call: It.
+            message: Its result.
+            state: The run's, as it is now: what the call wrote is there before its outcome.
+        """
         made = self.calls.pop(id(call), None)
         if made is not None and self.calls:
+            self.changed(state)
             self._answered[made.position] = id(message)
             self.journal.append(entries.CallEnded(self._run, self._turn, made.position, message))
             self.journal.flush()
@@ -281,10 +296,10 @@ class Recorder:
             state: The run's, as it is now.
         """
         self.calls.clear()
+        self.changed(state)
         self.catch_up()
         for ticket in tickets:
             self.journal.append(entries.Waits(self._run, ticket))
-        self.changed(state)
 
     def state_changed(self, key: str, value: object) -> None:
         """A value of the state is another one. Any thread may say so.
@@ -311,24 +326,28 @@ class Recorder:
         self.journal.append(entries.Tainted(self._run, label, source))
 
     def changed(self, state: Mapping[str, object]) -> None:
-        """Write what of the state has changed, in whatever way."""
-        for key in [key for key in self._state if key not in state]:
+        """Write what of the state has changed, in whatever way; bodies in threads write it meanwhile."""
+        for key in [key for key in list(self._state) if key not in state]:
             del self._state[key]
             self.journal.append(entries.StateChanged(self._run, key, removed=True))
         for key, value in list(state.items()):
             if key not in OWN_KEYS and self._state.get(key) != (text := _text(value)):
                 self._state[key] = text
-                self.journal.append(entries.StateChanged(self._run, key, plain(value)))
+                self.journal.append(entries.StateChanged(self._run, key, json.loads(text)))
 
     def ended(
         self, reason: str, error: str, state: Mapping[str, object], output: object = None
     ) -> None:
         """The run ended, or waits."""
         self.calls.clear()
-        self.catch_up()
         self.changed(state)
+        self.catch_up()
         self.journal.append(entries.RunEnded(self._run, reason, error, output))
 
 
 def _text(value: object) -> str:
-    return json.dumps(plain(value), sort_keys=True)
+    """A value as JSON, at one go: nobody can change it in between."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(plain(value))

@@ -46,6 +46,8 @@ class Ticket:
         origin: The digest of the call as the model made it, if a person has edited it since.
         labels: What the run has touched, each with its source, if that is a reason.
         external: Whether nothing here runs the call: it is answered or denied.
+        form: JSON Schema of the arguments, if they are a form to be filled in: a server's question in
+            the middle of a call. Editing fills it in, denying declines, None cancels.
     """
 
     id: str
@@ -59,6 +61,7 @@ class Ticket:
     origin: str = ""
     labels: tuple[str, ...] = ()
     external: bool = False
+    form: Mapping[str, object] = NOTHING
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -107,12 +110,7 @@ class Ticket:
 
     def to_dict(self) -> dict[str, object]:
         """As JSON-ready data."""
-        return {
-            **_fields(self),
-            "arguments": dict(self.arguments),
-            "effects": dict(self.effects),
-            "labels": list(self.labels),
-        }
+        return {**_fields(self), "labels": list(self.labels)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Ticket:
@@ -149,7 +147,7 @@ class Decision:
 
     def to_dict(self) -> dict[str, object]:
         """As JSON-ready data: one process decides, another goes on."""
-        return {**_fields(self), "arguments": dict(self.arguments)}
+        return _fields(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Decision:
@@ -167,7 +165,8 @@ class Decision:
 
 
 def _fields(item: Ticket | Decision) -> dict[str, object]:
-    return {f.name: getattr(item, f.name) for f in dataclasses.fields(item)}
+    found = {f.name: getattr(item, f.name) for f in dataclasses.fields(item)}
+    return {k: dict(v) if isinstance(v, Mapping) else v for k, v in found.items()}
 
 
 _TEXT, _OBJECT = (str,), (Mapping,)
@@ -185,6 +184,7 @@ _TICKET_MORE = {
     "origin": _TEXT,
     "labels": (list, tuple),
     "external": (bool,),
+    "form": _OBJECT,
 }
 _DECISION = {"ticket": _TEXT, "seal": _TEXT, "verdict": _TEXT}
 _DECISION_MORE = {

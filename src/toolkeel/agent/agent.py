@@ -9,11 +9,21 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from typing_extensions import TypeForm, TypeVar
 
-from toolkeel._records.peers_words import AGENT, RUN, naming, unknown_option
+from toolkeel._records.peers_words import (
+    AGENT,
+    AGENT_ATTRIBUTES,
+    RUN,
+    naming,
+    telling,
+    unknown_option,
+)
+from toolkeel._records.run_options import AGENT as AGENT_CHECKS
+from toolkeel._records.run_options import RUN as RUN_CHECKS
+from toolkeel._records.run_options import check_options
 from toolkeel.agent.conversation import conversation
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, Handoffs, as_handoffs
@@ -106,13 +116,13 @@ class Agent(Generic[C, T]):
         history: HistoryPolicy | None = None,
         deps_type: type[C] | None = None,
     ) -> None:
+        check_options("Agent", locals(), AGENT_CHECKS)
         model, self.name, self.instructions = connected(model), name, checked(instructions)
         self._retries, self._output_type = output_retries, output_type
         toolset, sources = fixed(tools)
-        toolset = toolset.around(*steps, rules=rules) if steps or rules else toolset
         plan = Plan(
             model,
-            toolset,
+            toolset.around(*steps, rules=rules) if steps or rules else toolset,
             Settings() if settings is None else settings,
             max_turns,
             search_tools,
@@ -132,6 +142,13 @@ class Agent(Generic[C, T]):
             plan = plan.handing(self._handoffs)
             plan.check(rules)
         self._plan = self._answering(plan, output_type)
+
+    if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
+        __getattr__ = telling(AGENT_ATTRIBUTES)
+
+    def __repr__(self) -> str:
+        tools = f", tools={list(self.tools.names)}" if len(self.tools) else ""
+        return f"Agent({self.model!r:.60}{tools}, name={self.name!r})"
 
     @property
     def model(self) -> Model:
@@ -350,8 +367,11 @@ class Agent(Generic[C, T]):
         """A new run, not yet running."""
         for word in options.keys() - RunOptions.__annotations__.keys():
             raise unknown_option("Agent.run", word, RunOptions.__annotations__, RUN)
+        given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
+        check_options("Agent.run", given, RUN_CHECKS)
         plan = self._planned(options, output_type)
-        given: dict[str, Any] = {k: v for k, v in options.items() if k not in _FOR_THE_PLAN}
+        for option in _FOR_THE_PLAN:
+            given.pop(option, None)
         listeners = tuple(given.pop("listeners", ()))
         decisions = tuple(given.pop("decisions", ()))
         session = given.pop("session", None)

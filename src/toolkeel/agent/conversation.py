@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.history import HistoryPolicy, Whole
-from toolkeel.agent.run_state import RunState
+from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message
@@ -42,8 +42,15 @@ class Going:
 
 
 def inner_saved(left: RunState) -> str:
-    """Runs that wait within another, and what it has spent, as its journal keeps them."""
-    return RunState((), (), left.inner, cost=left.cost, counts=left.counts).to_json(SAVED)
+    """What a journal keeps of a run that waits beside its entries: what it has spent, and by which
+    decisions the calls were let through that wait because runs within them do.
+    """
+    return RunState((), (), _let(left.inner), cost=left.cost, counts=left.counts).to_json(SAVED)
+
+
+def _let(inner: Mapping[str, InnerRun]) -> dict[str, InnerRun]:
+    states = {id: RunState((), (), _let(each.state.inner)) for id, each in inner.items()}
+    return {id: InnerRun(states[id], each.decision) for id, each in inner.items()}
 
 
 class Conversation(Protocol):

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 from pydantic_core import to_json
 
 from toolkeel._records.record import record
+from toolkeel._records.recorder import GOES_ON
 from toolkeel.agent.handoff import tool_name
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.resume import Resumed
@@ -90,6 +91,7 @@ def agent_tool(
         body = ask_with
     name = names[0] or tool_name(nesting.agent)
     options.setdefault("timeout", TIMEOUT)
+    options["metadata"] = {**options.get("metadata", {}), GOES_ON: True}
     options.setdefault("effects", Effects(safe_after=LABELS))  # its own calls are judged
     return Tool.from_function(None, body, name, names[1], parameters, **options)
 
@@ -111,7 +113,8 @@ async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolConte
             "other already. Answer with what is known."
         )
     own = outer.deps if nesting.deps is None else nesting.deps(outer.deps)
-    waiting = outer.waiting.pop(call.call.id, None)
+    key = call.idempotency_key
+    waiting = outer.waiting.pop(key if key in outer.waiting else call.call.id, None)
     prompt = waiting if isinstance(waiting, Resumed) else nesting.prompt(arguments)
     inner = nesting.begin(prompt, call, own)
     try:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from toolkeel._records.recorder import GOES_ON, Recorder
 from toolkeel.agent.correction_counts import Corrections
 from toolkeel.agent.handoff import handed
 from toolkeel.agent.output import Answers
@@ -85,7 +86,7 @@ class Progression:
         """
         interrupt = Interrupt(self._run)
         try:
-            return await self._advance(interrupt)
+            return self._had_ended() or await self._advance(interrupt)
         finally:
             interrupt.close()
 
@@ -116,6 +117,24 @@ class Progression:
                 reason = ENDS.get(reply.finish_reason, "answered")
                 if not self._follows(reason):
                     return reason
+
+    def _had_ended(self) -> EndReason | None:
+        """How a run within had ended already when the program was killed, if it had."""
+        results: list[ToolMessage] = []
+        recorder = self._run.recorder
+        if recorder is None or not recorder.regained or unanswered(self._messages):
+            return None
+        for message in reversed(self._messages):
+            if isinstance(message, ToolMessage):
+                results.append(message)
+                continue
+            if not isinstance(message, AssistantMessage):
+                return None
+            if not message.tool_calls and self._is_answered(message):
+                return ENDS.get(message.finish_reason, "answered")
+            ends = results and self._tools.has_answers and _is_answer(self._tools, results)
+            return "returned" if ends else None
+        return None
 
     async def _change(self) -> None:
         """Let the agent go on that the run was handed to; what people have said joins it."""
@@ -161,7 +180,7 @@ class Progression:
         """Run the calls of a turn; why the run ends with them, if it does."""
         tools, recorder = self._tools, self._run.recorder
         if recorder is not None:
-            await recorder.intends(calls, partial(_repeatable, tools))
+            await self._intend(recorder, calls, resumed)
         if len(calls) == 1 and not self._in_batch(tools, resumed):
             results = await self._call_alone(calls[0], tools)
         else:
@@ -178,6 +197,16 @@ class Progression:
             if self.answers.given:
                 return "answered"
         return "returned" if tools.has_answers and _is_answer(tools, results) else None
+
+    async def _intend(self, recorder: Recorder, calls: Sequence[ToolCall], resumed: bool) -> None:
+        """Write down what is about to run; where that fails or is cancelled, nothing has begun."""
+        try:
+            await recorder.intends(calls, partial(_goes_on, self._tools))
+        except BaseException:
+            self._messages.extend(skipped(call, self._run) for call in calls)
+            if resumed:
+                order_results(self._messages)
+            raise
 
     def _in_batch(self, tools: Toolset, resumed: bool) -> bool:
         run = self._run
@@ -248,6 +277,11 @@ def _repeatable(tools: Toolset, call: ToolCall) -> bool:
         return tool.effects.repeatable or tool.executor is external
     except Exception:  # nobody knows such a tool, so nothing has run
         return True
+
+
+def _goes_on(tools: Toolset, call: ToolCall) -> bool:
+    """The same, if the run is written to a journal."""
+    return _repeatable(tools, call) or GOES_ON in tools.find(call.name).tool.metadata
 
 
 def _is_answer(tools: Toolset, results: list[ToolMessage]) -> bool:

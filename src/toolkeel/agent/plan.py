@@ -22,7 +22,6 @@ from toolkeel.call.sources import Source
 from toolkeel.call.steps.rules import Rules, check_rules, check_tool_name
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import CancelToken, Listener
-from toolkeel.errors import SetupError
 from toolkeel.limits import RunLimits
 from toolkeel.model import Model, Settings
 
@@ -121,7 +120,7 @@ class Plan:
         )
 
     def check(self, rules: Rules | None) -> None:
-        """See that each option is of its kind, and what it names is there.
+        """See that what options name is there.
 
         Args:
             rules: The agent's own.
@@ -129,14 +128,6 @@ class Plan:
         Raises:
             SetupError: naming the option and what it should be.
         """
-        for option, value, kind in (
-            ("settings", self.settings, Settings),
-            ("limits", self.limits or RunLimits(), RunLimits),
-        ):
-            if not isinstance(value, kind):
-                raise SetupError(f"Agent: {option} is {value!r:.60}; give {kind.__name__}(...)")
-        if not isinstance(self.max_turns, int) or self.max_turns < 1:
-            raise SetupError(f"Agent: max_turns is {self.max_turns!r:.60}; give a number from 1")
         if self.sources or self.handoffs:  # which bring further tools
             return
         tools = list(self.tools)

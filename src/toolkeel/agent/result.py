@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Generic, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Final, Generic, Protocol, cast
 
 from typing_extensions import TypeVar
 
-from toolkeel._records.peers_words import RESULT
+from toolkeel._records.peers_words import RESULT, telling
 from toolkeel._records.record import record, shown
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.correction_counts import Correction
@@ -17,7 +17,14 @@ from toolkeel.events import EndReason
 from toolkeel.messages import AssistantMessage, FinishReason, Message, ToolMessage, Usage
 
 T = TypeVar("T", default=str)
-NO_ANSWER = object()
+
+
+class _NoAnswer:
+    def __repr__(self) -> str:
+        return "NO_ANSWER"
+
+
+NO_ANSWER: Final = _NoAnswer()
 """Stands for the answer of a run that ended without one."""
 _HINTS: Mapping[str, str] = {
     "limit": "; go on from result.state with a higher limit",
@@ -96,9 +103,8 @@ class RunResult(Generic[T]):
             )
         return cast("T", self.answer)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        hint = f"; write .{RESULT[name]}" if name in RESULT else ""
-        raise AttributeError(f"a RunResult has no {name!r}{hint}", name=name, obj=self)
+    if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
+        __getattr__ = telling(RESULT)
 
     @property
     def state(self) -> RunState:

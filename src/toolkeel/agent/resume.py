@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket, digest_of
@@ -18,6 +18,7 @@ from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError, Suspend
 
+P = TypeVar("P")
 Decisions = Mapping[str, tuple[Ticket, Decision]]
 """What was decided, by ticket."""
 
@@ -27,12 +28,17 @@ class Resumed:
     """A saved run to go on from within another, whose decisions were accepted with that one's.
 
     Args:
-        state: Where it stands.
+        inner: It.
         decisions: By ticket; those of other runs among them.
     """
 
-    state: RunState
+    inner: InnerRun
     decisions: Decisions
+
+    @property
+    def state(self) -> RunState:
+        """Where it stands."""
+        return self.inner.state
 
 
 def decided(prompt: object, decisions: Iterable[Decision]) -> Decisions:
@@ -48,6 +54,17 @@ def decided(prompt: object, decisions: Iterable[Decision]) -> Decisions:
     state = prompt.state if isinstance(prompt, Resumed) else prompt
     given = accepted(state.pending if isinstance(state, RunState) else (), decisions)
     return {**prompt.decisions, **given} if isinstance(prompt, Resumed) else given
+
+
+def found(prompt: P | Resumed, run: RunContext[Any]) -> P | RunState:
+    """What a run begins with, or goes on from; what is in a journal already is not written again."""
+    if not isinstance(prompt, Resumed):
+        return prompt
+    state, inner = prompt.state, prompt.inner
+    if inner.run and run.recorder is not None:
+        run.id = inner.run
+        run.recorder.go_on(inner.run, len(state.messages), inner.turn, state.values)
+    return state
 
 
 def resume(
@@ -79,9 +96,9 @@ def resume(
         spend(given)
     run.decisions = by_call(own, given)
     for call_id, inner in state.inner.items():
-        run.waiting[call_id] = Resumed(inner.state, given)
+        run.waiting[call_id] = Resumed(inner, given)
         if inner.decision is not None:
-            run.decisions[call_id, inner.decision.seal] = None, inner.decision
+            run.decisions[inner.call or call_id, inner.decision.seal] = None, inner.decision
 
 
 def check_waiting(state: RunState, given: Container[str], tools: Toolset) -> list[Ticket]:
@@ -192,15 +209,21 @@ def as_left(run: RunContext[Any], given: object, waits: Mapping[str, Suspend] | 
     return RunState((), (), inner_runs(run, waits), cost=cost, counts=counts)
 
 
-def take_back(run: RunContext[Any], state: RunState) -> None:
-    """Give a run that goes on what it had; values that its caller has given count."""
+def take_back(run: RunContext[Any], state: RunState, *, own: bool) -> None:
+    """Give a run that goes on what it had; values that its caller has given count.
+
+    Args:
+        run: It.
+        state: Where it stood.
+        own: Whether it has limits of its own: else the run around it counts for it.
+    """
     for key, value in state.values.items():
         run.state.setdefault(key, value)
     run.said.extend(state.said)
     run.later.extend(state.later)
     if not run.parent:
         run.usage = state.usage
-    if run.limits is not None and (state.counts or not run.parent):
+    if run.limits is not None and (own or not run.parent):
         usage = state.usage
         known = {"requests": usage.requests, "tokens": usage.total_tokens}
         run.limits.take_back({**known, **state.counts}, state.cost)

@@ -6,7 +6,6 @@ Awaiting it gives the result, iterating over it its events; whatever its end, it
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
@@ -18,6 +17,7 @@ from toolkeel._records.entries import RunBegan
 from toolkeel._records.record import Shown
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import resume as resuming
+from toolkeel.agent.arriving import UnreadEvents
 from toolkeel.agent.conversation import Conversation, inner_saved
 from toolkeel.agent.guardrail import judge_answer
 from toolkeel.agent.loop import Progression
@@ -25,10 +25,10 @@ from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Prompt, said_in, transcript_of
 from toolkeel.agent.result import NO_ANSWER, RunResult, plain_answer
 from toolkeel.agent.run_state import RunState
-from toolkeel.agent.turn.cost import bound_time
 from toolkeel.agent.turn.current_agent import InCharge
+from toolkeel.agent.turn.time_limit import bound_time
 from toolkeel.call.arguments.partial import Item
-from toolkeel.call.body.stop import GIVE_UP
+from toolkeel.call.body.deadline import GIVE_UP
 from toolkeel.call.body.sync_bridge import Pieces
 from toolkeel.call.watchdog import WATCHED
 from toolkeel.context import RunContext
@@ -72,16 +72,16 @@ class Run(Shown, Generic[T]):
         self._given = decisions
         self._session = session
         self._left: tuple[Ticket, ...] = ()
-        self._from = prompt.state if isinstance(prompt, resuming.Resumed) else prompt
+        self._from = resuming.found(prompt, context)
         self._decisions = resuming.decided(prompt, decisions) if session is None else {}
         context.transcript = transcript_of(self._from) if session is None else said_in(self._from)
         self._progression: Progression | None = None
         self._task: asyncio.Task[RunResult[T]] | None = None
-        self._events: deque[Event] | None = None
+        self._events: UnreadEvents | None = None
         self._wake: asyncio.Future[None] | None = None
         self._result: RunResult[T] | None = None
         if isinstance(self._from, RunState):
-            resuming.take_back(context, self._from)
+            resuming.take_back(context, self._from, own=plan.limits is not None)
             self._charge.resume(self._from, goes_on=True)
 
     @property
@@ -168,7 +168,7 @@ class Run(Shown, Generic[T]):
         async with self._session.going(run, run.transcript, self._given) as going:
             self._from, self._left = going.state, going.pending
             run.transcript = [*going.state.messages, *going.said]
-            resuming.take_back(run, going.state)
+            resuming.take_back(run, going.state, own=True)
             self._charge.join(going)
             if going.pending:
                 self._result = result = self._result_of(NO_ANSWER, "waiting")
@@ -319,14 +319,14 @@ class Run(Shown, Generic[T]):
         return taken
 
     def listen(self) -> None:
-        """Keep events from now on, for who iterates later."""
+        """Keep events from now on, for who iterates later; see `UnreadEvents` for how many."""
         if self._events is None:
-            self._events = deque()
+            self._events = UnreadEvents()
             self.context.listeners = (*self.context.listeners, self._receive)
 
     def _receive(self, event: Event) -> None:
         assert self._events is not None
-        self._events.append(event)
+        self._events.put(event)
         self._awake()
 
     def _awake(self, _: object = None) -> None:
@@ -339,8 +339,8 @@ class Run(Shown, Generic[T]):
         assert self._events is not None and self._task is not None
         try:
             while True:
-                while self._events:
-                    yield self._events.popleft()
+                while (event := self._events.get()) is not None:
+                    yield event
                 if self._task.done():
                     break
                 self._wake = asyncio.get_running_loop().create_future()

@@ -43,10 +43,16 @@ class InnerRun:
     Args:
         state: Where it stands.
         decision: By which its call was let through, if somebody had to: it is not asked again.
+        run: Its id, if it goes on in the journal of a session; never a part of JSON.
+        turn: Requests it has made, if so.
+        call: Id of its call, if so.
     """
 
     state: RunState
     decision: Decision | None = None
+    run: str = ""
+    turn: int = 0
+    call: str = ""
 
 
 @record

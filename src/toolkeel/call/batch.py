@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolkeel.call.arguments.validate import LARGE
-from toolkeel.call.body.stop import GIVE_UP, GRACE
+from toolkeel.call.body.deadline import GIVE_UP, GRACE
 from toolkeel.call.body.stopped_text import not_started
 from toolkeel.call.failure import failed, interrupted
 from toolkeel.call.pipeline import Finds, start_call
-from toolkeel.call.steps.lock import end_turn
+from toolkeel.call.steps.turn_order import end_turn
 from toolkeel.context import RunContext
 from toolkeel.errors import CallError, SetupError, Skipped, Suspend
 from toolkeel.events import ToolFinished, ToolStarted

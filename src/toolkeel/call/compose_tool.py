@@ -9,8 +9,8 @@ from toolkeel.call.arguments.edits import revise
 from toolkeel.call.arguments.mask import learning
 from toolkeel.call.arguments.model_validators import ModelValidators
 from toolkeel.call.arguments.validate import completing, renewing
+from toolkeel.call.body.deadline import watched
 from toolkeel.call.body.invoke import begin_bare, invoke, is_bare, promised
-from toolkeel.call.body.stop import watched
 from toolkeel.call.steps.approve import Approval, unchangeable
 from toolkeel.call.steps.compose import (
     Begin,
@@ -22,9 +22,9 @@ from toolkeel.call.steps.compose import (
     rechecks,
 )
 from toolkeel.call.steps.fast_guards import as_guards, guarding
-from toolkeel.call.steps.lock import add_locks
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.steps.taint import check_target, labels_of, marking
+from toolkeel.call.steps.turn_order import add_locks
 from toolkeel.context import ToolContext
 from toolkeel.define.options import external
 from toolkeel.define.tool import AnyTool, Place, Prepared, Step

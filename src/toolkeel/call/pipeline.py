@@ -214,7 +214,7 @@ def _end(
     if run.recorder is not None:
         if run.taint is not None:  # what is written now is not changed later
             [message] = carry(run, [message])
-        run.recorder.call_ended(call, message)
+        run.recorder.call_ended(call, message, run.state)
     return message, fatal
 
 

@@ -114,6 +114,8 @@ class Toolset(Shown):
         check_bound(made)
         if made.name in self._entries:
             first = self._entries[made.name].tool
+            if first.function is made.function:
+                raise DuplicateToolError(f"{made.name!r} is given twice; give it once")
             raise DuplicateToolError(
                 f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; "
                 "give one of them another name, @tool('name'), or use with_prefix"

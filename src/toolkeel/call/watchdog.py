@@ -1,7 +1,7 @@
-"""A watchdog for the event loop: finding the tool, guard or listener that blocks it, and its line.
+"""A watchdog for the event loop: finding what of a program blocks it, be it a tool or a guardrail, and its line.
 
 A thread of its own looks at the frames of all threads, twice a second. Where an author's code, be
-it a tool, guard, step, predicate or listener, stands in the same turn of an event loop as half a
+it a tool, step, listener or the instructions of an agent, stands in the same turn of an event loop as half a
 second before, it blocks that loop. Calls pay nothing.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from toolkeel._records.record import record
-from toolkeel.call.body import invoke, stop
+from toolkeel.call.body import deadline, invoke
 from toolkeel.call.steps import approve, compose, fast_guards, guard
 from toolkeel.context import RunContext
 
@@ -26,25 +26,48 @@ PERIOD = 0.5
 IDLE = 1200
 """Looks without a call at work after which the thread ends; the next call starts another."""
 
-_PACKAGE = f"{Path(str(stop.__file__)).parents[2]}{os.sep}"
+_PACKAGE = f"{Path(str(deadline.__file__)).parents[2]}{os.sep}"
+
+
+def _file(*path: str) -> str:
+    return f"{_PACKAGE}{os.sep.join(path)}.py"
+
+
 _DRIVERS = {
     (str(file), name): kind
     for kind, file, names in (
         ("", invoke.__file__, ("begin_bare", "_run_other")),
-        ("", stop.__file__, ("run_coroutine", "go_on")),
+        ("", deadline.__file__, ("run_coroutine", "go_on")),
         ("", guard.__file__, ("ask",)),
         ("", fast_guards.__file__, ("begin", "judged")),
         ("approval predicate", approve.__file__, ("_asked_for",)),
         ("approver", approve.__file__, ("_ask",)),
         ("enabled predicate", compose.__file__, ("check_enabled",)),
-        # by its path, since it is built on what begins the watchdog
-        ("enabled predicate", f"{_PACKAGE}call{os.sep}enabled_tools.py", ("_enabled",)),
         ("listener", RunContext.tell.__code__.co_filename, ("tell",)),
+        # by their paths, since they are built on what begins the watchdog
+        ("enabled predicate", _file("call", "enabled_tools"), ("_enabled",)),
+        ("tool provider", _file("call", "sources"), ("_ask",)),
+        ("function of instructions", _file("agent", "prompt"), ("told",)),
+        ("guardrail", _file("agent", "guardrail"), ("judge",)),
+        ("history policy", _file("agent", "history"), ("shorten",)),
+        ("filter of the handoff", _file("agent", "handoff"), ("seen",)),
+        ("model step", _file("agent", "turn", "steps"), ("_through",)),
+        ("model", _file("agent", "turn", "ask"), ("send",)),
     )
     for name in names
 }
 """By file and name of the functions in which an author's code is at work on an event loop: what
 that is; "" for tools, steps and guards."""
+_NAMED_BY = {
+    "listener": "listener",
+    "tool provider": "provider",
+    "function of instructions": "instructions",
+    "history policy": "policy",
+    "guardrail": "self",
+    "model step": "step",
+    "model": "model",
+}
+"""The local variable that holds what is asked; of the other kinds it is a tool's."""
 _FIXES = {
     "listener": "hand the event to a queue or a thread of your own, and return",
     "tool": "await what it waits for, or write a plain def, which runs in a thread",
@@ -66,8 +89,8 @@ class Blocker:
     """What keeps a loop from turning.
 
     Args:
-        kind: "tool", "guard", "approval predicate", "enabled predicate", "approver" or "listener".
-        name: Its name; of a predicate or approver, its tool's; of a listener, its qualified name.
+        kind: What it is, such as "tool", "guard", "approver" or "model step".
+        name: Its name; of a predicate, approver or filter, its tool's; else its qualified name or its class's.
         place: File and line, and the function there.
         turn: The frame of the loop's turn in which it is at work.
         guard: The guard, if it is one.
@@ -114,16 +137,18 @@ def blocker_in(frame: FrameType | None) -> Blocker | None:
 
 
 def _asked(kind: str, frame: FrameType) -> str:
-    """The name of the listener, or of the predicate's tool, that is asked in a frame.
+    """The name of what is asked in a frame, or of its tool.
 
     It is "" if none is: steps are at work within `check_enabled`, too, which has its answer by
     then, and masks within `RunContext.tell`, before any listener is told.
     """
     known = frame.f_locals
-    if kind == "listener":
-        told = known.get("listener")
-        return "" if told is None else getattr(told, "__qualname__", type(told).__qualname__)
-    tool = known.get("item") or (known.get("prepared") or known["ticket"]).tool
+    if kind in _NAMED_BY:
+        asked = known.get(_NAMED_BY[kind])
+        names = (getattr(asked, name, None) for name in ("__qualname__", "called", "name"))
+        found = next((name for name in names if isinstance(name, str)), type(asked).__qualname__)
+        return "" if asked is None else found
+    tool = known.get("item") or (known.get("prepared") or known.get("ticket") or known["self"]).tool
     name = getattr(tool, "name", tool)  # a ticket has the name alone
     return str(name) if callable(known.get("enabled", callable)) else ""
 

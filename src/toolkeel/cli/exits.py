@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+
 OK = 0
 FAILED = 1
 """The tool or the model failed, or the run ended without an answer."""
@@ -22,3 +25,21 @@ EPILOG = (
 
 class UsageProblem(Exception):
     """The command line is wrong in a way that only the command itself can see."""
+
+
+def too_many_words(command: str, words: Sequence[str]) -> UsageProblem:
+    """What is said of words that are no option where one prompt, or nothing, was expected.
+
+    >>> str(too_many_words("run", ["what", "is", "2+2"]))
+    "the prompt is one word for the shell, in quotes: toolkeel run 'what is 2+2'"
+    >>> str(too_many_words("run", ["my_tools.py", "add 2 and 3"]))
+    "tools go with -t: toolkeel run 'add 2 and 3' -t my_tools.py"
+    """
+    targets = [word for word in words if word.partition(":")[0].endswith((".py", ".json"))]
+    prompt = " ".join(word for word in words if word not in targets)
+    said = shlex.join(["toolkeel", command, *([prompt] if prompt and command == "run" else [])])
+    if targets:
+        return UsageProblem(f"tools go with -t: {said} {shlex.join(['-t', *targets])}")
+    if command == "run":
+        return UsageProblem(f"the prompt is one word for the shell, in quotes: {said}")
+    return UsageProblem(f"{command} takes options alone, then what you type: {said}")

@@ -83,6 +83,8 @@ file of MCP servers (mcp.json, mcp.json:name), or the address of one (https://..
 """
 GROUPS = ("mcp", "sessions")
 """Commands that have commands of their own."""
+ADVISE = ("run", "chat")
+"""Commands that say themselves where words belong that they do not expect."""
 EVERY = "completion"
 """The command that looks at all the others."""
 
@@ -146,7 +148,9 @@ def _run(words: Sequence[str]) -> None:
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=name)
         else:
-            app.command(name, help=None if name == asked else summary, epilog=exits.EPILOG)(found)
+            rest = {"allow_extra_args": found is not _listed and name in ADVISE}
+            text = None if name == asked else summary
+            app.command(name, help=text, epilog=exits.EPILOG, context_settings=rest)(found)
     app(words, prog_name="toolkeel")
 
 

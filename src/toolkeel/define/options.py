@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from toolkeel._records.peers_words import TOOL, unknown_option
-from toolkeel.effects import Effects
+from toolkeel.effects import LABELS, Effects
 from toolkeel.errors import DefinitionError, Refused
 from toolkeel.hosted import Hosted
 
@@ -30,12 +30,29 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
+def _are_effects(value: object) -> bool:
+    """Whether each flag is one and each list holds texts: a text for a flag would always be true."""
+    if not isinstance(value, Effects):
+        return False
+    flags = (value.read_only, value.destructive, value.idempotent, value.open_world)
+    lists = (value.resources, value.target, value.safe_after)
+    return (
+        all(map(_is_flag, (*flags, value.private, value.stranger)))
+        and not any(isinstance(several, str) for several in lists)
+        and all(isinstance(one, str) for several in lists for one in several)
+        and set(value.safe_after) <= set(LABELS)
+    )
+
+
 _FLAG: Check = (_is_flag, "True or False")
 _RULE: Check = (_is_rule, "True, False or a function")
 _HANDLER: Check = (_is_handler, "True, False, a text or a function of the error")
 _MAPPING: Check = (lambda value: isinstance(value, Mapping), "a dict")
 CHECKS: Mapping[str, Check] = {
-    "effects": (lambda value: isinstance(value, Effects), "Effects(...)"),
+    "effects": (
+        _are_effects,
+        "Effects(...) with True or False for flags, lists of texts, and labels for safe_after",
+    ),
     "timeout": (
         lambda value: value is None or (_is_number(value) and value > 0),
         "a number of seconds above 0, or None for no limit",

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import (
+    TYPE_CHECKING,
     Any,
     Generic,
     Literal,
@@ -18,6 +19,7 @@ from typing import (
     Unpack,
 )
 
+from toolkeel._records.peers_words import TOOL_ATTRIBUTES, telling
 from toolkeel._records.record import NOTHING, Shown, record
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema, Request, compile_function
@@ -270,6 +272,9 @@ class Tool(Shown, Generic[P, R], metaclass=_Raw):
         method = function.__get__(instance, owner)
         return dataclasses.replace(self, function=method, unbound=False)
 
+    if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
+        __getattr__ = telling(TOOL_ATTRIBUTES)
+
     def __repr__(self) -> str:
         shown = self.parameters.get("properties")
         return f"Tool({self.name}({', '.join(shown) if isinstance(shown, Mapping) else ''}))"
@@ -377,16 +382,10 @@ def compile_tool(
         raise DefinitionError(f"{function.name}: it is a tool already")
     check_names(*names)
     given = checked(str(names[0] or getattr(function, "__name__", "a tool")), options)
-    request = Request(
-        *names,
-        parameters,
-        given.get("unknown_keys", "forbid"),
-        given.pop("docstring", "parse"),
-        caller,
-    )
+    unknown_keys, docstring = given.get("unknown_keys", "forbid"), given.pop("docstring", "parse")
+    request = Request(*names, parameters, unknown_keys, docstring, caller)
     plan = compile_function(function, request)
-    fields = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
-    return Tool(**fields, **given)
+    return Tool(**{one.name: getattr(plan, one.name) for one in dataclasses.fields(plan)}, **given)
 
 
 def _lent() -> Invoker:

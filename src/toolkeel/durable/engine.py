@@ -22,13 +22,7 @@ from toolkeel.sessions.postgres import is_postgres
 from toolkeel.sessions.schema import VERSION
 
 with needs_extra("Durable runs", "dbos"):
-    from dbos import (
-        DBOS,
-        DBOSClient,
-        DBOSPortableJSONSerializer,
-        EnqueueOptions,
-        WorkflowStatus,
-    )
+    from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
 
 Work = Callable[[Order], Awaitable[dict[str, str]]]
 Tick = Callable[[str, dict[str, Any]], Order]

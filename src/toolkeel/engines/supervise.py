@@ -142,19 +142,20 @@ def _drop_capabilities() -> None:
         raise OSError(ctypes.get_errno(), "capset failed")
 
 
-def restrict(handled: Iterable[int], rules: Iterable[tuple[str, int]]) -> None:
+def restrict(handled: Iterable[int], rules: Iterable[tuple[str | int, int]]) -> None:
     """Confine this process by Landlock, for good.
 
     Args:
         handled: Rights that need a rule: of files, of the network, and scopes; as many of these
             as the kernel knows.
-        rules: Paths and the rights below each; a path that is not there is left out.
+        rules: Paths, or open handles, and the rights below each; a path that is not there is left
+            out.
     """
     attributes = b"".join(value.to_bytes(8, sys.byteorder) for value in handled)
     ruleset = _system(LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
     for path, rights in rules:
         try:
-            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            place = path if isinstance(path, int) else os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             continue
         if not stat.S_ISDIR(os.fstat(place).st_mode):

@@ -9,5 +9,6 @@ runs           runs that the page starts, each in its session: say, stop, decide
 tool_pages     pages of tools: provider schemas, a form, what a call gives
 server_pages   the page of MCP servers: approved definitions, what has changed, gateway traffic
 session_pages  pages of sessions: talk, watch, decide, fork, compare, stats
+desk_pages     the page of approvals: what waits in sessions, and at a desk that others share
 app            all pages as one application, and its server
 """

@@ -19,12 +19,14 @@ from starlette.routing import Route
 
 from toolkeel.agent.agent import Agent
 from toolkeel.errors import SetupError
+from toolkeel.inspector.desk_pages import DeskPages
 from toolkeel.inspector.guard import Guard
 from toolkeel.inspector.runs import Runs
 from toolkeel.inspector.server_pages import ServerPages
 from toolkeel.inspector.session_pages import SessionPages
 from toolkeel.inspector.site import LANGUAGES, page
 from toolkeel.inspector.tool_pages import ToolPages
+from toolkeel.sessions.desk import Desk
 from toolkeel.sessions.sessions import Sessions
 
 ADDRESS = "127.0.0.1"
@@ -41,6 +43,7 @@ class Inspector:
         port: Where to listen; 0 takes any that is free.
         token: The secret that each request brings; a new one by default.
         audit: The log of a gateway, whose last calls are shown.
+        desk: Where calls of others wait for a person, such as a gateway's.
 
     Attributes:
         url: Address to open: it brings a secret that is good once.
@@ -59,6 +62,7 @@ class Inspector:
         port: int = 0,
         token: str = "",
         audit: Path | None = None,
+        desk: Desk | None = None,
     ) -> None:
         self.token = token or secrets.token_urlsafe(24)
         self._socket = _listening(port)
@@ -66,7 +70,8 @@ class Inspector:
         self._runs = Runs(agent, sessions)
         tools = ToolPages(agent.tools, target, f"http://{ADDRESS}:{self._port}")
         servers = ServerPages(agent.tools, audit)
-        self.app = _application(tools, SessionPages(self._runs), servers, self._runs)
+        desks = DeskPages(self._runs, desk)
+        self.app = _application(tools, SessionPages(self._runs), servers, desks, self._runs)
         self._guard = Guard(self.app, self._port, self.token)
         self._server: _Server | None = None
 
@@ -123,7 +128,7 @@ def _listening(port: int) -> socket.socket:
 
 
 def _application(
-    tools: ToolPages, sessions: SessionPages, servers: ServerPages, runs: Runs
+    tools: ToolPages, sessions: SessionPages, servers: ServerPages, desks: DeskPages, runs: Runs
 ) -> Starlette:
     @asynccontextmanager
     async def living(app: Starlette) -> AsyncIterator[None]:
@@ -144,7 +149,8 @@ def _application(
             Route(f"/sessions/{name}", sessions.show, methods=["GET"]),
             Route(f"/sessions/{name}", sessions.act, methods=["POST"]),
             Route(f"/events/{name}", sessions.events),
-            Route("/approvals", sessions.approvals),
+            Route("/approvals", desks.show, methods=["GET"]),
+            Route("/approvals", desks.decide, methods=["POST"]),
             Route("/compare", sessions.compare),
             Route("/servers", servers.show),
             Route("/stats", sessions.stats),

@@ -18,6 +18,8 @@ Typed: TypeAlias = Mapping[str, str]
 """What a form sent, by the names of its fields."""
 DEPTH = 4
 """Levels below which a value is one field of JSON."""
+FIELDS = 2000
+"""Fields of one form; what is left then is one field of JSON each: a server's schema may multiply."""
 AREA = 200
 """Longest text that fits one line, by its schema."""
 ABSENT: Any = object()
@@ -60,6 +62,21 @@ class Field:
         return re.sub(r"\|\d+", "", self.name)
 
 
+class _Making:
+    """A form that is being made: the whole schema, what was sent, and how many fields it may get."""
+
+    def __init__(self, root: Schema, typed: Typed) -> None:
+        self.root = root
+        self.typed = typed
+        self.left = FIELDS
+
+    def kind(self, schema: Schema, name: str, union: bool) -> str:
+        """Which field a value has, as long as there is room for those within it."""
+        self.left -= 1
+        kind = "union" if union and name.count("|") < DEPTH else _kind(schema, name)
+        return "json" if self.left < 0 and kind in ("union", "object", "list") else kind
+
+
 def form_of(schema: Schema, typed: Typed) -> Field:
     """The form for the arguments of a tool.
 
@@ -67,7 +84,7 @@ def form_of(schema: Schema, typed: Typed) -> Field:
         schema: Of the arguments.
         typed: What was sent, since that says how many items lists have.
     """
-    return _field(schema, schema, ("", ""), typed, True)
+    return _field(schema, _Making(schema, typed), ("", ""), True)
 
 
 def _resolved(schema: Any, root: Schema) -> Schema:
@@ -85,11 +102,9 @@ def _resolved(schema: Any, root: Schema) -> Schema:
     return schema if isinstance(schema, Mapping) else {}
 
 
-def _field(
-    schema: Any, root: Schema, called: tuple[str, str], typed: Typed, required: bool
-) -> Field:
+def _field(schema: Any, making: _Making, called: tuple[str, str], required: bool) -> Field:
     """The field for one value; `called` is its name and label."""
-    name, label = called
+    (name, label), root = called, making.root
     own = _resolved(schema, root)
     alternatives = [_resolved(each, root) for each in own.get("anyOf") or own.get("oneOf") or ()]
     some = [each for each in alternatives if each.get("type") != "null"]
@@ -105,7 +120,7 @@ def _field(
     made = Field(
         name,
         label,
-        "union" if some else _kind(own, name),
+        making.kind(own, name, bool(some)),
         own,
         required,
         nullable,
@@ -116,7 +131,7 @@ def _field(
         values = [value for value in own["enum"] if value is not None]
         made.nullable = nullable or len(values) < len(own["enum"])
         made.options = tuple(json.dumps(value, ensure_ascii=False) for value in values)
-    made.fields = _fields(made, some, root, typed)
+    made.fields = _fields(made, some, making)
     return made
 
 
@@ -140,27 +155,25 @@ def _is_long(schema: Schema) -> bool:
     return schema.get("format") in ("textarea", "markdown")
 
 
-def _fields(made: Field, some: list[Schema], root: Schema, typed: Typed) -> list[Field]:
+def _fields(made: Field, some: list[Schema], making: _Making) -> list[Field]:
     """What a field consists of."""
     if made.kind == "union":
         named = [(f"{made.name}|{n}", _title(each, n)) for n, each in enumerate(some)]
         return [
-            _field(each, root, called, typed, True)
-            for called, each in zip(named, some, strict=True)
+            _field(each, making, called, True) for called, each in zip(named, some, strict=True)
         ]
     if made.kind == "list":
-        wanted = typed.get(f"{made.name}{COUNT}", "")
+        wanted = making.typed.get(f"{made.name}{COUNT}", "")
         number = int(wanted) if wanted.isdecimal() else int(made.schema.get("minItems", 0))
         number = min(number, 200)
         items = made.schema["items"]
         return [
-            _field(items, root, (f"{made.name}/{n}", f"{n + 1}"), typed, True)
-            for n in range(number)
+            _field(items, making, (f"{made.name}/{n}", f"{n + 1}"), True) for n in range(number)
         ]
     if made.kind == "object":
         needed = made.schema.get("required", ())
         return [
-            _field(each, root, (f"{made.name}/{_escape(key)}", key), typed, key in needed)
+            _field(each, making, (f"{made.name}/{_escape(key)}", key), key in needed)
             for key, each in made.schema.get("properties", {}).items()
         ]
     return []

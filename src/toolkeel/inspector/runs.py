@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 from toolkeel import events
 from toolkeel._records.entries import Decided
@@ -17,7 +18,9 @@ from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
 from toolkeel.call.arguments.validate import as_json, prepare
 from toolkeel.context import CancelToken
-from toolkeel.errors import CallError, SetupError, ToolkeelError
+from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.errors import CallError, InvalidArguments, SetupError, ToolkeelError
+from toolkeel.inspector.forms import form_of, value_of
 from toolkeel.messages import ToolCall
 from toolkeel.model import CallDelta, TextDelta
 from toolkeel.observe.wording import one_line
@@ -29,6 +32,14 @@ TAIL = 20_000
 """Characters of a reply that still arrives which are shown."""
 
 
+@dataclass(eq=False)
+class Question:
+    """What a server asks a person while a call runs: it is in no journal, since only this call waits."""
+
+    ticket: Ticket
+    answer: asyncio.Future[Decision | None]
+
+
 class Live:
     """A run of this process: its task, and what of it is not in the journal yet.
 
@@ -37,6 +48,7 @@ class Live:
         text: Of the reply that still arrives.
         calls: Arguments of its calls as they arrive, by position.
         progress: How far running calls are, by call id.
+        questions: What servers ask meanwhile, by the ticket's id; the oldest first.
     """
 
     def __init__(self) -> None:
@@ -44,6 +56,7 @@ class Live:
         self.text = ""
         self.calls: dict[int, str] = {}
         self.progress: dict[str, str] = {}
+        self.questions: dict[str, Question] = {}
         self.run: Run[Any] | None = None
 
     def __call__(self, event: events.Event) -> None:
@@ -66,6 +79,17 @@ class Live:
                 return
         self.version += 1
 
+    async def ask(self, ticket: Ticket) -> Decision | None:
+        """A person's answer to what a server asks; None for a call: its run ends, and waits."""
+        if not ticket.form:
+            return None
+        question = Question(ticket, asyncio.get_running_loop().create_future())
+        self.questions[ticket.id] = question
+        try:
+            return await question.answer
+        finally:
+            del self.questions[ticket.id]
+
 
 class Runs:
     """The runs of the page.
@@ -84,6 +108,8 @@ class Runs:
         self.sessions = sessions
         self.live: dict[str, Live] = {}
         self.problems: dict[str, str] = {}
+        self._answered: dict[str, str] = {}
+        """What became of a server's question, by the ticket's id."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def is_running(self, name: str) -> bool:
@@ -91,9 +117,10 @@ class Runs:
         return name in self.live or self.sessions[name].holder is not None
 
     def say(self, name: str, text: str) -> None:
-        """Say something: it begins a run, or joins the one that goes on."""
-        if self.is_running(name):
-            self.sessions[name].say(text, WHO)
+        """Say something: it begins a run, or joins the one that goes on or waits."""
+        session = self.sessions[name]
+        if self.is_running(name) or (session.exists and self.open_tickets(session)):
+            session.say(text, WHO)
         else:
             self._start(name, text)
 
@@ -114,7 +141,9 @@ class Runs:
         cancel = CancelToken()
         try:
             session = self.sessions.open(name, wait=False)
-            live.run = self.agent.start(prompt, session=session, listeners=[live], cancel=cancel)
+            live.run = self.agent.start(
+                prompt, session=session, listeners=[live], cancel=cancel, approver=live.ask
+            )
             await live.run
         except ToolkeelError as error:
             self.problems[name] = str(error)
@@ -195,6 +224,46 @@ class Runs:
             self.go_on(name)
         return None
 
+    def questions(self) -> list[tuple[str, Ticket]]:
+        """What servers ask in runs that go on here: the session's name and the ticket."""
+        return [
+            (name, question.ticket)
+            for name, live in self.live.items()
+            for question in live.questions.values()
+        ]
+
+    def answer(self, name: str, id: str, form: Mapping[str, str]) -> str:
+        """Answer what a server asks.
+
+        Args:
+            name: The session's.
+            id: The ticket's.
+            form: ``verdict``, one of ``send``, ``decline`` and ``cancel``, and the fields.
+
+        Returns:
+            What it was answered before, by whoever was first; empty if this is what counts.
+
+        Raises:
+            SetupError: nobody asks this any more.
+            InvalidArguments: a field does not fit.
+            DefinitionError: the form is none, so that it can only be declined or cancelled.
+        """
+        if id in self._answered:
+            return self._answered[id]
+        live = self.live.get(name)
+        question = live.questions.get(id) if live is not None else None
+        if question is None or question.answer.done():  # its run was stopped this very moment
+            raise SetupError("nobody asks this any more")
+        verdict = form.get("verdict", "")
+        decision = None
+        if verdict == "send":
+            decision = question.ticket.edit(_filled(question.ticket.form, form))
+        elif verdict == "decline":
+            decision = question.ticket.deny()
+        self._answered[id] = verdict
+        question.answer.set_result(decision)
+        return ""
+
     def _decision(self, ticket: Ticket, form: Mapping[str, str]) -> Decision:
         verdict = form.get("verdict", "")
         if verdict == "approve":
@@ -211,3 +280,11 @@ class Runs:
         if ticket.tool not in self.agent.tools:
             raise CallError(f"there is no tool {ticket.tool!r} here")
         return as_json(prepare(call, self.agent.tools[ticket.tool]))
+
+
+def _filled(schema: Mapping[str, Any], form: Mapping[str, str]) -> Mapping[str, object]:
+    """The fields of a form, as the schema wants them."""
+    value = value_of(form_of(schema, form), form)
+    if errors := compile_json_schema(schema).errors(value):
+        raise InvalidArguments("the answer does not fit the form", errors)
+    return cast(Mapping[str, object], value)

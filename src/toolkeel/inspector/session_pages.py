@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from difflib import SequenceMatcher
 from itertools import chain
 from typing import Any
@@ -13,8 +13,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from toolkeel.errors import CallError, ToolkeelError
-from toolkeel.inspector.runs import Live, Runs
+from toolkeel.errors import CallError, InvalidArguments, ToolkeelError
+from toolkeel.inspector.forms import changed, form_of, pointer_of, typed_of
+from toolkeel.inspector.runs import WHO, Live, Runs
 from toolkeel.inspector.site import form, page
 from toolkeel.inspector.story import Replied, Said, Story, story_of
 from toolkeel.inspector.timeline import timeline_of
@@ -30,6 +31,9 @@ LOOK = 0.2
 """Seconds between two looks at what is new."""
 PING = 50
 """Looks after which a stream says that it still lives."""
+
+UNTOUCHED: Mapping[str, str] = {}
+"""A form in which nobody has typed."""
 
 
 class SessionPages:
@@ -87,10 +91,6 @@ class SessionPages:
             n for n in chain([base], (f"{base}-{i}" for i in range(2, 9999))) if n not in known
         )
 
-    async def approvals(self, request: Request) -> Response:
-        """All that waits for a person."""
-        return HTMLResponse(self._page("approvals.html", request, tickets=self._runs.waiting()))
-
     async def stats(self, request: Request) -> Response:
         """How well models call the tools, over all sessions."""
         async with self._counting:
@@ -125,9 +125,17 @@ class SessionPages:
 
     async def show(self, request: Request) -> Response:
         """One session: what was said and done, the waterfall, and what waits."""
-        return HTMLResponse(self._shown(request, self._named(request), ""))
+        session = self._named(request)  # in a thread: a run on this loop does not wait for the page
+        return HTMLResponse(await asyncio.to_thread(self._shown, request, session, ""))
 
-    def _shown(self, request: Request, session: Session, told: str) -> str:
+    def _shown(
+        self,
+        request: Request,
+        session: Session,
+        told: str,
+        typed: Mapping[str, str] = UNTOUCHED,
+        errors: Mapping[str, str] = UNTOUCHED,
+    ) -> str:
         info = session.info  # once: what is written meanwhile comes as what is new
         head = info.head
         wanted = request.query_params.get("before", "")
@@ -143,6 +151,7 @@ class SessionPages:
             story=story,
             timeline=timeline_of(_last_run(story)),
             live=live,
+            question=_question(live, typed, errors),
             running=self._runs.is_running(name),
             open=self._runs.open_tickets(session) if story.reason == "waiting" else {},
             earlier=after + 1 if after else 0,
@@ -169,6 +178,8 @@ class SessionPages:
                 return await self._fork(session, typed)
             elif do == "decide":
                 return self._decide(request, session, typed)
+            elif do == "question" or do.startswith(("add:", "remove:")):
+                return self._answer(request, session, typed)
         except (ToolkeelError, ValueError) as error:
             return HTMLResponse(self._shown(request, session, str(error)), 409)
         return await self._to(name)
@@ -197,10 +208,27 @@ class SessionPages:
             return HTMLResponse(self._shown(request, session, str(error)), 422)
         if first is not None:
             by = first.who or "somebody else"
-            told = f"decided already by {by}: {first.decision.verdict}"
-            return HTMLResponse(self._shown(request, session, told), 409)
+            return self._too_late(request, session, f"{by}: {first.decision.verdict}")
         back = "/approvals" if typed.get("back") == "approvals" else _place(session.name)
         return RedirectResponse(back, 303)
+
+    def _too_late(self, request: Request, session: Session, first: str) -> Response:
+        """Tell the second of two what the first one said."""
+        return HTMLResponse(self._shown(request, session, f"decided already by {first}"), 409)
+
+    def _answer(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
+        """Answer what a server asks, or change how many items a list of its form has."""
+        if typed["_do"] != "question":
+            typed = changed(typed, typed["_do"])
+            return HTMLResponse(self._shown(request, session, "", typed))
+        try:
+            first = self._runs.answer(session.name, typed.get("ticket", ""), typed)
+        except InvalidArguments as error:
+            wrong = {pointer_of(each.path): str(each) for each in error.errors}
+            return HTMLResponse(self._shown(request, session, str(error), typed, wrong), 422)
+        if first:
+            return self._too_late(request, session, f"{WHO}: {first}")
+        return RedirectResponse(_place(session.name), 303)
 
     # — live —
 
@@ -212,15 +240,15 @@ class SessionPages:
         return StreamingResponse(self._stream(session, seen), media_type="text/event-stream")
 
     async def _stream(self, session: Session, seen: int) -> AsyncIterator[str]:
-        version, running, quiet = -1, None, 0
+        version, before, quiet = -1, None, 0
         while session.exists:
             head = (await asyncio.to_thread(lambda: session.info)).head
             live = self._runs.live.get(session.name)
-            now = live is not None
+            now = live is not None, tuple(live.questions) if live is not None else ()
             quiet += 1
-            if head != seen or now != running:
-                seen, running, quiet = head, now, 0
-                yield f"id: {head}\nevent: journal\ndata: {compact({'running': now})}\n\n"
+            if head != seen or now != before:
+                seen, before, quiet = head, now, 0
+                yield f"id: {head}\nevent: journal\ndata: {compact({'running': now[0]})}\n\n"
             if live is not None and live.version != version:
                 version, quiet = live.version, 0
                 yield f"event: tail\ndata: {compact(_tail(live))}\n\n"
@@ -244,6 +272,22 @@ class SessionPages:
         return HTMLResponse(
             self._page("compare.html", request, names=names, a=a, b=b, rows=rows, sums=sums)
         )
+
+
+def _question(
+    live: Live | None, typed: Mapping[str, str], errors: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """What a server asks first, with its form as it is filled in so far."""
+    asked = list(live.questions.values()) if live is not None else []
+    if not asked:
+        return None
+    ticket = asked[0].ticket
+    if typed.get("ticket") != ticket.id:
+        given = {key: value for key, value in ticket.arguments.items() if value is not None}
+        typed, errors = typed_of(form_of(ticket.form, {}), given), {}
+    fields = form_of(ticket.form, typed)
+    more = len(asked) - 1
+    return {"ticket": ticket, "fields": fields, "typed": typed, "errors": errors, "more": more}
 
 
 def _heights(session: Session) -> list[tuple[int, float, int, int]]:

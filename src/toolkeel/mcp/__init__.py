@@ -3,6 +3,7 @@
 messages       JSON-RPC messages as bytes: read strictly, then with what can be mended
 content        what both sides share: our records as the protocol's, and back
 config         where servers are: one word, or the file all hosts share (``mcp.json``)
+call_span      what the conventions of traces say of a call, on its tool's span
 consent_files  what people agreed to, kept as small files
 consent        a server named by a file starts only after a person saw its command
 hidden_text    characters nobody sees, taken out of a server's texts

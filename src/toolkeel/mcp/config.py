@@ -13,6 +13,7 @@ stands in `toolkeel.mcp.hosts`.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import logging
@@ -68,6 +69,7 @@ class ServerConfig:
         written: The same before variables were put in, as its file has it.
         only: Names of the tools to take; all if it is empty.
         without: Names of tools to leave.
+        tls: Paths of PEM files: ``ca`` to trust beside the system's, ``cert`` and ``key`` of ours.
     """
 
     name: str
@@ -81,6 +83,7 @@ class ServerConfig:
     written: Mapping[str, object] = NOTHING
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    tls: Mapping[str, str] = NOTHING  # type: ignore[assignment]
 
     def takes(self, tool: str) -> bool:
         """Whether its file lets a tool be used.
@@ -228,6 +231,8 @@ def read_servers(file: Path) -> Mapping[str, Any]:
 def _server(name: str, written: object, file: Path) -> ServerConfig | None:
     """One server; None if it is switched off."""
     where = f"{file}: server {name!r}"
+    if not name.isprintable():  # it stands in what a terminal shows, and in names of files
+        raise SetupError(f"{where}: its name holds what cannot be seen; give it another")
     if not isinstance(written, Mapping):
         raise SetupError(f"{where} must be an object with a command or a url")
     entry = entry_of(written, where)
@@ -263,7 +268,14 @@ def _server(name: str, written: object, file: Path) -> ServerConfig | None:
         dict(written),
         entry.only,
         entry.without,
+        _tls(get.mapping("tls"), file.parent, where),
     )
+
+
+def _tls(said: Mapping[str, str], folder: Path, where: str) -> dict[str, str]:
+    if unknown := sorted(said.keys() - {"ca", "cert", "key"}):
+        raise SetupError(f"{where}: tls has ca, cert and key, each a PEM file; not {unknown[0]!r}")
+    return {key: str(folder / Path(path).expanduser()) for key, path in said.items()}
 
 
 def find_server(
@@ -315,18 +327,11 @@ def with_more(
         raise SetupError(f"headers= is for servers with an address; {config.name} is a command")
     if (env or cwd) and config.url:
         raise SetupError(f"env= and cwd= are for commands; {config.name} has an address")
-    return ServerConfig(
-        config.name,
-        config.command,
-        {**config.env, **(env or {})},
-        str(cwd) if cwd else config.cwd,
-        config.url,
-        {**config.headers, **(headers or {})},
-        config.kind,
-        config.origin,
-        config.written,
-        config.only,
-        config.without,
+    return dataclasses.replace(
+        config,
+        env={**config.env, **(env or {})},
+        cwd=str(cwd) if cwd else config.cwd,
+        headers={**config.headers, **(headers or {})},
     )
 
 

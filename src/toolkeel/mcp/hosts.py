@@ -24,7 +24,7 @@ _TOKENS = re.compile(
     r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL
 )
 _ENV_LINE = re.compile(r"\s*(?:export\s+)?([\w.-]+)\s*[=:]\s*(.*?)\s*")
-_OURS = frozenset(("command", "args", "env", "cwd", "url", "headers", "type"))
+_OURS = frozenset(("command", "args", "env", "cwd", "url", "headers", "type", "tls"))
 _LEFT = frozenset(
     ("description", "icon", "icons", "gallery", "dev", "timeout", "name", "source", "version",
      "startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "required", "alwaysLoad",

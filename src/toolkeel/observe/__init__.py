@@ -4,6 +4,7 @@ wording              how runs are worded for people: nothing hidden, nothing tha
 stats                how well models call tools: first-try validity, correction rate, fields that fail
 attribute_names      attribute and metric names of OpenTelemetry's GenAI conventions, as one table with its date
 content              messages in the conventions' JSON form, for who lets content out
+trace_links          the trace of a run, saved with it, and the link of the run that goes on from it
 opentelemetry_spans  OpenTelemetry spans (and their names) and metrics of runs, from their events
 notebook             tools, results and runs as notebooks show them
 json_lines           every event as a line of JSON, for files and logs

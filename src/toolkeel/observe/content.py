@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from toolkeel.content import Audio, Content, Data, File, Image, Text
@@ -25,7 +26,7 @@ def message_json(message: Message) -> str:
             made["finish_reason"] = message.finish_reason
         case ToolMessage():
             part = {"type": "tool_call_response", "id": message.tool_call_id}
-            made = {"role": "tool", "parts": [{**part, "result": message.text}]}
+            made = {"role": "tool", "parts": [{**part, "response": message.text}]}
         case SystemMessage():
             made = {"role": "system", "parts": _parts(message.content)}
         case _:
@@ -36,6 +37,27 @@ def message_json(message: Message) -> str:
 def messages_json(texts: Sequence[str]) -> str:
     """Several messages, each as `message_json` gives it, as one JSON list."""
     return f"[{', '.join(texts)}]"
+
+
+def request_json(messages: Sequence[Message], most: int) -> tuple[str, str, int]:
+    """A request's instructions and its other messages, each as JSON text, and how many are left out.
+
+    Args:
+        messages: What is sent.
+        most: Characters of each; of longer ones the oldest messages are left out, whole.
+    """
+    system = list(takewhile(lambda message: isinstance(message, SystemMessage), messages))
+    parts = [part for message in system for part in _parts(message.content)]
+    said = messages[len(system) :]
+    kept: list[str] = []
+    for message in reversed(said):
+        text = message_json(message)
+        most -= len(text) + 2
+        if most < 0:
+            break
+        kept.insert(0, text)
+    instructions = json.dumps(parts, ensure_ascii=False) if parts else ""
+    return instructions, messages_json(kept), len(said) - len(kept)
 
 
 def arguments_json(call: ToolCall) -> str:
@@ -64,7 +86,9 @@ def _part(block: Text | Image | Audio | File | Data) -> Json:
     """A block; the bytes of media stay out, since a span is no place for them."""
     if isinstance(block, Text | Data):
         return {"type": "text", "content": block.text}
+    what = type(block).__name__.lower()
+    kind = {"mime_type": block.media_type, "modality": "document" if what == "file" else what}
     url = getattr(block, "url", "")
     if url and not url.startswith("data:"):
-        return {"type": "uri", "uri": url}
-    return {"type": "blob", "mime_type": block.media_type, "size": len(block.data)}
+        return {"type": "uri", **kind, "uri": url}
+    return {"type": "blob", **kind, "size": len(block.data)}

@@ -14,11 +14,11 @@ class JsonLines:
     """A listener that appends each event to a file as one line of JSON.
 
     >>> import io
-    >>> from toolkeel.events import TurnStarted
+    >>> from toolkeel.events import HandedOver
     >>> lines = io.StringIO()
-    >>> JsonLines(lines)(TurnStarted(1, 0.0, "r", 1))
+    >>> JsonLines(lines)(HandedOver(1, 0.0, "r", "a", "b"))
     >>> lines.getvalue()
-    '{"type": "turn_started", "seq": 1, "at": 0.0, "run_id": "r", "turn": 1}\\n'
+    '{"type": "handed_over", "seq": 1, "at": 0.0, "run_id": "r", "left": "a", "agent": "b", "model": ""}\\n'
 
     Args:
         file: A path, opened for appending and closed by `close`; or an open text file.

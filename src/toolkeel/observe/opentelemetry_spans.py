@@ -11,18 +11,21 @@ failed span has an ``error.type`` and no description.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, TypeAlias
 
 from toolkeel import events
 from toolkeel._records.needs_extra import needs_extra
-from toolkeel.context import ToolContext
+from toolkeel.agent.turn.steps import Ask
+from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, Usage
+from toolkeel.messages import AssistantMessage, Message, Usage
+from toolkeel.model import ModelRequest
 from toolkeel.observe import attribute_names
-from toolkeel.observe.content import arguments_json, message_json, messages_json
+from toolkeel.observe.content import arguments_json, message_json, messages_json, request_json
+from toolkeel.observe.trace_links import link
 
 with needs_extra("toolkeel.observe.opentelemetry_spans", "otel"):
     from opentelemetry import context as otel_context
@@ -69,6 +72,10 @@ class _Run:
         self.chat: _Call | None = None
         self.first_chunk: float | None = None
         self.retries = 0
+        self.asked: Attributes = {}
+        """Model and provider of the request that is open."""
+        self.sent: Sequence[Message] = ()
+        """Its messages, where `OpenTelemetry.model_step` sees them; the list grows later."""
 
 
 class OpenTelemetry:
@@ -127,6 +134,20 @@ class OpenTelemetry:
         finally:
             otel_context.detach(token)
 
+    async def model_step(
+        self, request: ModelRequest, context: RunContext[Any], proceed: Ask
+    ) -> AssistantMessage:
+        """A `ModelStep`, the last of its agent: it shows the spans what each request holds.
+
+        Without ``content`` it looks at no message. It also keeps the trace in the run's `state`,
+        so that the span of a run that goes on from this one elsewhere has a link to this run's.
+        """
+        run = self._runs.get(context.id)
+        if run is not None:
+            link(context, run.span)
+            run.sent = request.messages if self._content else ()
+        return await proceed(request)
+
     # — runs —
 
     def _run_started(self, event: events.RunStarted, outer: _Call | None) -> None:
@@ -177,10 +198,18 @@ class OpenTelemetry:
         run = self._runs.get(event.run_id)
         if run is None:
             return
-        attributes = self._attributes("chat", {attribute_names.REQUEST_MODEL: run.model})
-        embedded = run.model == "offline"
+        model = event.model or run.model
+        run.asked = {attribute_names.REQUEST_MODEL: model}
+        if event.provider:
+            run.asked[attribute_names.PROVIDER] = event.provider
+        attributes = self._attributes("chat", run.asked)
+        if run.sent:
+            attributes |= _request(run.sent)
+        if run.chat is not None:  # it failed, and a step asks again or another model
+            _end(run.chat.span, event.at, "request_failed")
+        embedded = model == "offline"
         span = self._tracer.start_span(
-            f"chat {run.model}",
+            f"chat {model}",
             context=run.context,
             kind=SpanKind.INTERNAL if embedded else SpanKind.CLIENT,
             attributes=attributes,
@@ -202,7 +231,7 @@ class OpenTelemetry:
         run = self._runs.get(event.run_id)
         if run is None or run.chat is None:
             return
-        chat, message, run.chat = run.chat, event.message, None
+        chat, message, run.chat, run.sent = run.chat, event.message, None, ()
         run.usage = run.usage + message.usage
         attributes = _reply(message, run)
         if self._content:
@@ -210,7 +239,7 @@ class OpenTelemetry:
         chat.span.set_attributes(attributes)
         problem = "error" if message.finish_reason == "error" else ""
         _end(chat.span, event.at, problem)
-        told = {attribute_names.OPERATION: "chat", attribute_names.REQUEST_MODEL: run.model}
+        told: Attributes = {attribute_names.OPERATION: "chat", **run.asked}
         told |= {attribute_names.RESPONSE_MODEL: message.model} if message.model else {}
         failed = {**told, attribute_names.ERROR: problem} if problem else told
         self._record("gen_ai.client.operation.duration", event.at - chat.at, failed)
@@ -314,6 +343,16 @@ def _asked_for_content() -> bool:
     if said not in ("no_content", "span_only"):
         raise SetupError(f"{SWITCH} is no_content or span_only here, not {said!r:.40}")
     return said == "span_only"
+
+
+def _request(messages: Sequence[Message]) -> Attributes:
+    instructions, said, left_out = request_json(messages, _MAX_TEXT)
+    made: Attributes = {attribute_names.INPUT: said}
+    if instructions:
+        made[attribute_names.INSTRUCTIONS] = instructions
+    if left_out:
+        made[attribute_names.LEFT_OUT] = left_out
+    return made
 
 
 def _reply(message: AssistantMessage, run: _Run) -> Attributes:

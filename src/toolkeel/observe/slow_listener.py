@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 
 from toolkeel._records.cancel import log
+from toolkeel.agent.arriving import MOST, UnreadEvents
 from toolkeel.errors import SetupError
-from toolkeel.events import Event, Progress, Streamed
-
-MOST = 10_000
-"""Events that wait."""
+from toolkeel.events import Event
 
 
 class SlowListener:
     """Tells another listener of events, in a thread, in their order.
 
     A run tells its listeners on the event loop, between two steps, so one that writes to a network
-    would hold up all runs of the loop. Here events wait for it. When as many as may wait do, pieces
-    of replies and progress are left out: a reply comes whole after its pieces, and one progress takes
-    the place of another. Everything else is kept, and what a body emits among it, whatever that takes.
+    would hold up all runs of the loop. Here events wait for it, as for a slow reader of a stream
+    (`toolkeel.agent.arriving`): pieces of replies join, and progress is left out.
 
     Args:
         listener: Takes an event; what it raises is logged.
-        most: Events that may wait before any is left out.
-
-    Attributes:
-        dropped: How many were left out.
+        most: Events that may wait before that.
 
     >>> from toolkeel.events import TurnStarted
     >>> told = []
@@ -42,10 +35,8 @@ class SlowListener:
             raise SetupError(
                 f"SlowListener(most={most}) would leave everything out; give 1 or more"
             )
-        self.dropped = 0
         self._listener = listener
-        self._most = most
-        self._events: deque[Event] = deque()
+        self._events = UnreadEvents(most)
         self._closed = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(
@@ -55,19 +46,21 @@ class SlowListener:
 
     def __call__(self, event: Event) -> None:
         with self._changed:
-            if len(self._events) >= self._most and isinstance(event, Streamed | Progress):
-                self.dropped += 1
-                return
-            self._events.append(event)
+            self._events.put(event)
             self._changed.notify()
+
+    @property
+    def dropped(self) -> int:
+        """How many events were left out."""
+        return self._events.dropped
 
     def _tell_all(self) -> None:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._events or self._closed)
-                if not self._events:
+                event = self._events.get()
+                if event is None:
                     return
-                event = self._events.popleft()
             try:
                 self._listener(event)
             except Exception:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 
 from toolkeel._records.record import record
 
@@ -31,6 +32,7 @@ class ChatProfile:
         json_schema: Whether replies are held to a schema (``response_format``), beside tools too.
         grammar: Whether replies without tools are: servers that turn a schema into a grammar for
             the whole reply, which then could be no call.
+        null_content: Whether a reply without words may say ``null``; else it says an empty text.
     """
 
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -45,6 +47,7 @@ class ChatProfile:
     tools_with_calls: bool = False
     json_schema: bool = False
     grammar: bool = False
+    null_content: bool = True
 
 
 OPENAI = ChatProfile("max_completion_tokens", "openai-chat", json_schema=True)
@@ -84,7 +87,10 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         # lmstudio.ai/docs/developer/openai-compat/structured-output
         "lmstudio": Preset("http://127.0.0.1:1234/v1", profile=_LOCAL),
         # github.com/ggml-org/llama.cpp, tools/server/README.md; schema or tools, not both
-        "llamacpp": Preset("http://127.0.0.1:8080/v1", profile=_LOCAL),
+        # llama-cpp-python's server, which is reached by that name too, refuses ``null``
+        "llamacpp": Preset(
+            "http://127.0.0.1:8080/v1", profile=ChatProfile(grammar=True, null_content=False)
+        ),
         # docs.vllm.ai/en/latest/features/structured_outputs
         "vllm": Preset("http://127.0.0.1:8000/v1", profile=_LOCAL),
         # docs.sglang.ai, advanced features, structured outputs
@@ -128,6 +134,35 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     }
 )
 """Servers by the name that ``connect("name:model")`` knows them by."""
+
+
+_NAMES: Mapping[str, str] = MappingProxyType({"mistral": "mistral_ai", "xai": "x_ai"})
+"""What the conventions call a vendor, where it is not what `PRESETS` calls it."""
+_ENDS: Sequence[tuple[str, str]] = (
+    ("anthropic.com", "anthropic"),
+    ("openai.azure.com", "azure.ai.openai"),
+    ("services.ai.azure.com", "azure.ai.inference"),
+    ("openai.com", "openai"),
+    ("amazonaws.com", "aws.bedrock"),
+    ("api.aws", "aws.bedrock"),
+    ("aiplatform.googleapis.com", "gcp.vertex_ai"),
+    ("generativelanguage.googleapis.com", "gcp.gemini"),
+    *((urlsplit(made.base_url).hostname or "", name) for name, made in PRESETS.items()),
+)
+
+
+def provider_at(host: str) -> str:
+    """Whose a server is, as OpenTelemetry's conventions call them; empty where the host says nothing.
+
+    A server on this machine, or a proxy, may be anybody's.
+
+    >>> provider_at("api.x.ai"), provider_at("my.openai.azure.com"), provider_at("127.0.0.1")
+    ('x_ai', 'azure.ai.openai', '')
+    """
+    for end, name in _ENDS:
+        if end != "127.0.0.1" and (host == end or host.endswith(f".{end}")):
+            return _NAMES.get(name, name)
+    return ""
 
 
 def base_url_of(vendor: str, environment: Mapping[str, str]) -> str:

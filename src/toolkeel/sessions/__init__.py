@@ -9,17 +9,20 @@ postgres          the same tables in PostgreSQL, for many machines
 writer_queue      one writer per session, held by the kernel
 journal           the journal of one session: durable when a commit returns
 fold              what a journal's entries come to: transcript, state, what waits
+checkpoint        the fold of a session at rest as an entry, and back (snapshot)
 inbox             what others say to a session: messages, decisions, cancels
 code_calls        calls that bodies make, nested under theirs
 recover           after a crash: calls that began and have no outcome
-next_run          whether the last run goes on, what the next is given, what it leaves (resume)
+run_from_journal  the journal read back into a run: whether the last one goes on, what the next is given
 session           `Session`: a conversation that lasts, run after run
 sessions          `Sessions`: a file of sessions to list, open, fork, export, delete
 export            A session as JSONL and back: a header, then one entry a line, readable without this program
 history_policies  history policies: last turns, a budget of tokens, a summary by a model (trim, compact)
+desk              an approver beside: calls wait in a store until somebody decides (desk)
 store             A store for tools: memory that outlives runs, by namespace and key (put, get, search, delete, TTL)
 """
 
+from toolkeel.sessions.desk import Desk as Desk
 from toolkeel.sessions.history_policies import KeepTokens as KeepTokens
 from toolkeel.sessions.history_policies import KeepTurns as KeepTurns
 from toolkeel.sessions.history_policies import Summarise as Summarise

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 
 from toolkeel._records.entries import CallEnded, CallIntended, key_of
 from toolkeel._records.messages_json import plain
-from toolkeel._records.recorder import ByCode, Recorder
+from toolkeel._records.recorder import GOES_ON, ByCode, Recorder
 from toolkeel._records.tickets import Ticket
 from toolkeel.call.batch import check_calls
 from toolkeel.call.toolset import Toolset
@@ -77,16 +77,17 @@ class SessionRecorder(Recorder):
         new = calls and id(calls[0]) not in self.calls and making() is not None
         return self.code.run if new else None
 
-    def call_ended(self, call: ToolCall, message: ToolMessage) -> None:
+    def call_ended(self, call: ToolCall, message: ToolMessage, state: Mapping[str, object]) -> None:
         """See `Recorder.call_ended`; what is called when the call around it has ended is not written."""
         made = self.calls.get(id(call))
         if made is None or not made.within:
-            super().call_ended(call, message)
+            super().call_ended(call, message, state)
             return
         del self.calls[id(call)]
         outer = making()
         if outer is not None and key_of(outer.intended) == made.within:
             place = made.run, made.turn, made.position
+            self.changed(state)
             self.journal.append(CallEnded(*place, message, made.within))
             if not made.repeatable:
                 self.journal.flush()
@@ -170,9 +171,10 @@ class JournalledCode:
 
 
 def _effects(tools: Toolset, call: ToolCall) -> Effects:
-    """What a call may do; nothing, if there is no such tool."""
+    """What a call may do; nothing, if there is no such tool. A run within may begin again."""
     try:
-        return tools.find(call.name).tool.effects
+        tool = tools.find(call.name).tool
+        return replace(tool.effects, idempotent=True) if GOES_ON in tool.metadata else tool.effects
     except CallError:
         return Effects(read_only=True)
 

@@ -111,6 +111,9 @@ class Database:
         """`write`, and wait for it."""
         return self.write(do, erases=erases).result()
 
+    def alone(self, connection: sqlite3.Connection) -> None:
+        """Within a transaction that writes: no other process writes what it reads. Here, as it is."""
+
     def read(self, do: Callable[[sqlite3.Connection], T]) -> T:
         """Read what has been committed; waits for no writer.
 

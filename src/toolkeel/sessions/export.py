@@ -2,7 +2,7 @@
 
 Large values stand in the entries, so a file is whole by itself. Importing runs nothing: it checks
 each line and writes it as the journal of a new session; a file that was cut counts up to its last
-whole line.
+whole line. Who wrote the file decides nothing here: a call that waits in it waits for a person again.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from functools import partial
 from time import time
 from typing import Any, Final
 
-from toolkeel._records.entries import Checkpoint, Entry, Forked
+from toolkeel._records.entries import Checkpoint, Decided, Entry, Forked
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.messages_json import json_text, refuse_constant
 from toolkeel.sessions import queries
+from toolkeel.sessions.checkpoint import checkpoint_of
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.fold import Fold
 from toolkeel.sessions.journal import SessionJournal, load_fold
@@ -59,15 +60,16 @@ def import_lines(kept: Kept, to: tuple[str, str], lines: Iterable[str]) -> Sessi
     rows = iter(lines)
     _check_header(next(rows, ""))
     entries = list(_entries(rows))
-    _check_pairs(entries)
+    undone = _checked(entries).decided
     info = kept.database.write_now(partial(_make_new, to=to))
     journal = SessionJournal(
         kept.database, kept.artifacts, info, load_fold(kept.database, kept.artifacts, info)
     )
     for entry in entries:
-        journal.append(entry)
+        if not (isinstance(entry, Decided) and entry.decision.ticket in undone):
+            journal.append(entry)
     if journal.fold.rests:
-        journal.append(journal.fold.checkpoint())
+        journal.append(checkpoint_of(journal.fold))
     journal.commit_now()
     return info
 
@@ -99,8 +101,8 @@ def _entries(lines: Iterable[str]) -> Iterator[Entry]:
             yield entry
 
 
-def _check_pairs(entries: Iterable[Entry]) -> None:
-    """See that the entries fold to something.
+def _checked(entries: Iterable[Entry]) -> Fold:
+    """What the entries fold to.
 
     Raises:
         SessionError: they do not.
@@ -111,6 +113,7 @@ def _check_pairs(entries: Iterable[Entry]) -> None:
             fold.see(seq, entry)
     except (ValueError, TypeError, LookupError) as error:
         raise SessionError(f"the entries do not belong together: {error}") from None
+    return fold
 
 
 def _make_new(connection: sqlite3.Connection, to: tuple[str, str]) -> SessionInfo:

@@ -1,28 +1,23 @@
 """The fold: what a journal's entries come to, one after the other.
 
 Transcript, state, usage, what waits and what nobody knows are functions of the entries, and this is
-the function. A run that is within another has a fold of its own inside. A checkpoint is the fold
-without the transcript; from there on only the entries behind it are read, and those that hold the
-messages which the model is still shown.
+the function. A run that is within another has a fold of its own inside; calls and questions that are
+open, whosesoever they are, stand in one table, by keys that name their run.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from toolkeel._records import entries
-from toolkeel._records.entries_json import dump_entry, load_entry, load_usage
-from toolkeel._records.messages_json import Json, changed, plain
-from toolkeel._records.record import Kinds, read_fields
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.history import Cut, View
 from toolkeel.messages import Message, ToolMessage, Usage
 
-T = TypeVar("T")
 SAID = (entries.PersonSaid, entries.Steered, entries.ModelReplied, entries.CallEnded)
 """Entries that hold a message of the transcript."""
 NO_FAILURE = ("limit_reached", "cancelled", "skipped")
@@ -35,7 +30,10 @@ NEVER_BEGAN = (
 
 
 class Fold:
-    """Where a session stands, after the entries that it was shown.
+    """Where a session stands, after the entries that it was shown; or a run within one of its runs.
+
+    Args:
+        top: The session's, if this is that of a run within.
 
     Attributes:
         view: The messages that the model is shown next.
@@ -60,13 +58,13 @@ class Fold:
         made: What code has called within each of them, by the key of that one: by the key of each,
             its digest and its outcome's entry, 0 if it has none.
         queued: What people said that is not in the transcript yet, by id.
-        inner: Runs within it that have not ended, by id.
+        inner: Runs within the session's whose calls have no outcome, at any depth, by id.
         suspended: Where those that wait with it stand.
         runs: How many runs there have been.
         cuts: What the model is shown in place of other messages.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, top: Fold | None = None) -> None:
         self.view = View()
         self.seqs: list[int] = []
         self.state: dict[str, object] = {}
@@ -81,12 +79,13 @@ class Fold:
         self.agent = self.instructions = ""
         self.path: tuple[str, ...] = ()
         self.waiting: dict[str, Ticket] = {}
-        self.outcomes: dict[str, Ticket] = {}
-        self.decided: dict[str, Decision] = {}
-        self.intended: dict[str, entries.CallIntended] = {}
-        self.made: dict[str, dict[str, tuple[str, int]]] = {}
         self.queued: dict[str, entries.Queued] = {}
-        self.inner: dict[str, Fold] = {}
+        self._top = top
+        self.outcomes: dict[str, Ticket] = {} if top is None else top.outcomes
+        self.decided: dict[str, Decision] = {} if top is None else top.decided
+        self.intended: dict[str, entries.CallIntended] = {} if top is None else top.intended
+        self.made: dict[str, dict[str, tuple[str, int]]] = {} if top is None else top.made
+        self.inner: dict[str, Fold] = {} if top is None else top.inner
         self.suspended: object = None
         self.runs = 0
         self.cuts: list[Cut] = []
@@ -99,17 +98,27 @@ class Fold:
             seq: Its number.
             entry: What happened.
         """
-        self._spend(entry)
         run: str = getattr(entry, "run", "")
         if isinstance(entry, entries.RunBegan) and entry.parent:
-            self.inner[run] = Fold()
-        inner = self.inner.get(run, self)
+            self.inner[run] = Fold(self)
+        inner = self if isinstance(entry, entries.Decided) else self.inner.get(run, self)
+        for each in (inner, *self._around(inner)):
+            each._spend(entry)
         if (take := _TAKE.get(type(entry))) is not None:
             take(inner, seq, entry)
         if isinstance(entry, entries.Tainted) and inner is not self:
             self._tainted(seq, entry)
-        if inner is not self and inner.reason not in ("", "waiting"):
-            del self.inner[run]
+
+    def _around(self, fold: Fold) -> Iterator[Fold]:
+        """Those of the runs that one is within, up to the session's."""
+        while fold is not self:
+            fold = self.inner.get(fold.began.parent, self)
+            yield fold
+
+    def within(self) -> list[Fold]:
+        """Those of the runs that are calls of its last one, which have no outcome."""
+        open = {key for key, call in self.intended.items() if call.run == self.began.run}
+        return [each for each in self.inner.values() if each.began.call in open]
 
     def _spend(self, entry: entries.Entry) -> None:
         used = _usage(entry)
@@ -123,7 +132,7 @@ class Fold:
         elif isinstance(entry, entries.CallEnded):
             self._count(entries.key_of(entry), entry.message)
         elif isinstance(entry, entries.Waits) and not entry.outcome:
-            for key in self.inner.get(entry.run, self)._meant(entry):
+            for key in self._meant(entry):
                 self.called.pop(key, None)
         elif used is not _NONE:
             self.spent = self.spent + replace(used, requests=0)
@@ -135,9 +144,11 @@ class Fold:
             self.failed[result.name] += 1
 
     def _meant(self, entry: entries.Waits) -> list[str]:
-        """The keys of the calls that wait."""
-        id, calls = entry.ticket.call_id, self.intended.items()
-        return [key for key, call in calls if call.call_id == id and not call.within]
+        """The keys of the calls that wait, of the run that says so; none, if one within it waits."""
+        if any(entry.ticket.id in each.waiting for each in self.inner.values() if each is not self):
+            return []
+        what, calls = (entry.run, entry.ticket.call_id, ""), self.intended.items()
+        return [key for key, call in calls if (call.run, call.call_id, call.within) == what]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -191,9 +202,7 @@ class Fold:
     def _call_ended(self, seq: int, entry: entries.CallEnded) -> None:
         """Results come as their calls end, and stand in the order of the calls."""
         key = entries.key_of(entry)
-        self.intended.pop(key, None)
-        self.outcomes = {t.id: t for t in self.outcomes.values() if t.digest != key}
-        self._forget_made(key)
+        self._close(key)
         if entry.within:
             if key in (made := self.made.get(entry.within, {})):
                 made[key] = made[key][0], seq
@@ -206,16 +215,28 @@ class Fold:
         self.view.messages.insert(place, self.view.messages.pop())
         self.seqs.insert(place, self.seqs.pop())
 
-    def _forget_made(self, key: str) -> None:
-        """What code has called within a call is a part of its outcome, which is known."""
+    def _close(self, key: str) -> None:
+        """Of a call it is known what became of it, or that it has not begun: so of all within it."""
+        self.intended.pop(key, None)
+        for ticket in [each for each in self.outcomes.values() if each.digest == key]:
+            del self.outcomes[ticket.id]
         for made in self.made.pop(key, ()):
-            self.intended.pop(made, None)
-            self.outcomes = {t.id: t for t in self.outcomes.values() if t.digest != made}
-            self._forget_made(made)
+            self._close(made)
+        for run in [id for id, each in self.inner.items() if each.began.call == key]:
+            self._drop(run)
+
+    def _drop(self, run: str) -> None:
+        """A run within has ended, and what it has left open with it."""
+        self.inner[run]._forget(lambda ticket: True)
+        del self.inner[run]
+        for key in [key for key, call in self.intended.items() if call.run == run]:
+            self._close(key)
 
     def _forget(self, done: Callable[[Ticket], bool]) -> None:
+        """Tickets of a run wait no longer, neither in those around it."""
         for ticket in [each for each in self.waiting.values() if done(each)]:
-            del self.waiting[ticket.id]
+            for each in (self, self._top or self, *self.inner.values()):
+                each.waiting.pop(ticket.id, None)
             self.decided.pop(ticket.id, None)
 
     def _state_changed(self, seq: int, entry: entries.StateChanged) -> None:
@@ -234,11 +255,11 @@ class Fold:
         if entry.outcome:
             self.outcomes[ticket.id] = ticket
             return
-        self._forget(lambda other: other.call_id == ticket.call_id)
+        if meant := self._meant(entry):
+            self._forget(lambda other: other.call_id == ticket.call_id)
         self.waiting[ticket.id] = ticket
-        for key in self._meant(entry):  # it has not begun
+        for key in meant:  # it has not begun, or it begins again
             del self.intended[key]
-            self._forget_made(key)
 
     def _decided(self, seq: int, entry: entries.Decided) -> None:
         """The first decision counts. That a call has not happened makes it one that never began."""
@@ -250,7 +271,8 @@ class Fold:
         if ticket is not None and first.verdict == "approve" and first.seal == ticket.seal:
             del self.outcomes[ticket.id]
             self.intended.pop(ticket.digest, None)
-            self.called.pop(ticket.digest, None)
+            for each in (self, *self.inner.values()):
+                each.called.pop(ticket.digest, None)
 
     def _queued(self, seq: int, entry: entries.Queued) -> None:
         self.queued[entry.id] = entry
@@ -269,17 +291,17 @@ class Fold:
 
     def cut(self, cut: Cut) -> None:
         """Show the model something else in place of a part."""
-        start = bisect_left(self.view.places, cut.start)
-        stop = bisect_left(self.view.places, cut.stop)
-        self.view.cut(cut)
-        self.seqs[start:stop] = [0] * len(cut.messages)
+        if self._top is None:  # a run within goes on from its whole transcript
+            start, stop = self.view.span(cut)
+            self.view.cut(cut)
+            self.seqs[start:stop] = [0] * len(cut.messages)
         self.cuts = [c for c in self.cuts if not (cut.start <= c.start and c.stop <= cut.stop)]
         self.cuts.append(cut)
 
     def _run_ended(self, seq: int, entry: entries.RunEnded) -> None:
         self.reason, self.asked = entry.reason, False
         self.suspended = entry.output if entry.reason == "waiting" else None
-        if entry.reason != "waiting":
+        if entry.reason != "waiting" and self._top is None:
             self.waiting.clear()
             self.outcomes.clear()
             self.decided.clear()
@@ -294,70 +316,6 @@ class Fold:
         """Whether a checkpoint can stand for it: nothing is in flight, and nobody is asked."""
         return not (self.intended or self.inner or self.waiting or self.outcomes or self.asked)
 
-    def checkpoint(self) -> entries.Checkpoint:
-        """The fold as an entry; only while it `rests`."""
-        kept = next((place for place, seq in enumerate(self.seqs) if seq), None)
-        fold: Json = {
-            "window": self.seqs[kept] if kept is not None else 0,
-            "first": self.view.places[kept] if kept is not None else self.view.total,
-            "cuts": [
-                dump_entry(
-                    entries.Compacted("", c.start, c.stop, c.messages, c.policy, name=c.name)
-                )
-                for c in self.cuts
-            ],
-            "state": plain(self.state),
-            "usage": changed(self.usage),
-            "taint": {label: list(sources) for label, sources in self.taint.items()},
-            "began": dump_entry(self.began),
-            "reason": self.reason,
-            "turn": self.turn,
-            "agent": self.agent,
-            "path": list(self.path),
-            "runs": self.runs,
-            "queued": [dump_entry(each) for each in self.queued.values()],
-        }
-        return entries.Checkpoint(fold)
-
-    @classmethod
-    def resumed(
-        cls, checkpoint: entries.Checkpoint, written: Iterable[tuple[int, entries.Entry]]
-    ) -> Fold:
-        """The fold that a checkpoint was made of.
-
-        Args:
-            checkpoint: What `checkpoint` gave.
-            written: Those from `window_of` on, up to the checkpoint.
-
-        Raises:
-            ValueError: it is no checkpoint.
-        """
-        saved = read_fields(checkpoint.fold, _SAVED, {"path": (list,)})
-        fold = cls()
-        fold.view = View((), saved["first"])
-        for seq, entry in written:
-            if isinstance(entry, (*SAID, entries.RunBegan)):
-                fold.see(seq, entry)
-        for cut in map(load_entry, saved["cuts"]):
-            fold._compacted(0, _a(entries.Compacted, cut))
-        fold.inner.clear()
-        fold.state = dict(saved["state"])
-        fold.usage = load_usage(saved["usage"])
-        fold.taint = {label: tuple(sources) for label, sources in saved["taint"].items()}
-        fold.began = _a(entries.RunBegan, load_entry(saved["began"]))
-        fold.reason, fold.turn = saved["reason"], saved["turn"]
-        fold.agent, fold.runs = saved["agent"], saved["runs"]
-        fold.path = tuple(map(str, saved.get("path", ())))
-        queued = [_a(entries.Queued, load_entry(each)) for each in saved["queued"]]
-        fold.queued = {each.id: each for each in queued}
-        return fold
-
-
-def window_of(checkpoint: entries.Checkpoint) -> int:
-    """The first entry to read besides a checkpoint; 0 if there is none."""
-    window = checkpoint.fold.get("window")
-    return window if isinstance(window, int) else 0
-
 
 def _usage(entry: entries.Entry) -> Usage:
     if isinstance(entry, entries.ModelReplied):
@@ -365,19 +323,7 @@ def _usage(entry: entries.Entry) -> Usage:
     return entry.usage if isinstance(entry, entries.ModelFailed | entries.Compacted) else _NONE
 
 
-def _a(kind: type[T], entry: object) -> T:
-    if not isinstance(entry, kind):
-        raise ValueError(f"a {type(entry).__name__} where a {kind.__name__} belongs")
-    return entry
-
-
 _NONE = Usage()
-_SAVED: dict[str, Kinds] = {
-    **dict.fromkeys(("window", "first", "turn", "runs"), (int,)),
-    **dict.fromkeys(("reason", "agent"), (str,)),
-    **dict.fromkeys(("state", "usage", "taint", "began"), (Mapping,)),
-    **dict.fromkeys(("cuts", "queued"), (list,)),
-}
 _TAKE: dict[type, Callable[[Fold, int, Any], None]] = {
     entries.RunBegan: Fold._run_began,
     entries.PersonSaid: Fold._person_said,

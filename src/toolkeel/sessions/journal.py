@@ -16,9 +16,10 @@ from toolkeel._records.record import record
 from toolkeel.messages import UserMessage
 from toolkeel.sessions import queries
 from toolkeel.sessions.artifacts import Artifacts
+from toolkeel.sessions.checkpoint import resumed, window_of
 from toolkeel.sessions.database import Database
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.fold import Fold, window_of
+from toolkeel.sessions.fold import Fold
 from toolkeel.sessions.queries import Post, Row, SessionInfo
 
 EXCERPT = 80
@@ -108,7 +109,7 @@ class SessionJournal:
             await asyncio.shield(asyncio.wrap_future(written))
 
     def commit_now(self) -> None:
-        """See `Journal.commit_now`."""
+        """`commit` without a loop."""
         if (written := self._write()) is not None:
             written.result()
 
@@ -116,11 +117,11 @@ class SessionJournal:
         """See `Journal.flush`."""
         self._write()
 
-    def close(self) -> None:
-        """Have all that was appended durable; what is appended later is another writer's affair."""
+    def close(self) -> Future[None] | None:
+        """What is appended later is another writer's affair; the write to wait for, if there is one."""
         with self._lock:
             self._closed = True
-        self.commit_now()
+        return self._write()
 
     def entry(self, seq: int) -> Entry:
         """An entry that was written before."""
@@ -216,7 +217,7 @@ def load_fold(database: Database, artifacts: Artifacts, info: SessionInfo) -> Fo
             first = window_of(stored.entry)
             window = read_entries(database, artifacts, info, first - 1, at - 1) if first else ()
             try:
-                fold = Fold.resumed(stored.entry, ((each.seq, each.entry) for each in window))
+                fold = resumed(stored.entry, ((each.seq, each.entry) for each in window))
             except ValueError as error:
                 raise SessionError(f"a checkpoint of {info.name!r} is damaged: {error}") from None
     for each in read_entries(database, artifacts, info, info.checkpoint, info.head):

@@ -107,6 +107,22 @@ def _said(sql: str) -> str:
     return "BEGIN" if sql == "BEGIN IMMEDIATE" else sql.replace("?", "%s")
 
 
+def _shown(address: str) -> str:
+    """Where a database is, without who comes and by which password.
+
+    Raises:
+        SessionError: it is no address; what is wrong with it is not told, as that quotes it.
+    """
+    driver = _driver()
+    try:
+        parts = driver.conninfo.conninfo_to_dict(address)
+    except driver.Error:
+        form = "postgresql://user@host/database, with %-escapes for what is special in a password"
+        raise SessionError(f"the address of the database cannot be read: write {form}") from None
+    place = ":".join(str(parts[key]) for key in ("host", "port") if key in parts)
+    return f"{place}/{parts.get('dbname', '')}"
+
+
 class PostgresDatabase(Database):
     """A database of PostgreSQL that keeps sessions; see `Database`.
 
@@ -123,7 +139,7 @@ class PostgresDatabase(Database):
         self.held: set[int] = set()
         self._lost = False
         self._room = BoundedSemaphore(READERS)
-        self.shown = path.rpartition("@")[2]  # without a password
+        self.shown = _shown(path)
         super().__init__(path)
 
     def _open(self) -> sqlite3.Connection:
@@ -134,6 +150,10 @@ class PostgresDatabase(Database):
             made.close()
             raise
         return cast("sqlite3.Connection", made)
+
+    def alone(self, connection: sqlite3.Connection) -> None:
+        """See `Database`; until the transaction ends."""
+        connection.execute(_BIND.format("", "xact_"), (APPLICATION, -1))
 
     def read(self, do: Callable[[sqlite3.Connection], T]) -> T:
         """See `Database`; when the connections were lost, once more on a new one."""

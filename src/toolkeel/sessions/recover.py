@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from time import time
 from typing import Any
 
@@ -18,7 +19,7 @@ from toolkeel._records.tickets import LIFETIME, Decision, Ticket, new_id
 from toolkeel.call.arguments.parse import parse_arguments
 from toolkeel.call.steps.approve import ask
 from toolkeel.context import RunContext
-from toolkeel.errors import CallError
+from toolkeel.errors import CallError, Suspend
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 from toolkeel.sessions.fold import Fold
 from toolkeel.sessions.journal import SessionJournal
@@ -55,7 +56,8 @@ async def recover(
         decision = decisions.get(ticket.id)
         if decision is None and run.approver is not None:
             await journal.commit()
-            decision = await ask(run, call.call_id, ticket)
+            with suppress(Suspend):  # it said neither yes nor no: the run waits
+                decision = await ask(run, call.call_id, ticket)
         if decision is None:
             undecided.append(ticket)
         else:
@@ -80,7 +82,8 @@ def _made(fold: Fold, call: CallIntended) -> ToolCall:
     """The call as the model made it, or code."""
     if call.within:
         return ToolCall(call.call_id, call.tool, call.arguments)
-    replies = (m for m in reversed(fold.view.messages) if isinstance(m, AssistantMessage))
+    said = fold.inner.get(call.run, fold).view.messages
+    replies = (m for m in reversed(said) if isinstance(m, AssistantMessage))
     calls = next(replies).tool_calls
     return calls[call.position]
 

@@ -30,15 +30,15 @@ from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.fold import Fold
 from toolkeel.sessions.inbox import deliver, leave, posted, say, take_all, watch
 from toolkeel.sessions.journal import SessionJournal, Stored, load_fold, read_entries
-from toolkeel.sessions.next_run import (
+from toolkeel.sessions.queries import SessionInfo
+from toolkeel.sessions.recover import recover
+from toolkeel.sessions.run_from_journal import (
     decisions_that_count,
     end_run,
     hand_over,
     last_goes_on,
     state_of,
 )
-from toolkeel.sessions.queries import SessionInfo
-from toolkeel.sessions.recover import recover
 from toolkeel.sessions.writer_queue import WriterLocks
 
 
@@ -238,7 +238,7 @@ class Session:
                 raise SessionError(f"the last run of the session {self.name!r} has not ended")
             journal = SessionJournal(self._kept.database, self._kept.artifacts, self.info, fold)
             shortened = await _shorten(journal, fold.began.run, history)
-            end_run(journal)
+            await end_run(journal)
         finally:
             self._kept.locks.release(info.id)
         return shortened
@@ -267,7 +267,7 @@ class Session:
                 watching.cancel()
                 with suppress(asyncio.CancelledError, SessionError):
                     await watching
-                end_run(journal)
+                await end_run(journal)
         finally:
             self._kept.locks.release(info.id)
 

@@ -131,13 +131,52 @@ class KeyValueStore:
         rows = [(place, key, _text(key, value), now, now, expires) for key, value in values.items()]
 
         def do(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM item WHERE expires <= ?", (now,))
-            connection.executemany(
-                "INSERT INTO item (namespace, key, value, created, updated, expires) "
-                "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, key) DO UPDATE SET "
-                "value = excluded.value, updated = excluded.updated, expires = excluded.expires",
-                rows,
-            )
+            self._database.alone(
+                connection
+            )  # else two that wait for each other's rows end in error
+            _put(connection, now, rows)
+
+        self._database.write_now(do)
+
+    def change(
+        self,
+        namespace: Namespace,
+        key: str,
+        make: Callable[[dict[str, Any]], Mapping[str, Any] | None],
+        *,
+        seconds: float | None = None,
+    ) -> None:
+        """Keep what a function makes of a value, while no other thread or process changes one.
+
+        Args:
+            namespace: Where.
+            key: Its name there.
+            make: Gets the value, an empty one if there is none; None leaves it as it was.
+            seconds: After which it is gone; never by default.
+
+        Raises:
+            SessionError: as `put`.
+
+        >>> store = KeyValueStore(":memory:")
+        >>> for _ in range(2):
+        ...     store.change(("visits",), "ada", lambda value: {"n": value.get("n", 0) + 1})
+        >>> store.get(("visits",), "ada").value
+        {'n': 2}
+        >>> store.close()
+        """
+        now, place = self._clock(), _row_of(namespace)
+        expires = None if seconds is None else now + seconds
+
+        def do(connection: sqlite3.Connection) -> None:
+            self._database.alone(connection)
+            found = connection.execute(
+                f"SELECT {_COLUMNS} FROM item WHERE namespace = ? AND key = ? "
+                "AND (expires IS NULL OR expires > ?)",
+                (place, key, now),
+            ).fetchone()
+            made = make(dict(_item(found).value) if found else {})
+            if made is not None:
+                _put(connection, now, [(place, key, _text(key, made), now, now, expires)])
 
         self._database.write_now(do)
 
@@ -189,6 +228,7 @@ class KeyValueStore:
         place = _row_of(namespace)
 
         def do(connection: sqlite3.Connection) -> bool:
+            self._database.alone(connection)
             gone = connection.execute(
                 "DELETE FROM item WHERE namespace = ? AND key = ?", (place, key)
             )
@@ -202,6 +242,16 @@ class KeyValueStore:
 
 
 _COLUMNS = "namespace, key, value, created, updated"
+
+
+def _put(connection: sqlite3.Connection, now: float, rows: Sequence[Sequence[object]]) -> None:
+    connection.execute("DELETE FROM item WHERE expires <= ?", (now,))
+    connection.executemany(
+        "INSERT INTO item (namespace, key, value, created, updated, expires) "
+        "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, key) DO UPDATE SET "
+        "value = excluded.value, updated = excluded.updated, expires = excluded.expires",
+        rows,
+    )
 
 
 def _item(row: tuple[str, str, str, float, float]) -> Item:

@@ -140,18 +140,3 @@ def test_a_request_that_failed_counts_and_its_reservation_is_given_back() -> Non
         asyncio.run(run.to_end())
     pool = run.context.limits
     assert pool is not None and (pool.requests, pool.tokens, pool._reserved) == (1, 0, [0, 0.0])
-
-
-def test_time_bounds_what_runs_within_and_results_say_what_is_known() -> None:
-    @tool
-    async def wait() -> str:
-        """Wait."""
-        await asyncio.sleep(60)
-        return "never"
-
-    clerk = Agent(Scripted([call("wait")]), [wait], name="clerk_agent")
-    boss = Agent(Scripted([call("clerk_agent", {"input": "x"})]), [clerk.as_tool()])
-    result = boss.run_sync("go", limits=RunLimits(seconds=0.05))
-    assert (result.reason, result.limit) == ("limit", "seconds: 0.05")
-    assert result.messages[-1].kind in ("cancelled", "tool_error")  # type: ignore[union-attr]
-    assert problems(result.messages) == []

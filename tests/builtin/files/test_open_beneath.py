@@ -52,7 +52,7 @@ def read(descriptor: int) -> str:
 
 @pytest.mark.parametrize(
     "path",
-    ["../secret.txt", "sub/../../secret.txt", "/etc/passwd", "~/x", "~root/x", "a\0b", "C:\\x", "c:/x", "\\\\host\\x", "..\\x", "..", "@../secret.txt"],
+    ["../secret.txt", "sub/../../secret.txt", "/etc/passwd", "~/x", "~root/x", "a\0b", "C:\\x", "c:/x", "\\\\host\\x", "..\\x", "..", "@../secret.txt", "222\\../.", "a/..\\../x", "./~/x", "./C:\\x", "./\\\\host\\x"],
 )  # fmt: skip
 def test_a_path_that_leads_out_by_its_words_is_refused(place: Path, path: str) -> None:
     with pytest.raises(ToolError, match=r"absolute|leaves|home|NUL"):
@@ -185,11 +185,7 @@ def test_any_path_is_cleaned_to_a_plain_relative_one_or_refused(root: Root, path
     except ToolError:
         return
     assert not cleaned.startswith("/") and ".." not in cleaned.split("/")
-    assert (
-        cleaned.startswith(("@", " ", "~"))
-        or cleaned != cleaned.strip()
-        or clean(cleaned) == cleaned
-    )
+    assert clean(cleaned) == cleaned
     with pytest.raises(ToolError):
         root.open_file(path)
 

@@ -278,6 +278,16 @@ def test_a_protected_file_is_asked_about_whatever_the_rules_allow(
     assert not (tmp_path / "sub").exists()
 
 
+@pytest.mark.parametrize(
+    "path", ["./@.env", "./ .env", "@@.env", ".//@ .env", "./.env /", "./.env/ "]
+)
+def test_no_way_to_write_a_name_opens_a_protected_file_unasked(place: Place, path: str) -> None:
+    (place.folder / ".env").write_text("KEY=1")
+    assert place.call("write", path=path, content="KEY=2").kind in ("denied", "tool_error")
+    assert place.call("edit", path=path, old_text="1", new_text="2").status == "error"
+    assert (place.folder / ".env").read_text() == "KEY=1"
+
+
 def test_a_link_to_a_protected_folder_is_asked_about_as_well(tmp_path: Path) -> None:
     (tmp_path / ".git" / "hooks").mkdir(parents=True)
     (tmp_path / "innocent").symlink_to(".git/hooks")

@@ -8,7 +8,8 @@ import pytest
 
 from toolkeel.builtin.catalog import load
 from toolkeel.builtin.search.by_name import tools
-from toolkeel.builtin.search.vector_store import Source, VectorStore
+from toolkeel.builtin.search.stores import Source
+from toolkeel.builtin.search.vector_store import VectorStore
 from toolkeel.errors import SetupError, ToolError
 
 

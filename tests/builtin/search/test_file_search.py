@@ -15,8 +15,9 @@ from pydantic import TypeAdapter
 from toolkeel import SetupError, ToolCall, Toolset
 from toolkeel.builtin.hosted_calls import hosted_items
 from toolkeel.builtin.search.by_name import tools
-from toolkeel.builtin.search.file_search import FileSearchTool, store_path, stores_folder
-from toolkeel.builtin.search.vector_store import Source, VectorStore
+from toolkeel.builtin.search.file_search import FileSearchTool
+from toolkeel.builtin.search.stores import Source
+from toolkeel.builtin.search.vector_store import VectorStore
 from toolkeel.messages import ToolMessage, UserMessage
 from toolkeel.model import ModelRequest
 from toolkeel.providers import anthropic, openai_responses
@@ -153,17 +154,29 @@ def test_a_search_changes_nothing(docs: str) -> None:
     assert _meta(docs) == before
 
 
-def test_a_name_is_a_store_of_the_user_and_a_path_is_a_path(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert stores_folder() == tmp_path / "toolkeel" / "stores"
-    assert store_path("docs") == stores_folder() / "docs.sqlite"
-    assert store_path("./docs") == Path("./docs")
-    assert store_path("../../etc/x") == Path("../../etc/x")
+def test_no_store_named_is_told() -> None:
     assert tools("docs, more")[0].name == "file_search"
     with pytest.raises(SetupError, match="needs a store"):
         tools()
+
+
+def test_a_store_itself_is_searched_as_one_that_is_named(tmp_path: Path) -> None:
+    store = VectorStore(tmp_path / "a.sqlite")
+    store.add(Source("a.md", "walrus"))
+    search = FileSearchTool([store])
+    assert [hit.store for hit in search.search("walrus")] == ["a"]
+    assert search.tool.name == "file_search" and "'a'" in repr(search)
+    store.close()
+
+
+def test_an_address_is_never_sent_to_a_provider() -> None:
+    address = "postgresql://keel:secret@host/docs#handbook"
+    for options in ({"where": "provider"}, {"vector_store_ids": [address, "vs_1"]}):
+        search = FileSearchTool(**{"vector_store_ids": [address], **options})  # type: ignore[arg-type]
+        with pytest.raises(SetupError, match="is searched from here") as told:
+            search.tool
+        assert "secret" not in str(told.value) + repr(search)
+    assert FileSearchTool([address]).tool.name == "file_search"
 
 
 @pytest.mark.parametrize(

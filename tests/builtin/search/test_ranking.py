@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.builtin.search.engines import ENGINES, Make, makers
 from tests.builtin.search.test_embeddings import embeds
 from tests.builtin.webserver import serving
 from toolkeel.builtin.search.embeddings import Embeddings
-from toolkeel.builtin.search.filters import compile_filter
-from toolkeel.builtin.search.ranking import Hit, Ranking, Searcher
-from toolkeel.builtin.search.vector_store import Source, VectorStore
+from toolkeel.builtin.search.ranking import Hit, Ranking, search
+from toolkeel.builtin.search.stores import Source, Store
+from toolkeel.builtin.search.vector_store import VectorStore
 
 SOURCES = [
     Source("install.md", "# Install\nRun pip install to get the package.", "Guide", {"year": 2024}),
@@ -41,18 +42,28 @@ SOURCES = [
 ]
 
 
+@pytest.fixture(scope="module", params=ENGINES)
+def new(request: pytest.FixtureRequest) -> Iterator[Callable[[Path], Make]]:
+    with makers(request.param) as made:
+        yield made
+
+
 @pytest.fixture
-def searcher(tmp_path: Path) -> Searcher:
-    store = VectorStore(tmp_path / "docs.sqlite")
-    store.add(*SOURCES)
-    return Searcher(store)
+def make(new: Callable[[Path], Make], tmp_path: Path) -> Make:
+    return new(tmp_path)
+
+
+@pytest.fixture
+def store(make: Make) -> Store:
+    made = make(None)
+    made.add(*SOURCES)
+    return made
 
 
 def found(
-    searcher: Searcher, *queries: str, limit: int = 5, filters: Any = None, **options: float
+    store: Store, *queries: str, limit: int = 5, filters: Any = None, **options: float
 ) -> list[Hit]:
-    test = compile_filter(filters)
-    return searcher.search(queries, limit, test, Ranking(**options), all_files=filters is None)
+    return search(store, queries, limit, Ranking(**options), filters)
 
 
 def names(hits: list[Hit]) -> list[str]:
@@ -71,46 +82,46 @@ def names(hits: list[Hit]) -> list[str]:
         ("数据库要服务器吗", "zh.md"),
     ],
 )
-def test_the_passage_that_answers_is_first(searcher: Searcher, query: str, name: str) -> None:
-    assert names(found(searcher, query))[0] == name
+def test_the_passage_that_answers_is_first(store: Store, query: str, name: str) -> None:
+    assert names(found(store, query))[0] == name
 
 
-def test_a_hit_says_where_it_stands(searcher: Searcher) -> None:
-    [hit] = found(searcher, "小型数据库")
+def test_a_hit_says_where_it_stands(store: Store) -> None:
+    [hit] = found(store, "小型数据库")
     assert (hit.heading, hit.text, hit.attributes, hit.store, hit.score) == (
         "数据库",
         "# 数据库\n小型数据库不需要服务器。",
         {"lang": "zh"},
-        "docs",
+        store.name,
         1.0,
     )
     assert hit.file_id.startswith("file-")
     assert SOURCES[2].text[hit.start :].startswith("# 数据库")
 
 
-def test_the_score_is_the_share_of_the_question_that_is_covered(searcher: Searcher) -> None:
+def test_the_score_is_the_share_of_the_question_that_is_covered(store: Store) -> None:
     whole, half, none = (
-        found(searcher, query) for query in ("install package", "install zebra", "zebra giraffe")
+        found(store, query) for query in ("install package", "install zebra", "zebra giraffe")
     )
     assert whole[0].score == 1.0
     assert 0.3 < half[0].score < 0.7
     assert none == []
-    assert names(found(searcher, "install zebra", score_threshold=0.8)) == []
+    assert names(found(store, "install zebra", score_threshold=0.8)) == []
 
 
-def test_filters_choose_the_files(searcher: Searcher) -> None:
-    both = found(searcher, "install indexed package files")
+def test_filters_choose_the_files(store: Store) -> None:
+    both = found(store, "install indexed package files")
     assert set(names(both)) == {"install.md", "index.md"}
     late = {"type": "gte", "key": "year", "value": 2025}
-    assert names(found(searcher, "install indexed package files", filters=late)) == ["index.md"]
+    assert names(found(store, "install indexed package files", filters=late)) == ["index.md"]
     by_name = {"type": "eq", "key": "filename", "value": "install.md"}
-    assert names(found(searcher, "install indexed files", filters=by_name)) == ["install.md"]
+    assert names(found(store, "install indexed files", filters=by_name)) == ["install.md"]
     by_id = {"metadata": {}, "file_ids": [both[0].file_id]}
-    assert names(found(searcher, "install indexed files", filters=by_id)) == [both[0].filename]
-    assert found(searcher, "install", filters={"type": "eq", "key": "x", "value": 1}) == []
+    assert names(found(store, "install indexed files", filters=by_id)) == [both[0].filename]
+    assert found(store, "install", filters={"type": "eq", "key": "x", "value": 1}) == []
 
 
-def test_no_question_can_break_the_query(searcher: Searcher) -> None:
+def test_no_question_can_break_the_query(store: Store) -> None:
     for query in (
         '"',
         "* OR (",
@@ -122,24 +133,24 @@ def test_no_question_can_break_the_query(searcher: Searcher) -> None:
         "^x",
         "",
     ):
-        assert isinstance(found(searcher, query), list)
-    assert found(searcher, "NOT install") == found(searcher, "install")
+        assert isinstance(found(store, query), list)
+    assert found(store, "NOT install") == found(store, "install")
 
 
-def test_several_questions_are_answered_together(searcher: Searcher) -> None:
-    hits = found(searcher, "install", "indexing")
+def test_several_questions_are_answered_together(store: Store) -> None:
+    hits = found(store, "install", "indexing")
     assert set(names(hits)) == {"install.md", "index.md"}
     assert {hit.score for hit in hits} == {1.0}
 
 
-def test_a_word_of_every_passage_does_not_hide_a_rare_one(tmp_path: Path) -> None:
-    store = VectorStore(tmp_path / "many.sqlite")
+def test_a_word_of_every_passage_does_not_hide_a_rare_one(make: Make) -> None:
+    store = make(None)
     store.add(*(Source(f"{n}.md", f"common text number{n}") for n in range(300)))
-    assert names(found(Searcher(store), "common number271"))[0] == "271.md"
-    assert len(found(Searcher(store), "common", limit=7)) == 7
+    assert names(found(store, "common number271"))[0] == "271.md"
+    assert len(found(store, "common", limit=7)) == 7
 
 
-def with_vectors(folder: Path, use: Callable[[Searcher], None]) -> None:
+def with_vectors(make: Make, use: Callable[[Store], None]) -> None:
     """A store with the vectors of `tests.builtin.search.test_embeddings`."""
 
     async def go() -> None:
@@ -147,43 +158,42 @@ def with_vectors(folder: Path, use: Callable[[Searcher], None]) -> None:
             model = Embeddings("tiny", f"{server.url}/v1")
 
             def work() -> None:
-                store = VectorStore(folder / "v.sqlite", model)
+                store = make(model)
                 store.add(Source("kitten.md", "a cat sleeps"), Source("dog.md", "a dog barks"))
                 store.add(Source("car.md", "a car drives", "", {"wheels": 4}))
-                use(Searcher(store))
-                store.close()
+                use(store)
 
             await asyncio.to_thread(work)
 
     asyncio.run(go())
 
 
-def test_meaning_finds_what_words_do_not(tmp_path: Path) -> None:
-    def use(searcher: Searcher) -> None:
-        hits = found(searcher, "猫")
+def test_meaning_finds_what_words_do_not(make: Make) -> None:
+    def use(store: Store) -> None:
+        hits = found(store, "猫")
         assert names(hits)[0] == "kitten.md"
         assert hits[0].score > 0.9
-        words = found(searcher, "dog", embedding_weight=0)
+        words = found(store, "dog", embedding_weight=0)
         assert names(words) == ["dog.md"]
         wheels = {"type": "eq", "key": "wheels", "value": 4}
-        assert names(found(searcher, "猫", filters=wheels, embedding_weight=1)) == ["car.md"]
-        searcher.store.add(Source("more.md", "cat cat cat"))
-        assert "more.md" in names(found(searcher, "cat"))
+        assert names(found(store, "猫", filters=wheels, embedding_weight=1)) == ["car.md"]
+        store.add(Source("more.md", "cat cat cat"))
+        assert "more.md" in names(found(store, "cat"))
 
-    with_vectors(tmp_path, use)
+    with_vectors(make, use)
 
 
-def test_what_both_lists_hold_comes_before_what_one_holds(tmp_path: Path) -> None:
-    def use(searcher: Searcher) -> None:
-        assert names(found(searcher, "猫 barks"))[:2] == ["dog.md", "kitten.md"] or names(
-            found(searcher, "猫 barks")
+def test_what_both_lists_hold_comes_before_what_one_holds(make: Make) -> None:
+    def use(store: Store) -> None:
+        assert names(found(store, "猫 barks"))[:2] == ["dog.md", "kitten.md"] or names(
+            found(store, "猫 barks")
         )[:2] == ["kitten.md", "dog.md"]
-        meaning = found(searcher, "猫 barks", text_weight=0.01, embedding_weight=5)
+        meaning = found(store, "猫 barks", text_weight=0.01, embedding_weight=5)
         assert names(meaning)[0] == "kitten.md"
-        text = found(searcher, "猫 barks", text_weight=5, embedding_weight=0.01)
+        text = found(store, "猫 barks", text_weight=5, embedding_weight=0.01)
         assert names(text)[0] == "dog.md"
 
-    with_vectors(tmp_path, use)
+    with_vectors(make, use)
 
 
 class _Told:
@@ -202,7 +212,7 @@ class _Told:
 def ranked(folder: Path, likeness: dict[str, float], query: str, **options: float) -> list[str]:
     with VectorStore(folder / f"{secrets.token_hex(4)}.sqlite", _Told(likeness)) as store:
         store.add(*(Source(f"{name}.md", f"{name} {TEXTS[name]}") for name in likeness))
-        return names(found(Searcher(store), query, **options))
+        return names(found(store, query, **options))
 
 
 TEXTS = {
@@ -257,4 +267,4 @@ def test_a_passage_without_a_vector_is_found_by_its_words(tmp_path: Path) -> Non
         store.add(Source("old.md", "walrus tusks"))
     with VectorStore(path, _Told({"seal": 0.9})) as store:
         store.add(Source("new.md", "a seal"))
-        assert names(found(Searcher(store), "walrus tusks")) == ["old.md", "new.md"]
+        assert names(found(store, "walrus tusks")) == ["old.md", "new.md"]

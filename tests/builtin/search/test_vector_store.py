@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkeel.builtin.search.vector_store import Source, VectorStore
+from toolkeel.builtin.search.stores import Source
+from toolkeel.builtin.search.vector_store import VectorStore
 from toolkeel.errors import SetupError, ToolError
 
 

@@ -54,3 +54,13 @@ def test_two_calls_of_a_turn_add_and_commit_in_the_name_of_the_person(repository
     calls = [ToolCall(str(n), "bash", {"command": line}) for n, line in enumerate(commands)]
     results = Toolset(Workspace(repository).tools).run_sync(calls)
     assert [result.content for result in results] == ["(no output)", "(no output)", "Ada,one"]
+
+
+def test_what_a_command_put_in_the_place_of_the_settings_holds_nobody_up(repository: Path) -> None:
+    settings = repository / ".git" / "config"
+    settings.unlink()
+    os.mkfifo(settings)
+    assert git_identity(repository) == {}
+    settings.unlink()
+    settings.symlink_to("/dev/zero")
+    assert git_identity(repository) == {}

@@ -266,8 +266,9 @@ def test_the_next_address_is_tried_if_one_cannot_be_connected_to() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "example.org", "http://", "javascript:alert(1)", "http://[::1", "x" * 3000]
-)
+    "text",
+    ["", "example.org", "http://", "javascript:alert(1)", "http://[::1", "http://:@`", "http://:@example.org", "http://ada@example.org", "x" * 3000]
+)  # fmt: skip
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ToolError):
         parse_url(text)

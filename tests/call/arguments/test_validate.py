@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from toolkeel import ToolCall, tool
 from toolkeel.call.arguments import validate
-from toolkeel.call.arguments.validate import as_json, prepare, revalidate
+from toolkeel.call.arguments.validate import Shown, as_json, prepare, revalidate
+from toolkeel.define.tool import Prepared
 from toolkeel.errors import InvalidArguments, MalformedArguments, TruncatedCall
 
 JSON = st.recursive(
@@ -120,3 +121,26 @@ def test_a_number_that_is_not_finite_is_refused_in_a_model_too(number: str) -> N
 
     with pytest.raises(MalformedArguments):
         prepare(ToolCall("1", "pay", f'{{"amount": {number}}}'), pay)
+
+
+class Deaf:
+    """A value that says nothing of itself."""
+
+    @property
+    def get_secret_value(self) -> object:
+        raise AssertionError("nobody asked for this one")
+
+
+def test_who_looks_at_one_argument_has_no_other_made_plain() -> None:
+    @tool
+    def put(path: Annotated[str, Field(alias="Path")], row: int = 1, rest: object = None) -> str:
+        """Put."""
+        return path
+
+    given = Prepared(ToolCall("1", "put"), put, {"path": "a/b", "rest": Deaf()})
+    shown = Shown(given)
+    assert (shown["Path"], shown["path"], shown["row"]) == ("a/b", "a/b", 1)
+    assert list(shown) == ["Path", "rest", "row"] and len(shown) == 3
+    assert "Path" in shown and "path" not in shown and shown.get("nobody", 7) == 7
+    plain = Prepared(ToolCall("1", "put"), put, {"path": "a", "rest": {"at": [1, "二"]}})
+    assert dict(Shown(plain)) == as_json(plain)

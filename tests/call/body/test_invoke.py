@@ -232,6 +232,34 @@ def test_a_body_knows_how_long_it_may_go_on() -> None:
     assert [result_of(t).content for t in (on_loop, in_thread, for_ever)] == ["ok"] * 3
 
 
+@pytest.mark.parametrize(("seconds", "kind"), [(0.6, "timeout"), (0.01, None)])
+def test_a_body_in_a_thread_has_its_deadline_also_while_the_loop_stands_still(
+    seconds: float, kind: str | None
+) -> None:
+    """Nobody strikes meanwhile; when it ended decides, not when the loop saw that."""
+    begun = threading.Event()
+
+    @tool(timeout=0.3)
+    def works() -> str:
+        """Work."""
+        begun.set()
+        time.sleep(seconds)
+        return "worked"
+
+    def stand_still() -> None:
+        time.sleep(1)
+
+    async def main() -> ToolMessage:
+        calls = asyncio.ensure_future(Toolset([works]).run([ToolCall("c1", "works", {})]))
+        await asyncio.to_thread(begun.wait, 5)
+        stand_still()
+        return (await calls)[0]
+
+    result = run(main)
+    assert result.kind == kind
+    assert "did not finish within 0.3 seconds. It has ended" in result.text or not kind
+
+
 def test_a_body_in_a_thread_that_looks_at_the_token_ends_by_itself() -> None:
     shared: RunContext[Any] = RunContext()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -199,3 +200,10 @@ def test_each_line_of_several_is_looked_at_for_what_is_denied() -> None:
     rules = Rules(deny=["shell(commands=rm *)"])
     rule = rules.rule("shell", {"commands": ["ls", "cd x; rm -rf ."]}, "commands")
     assert rule is not None and rule.action == "deny"
+
+
+@pytest.mark.parametrize("kind", ["deny", "ask", "allow"])
+@pytest.mark.parametrize("wrong", ["add", 3, None, [3], [None], [Rules()]])
+def test_rules_that_are_no_list_of_texts_are_refused(kind: str, wrong: Any) -> None:
+    with pytest.raises(SetupError, match=f"Rules\\({kind}=|{kind} .* is no rule"):
+        Rules(**{kind: wrong})

@@ -61,3 +61,9 @@ def test_lines_of_a_pipe_are_messages_and_commands(tmp_path: Path) -> None:
     assert (tmp_path / "out.jsonl").read_text("utf-8").count("\n") > 3
     again = toolkeel(*words[:-1], "b", cwd=tmp_path, stdin="/quit\nnever\n", env=env)
     assert (again.code, again.out) == (0, "")
+
+
+def test_a_file_of_tools_without_its_option_is_told_where_it_belongs(tmp_path: Path) -> None:
+    ended = toolkeel("chat", "my_tools.py", cwd=tmp_path)
+    assert (ended.code, ended.out) == (2, "")
+    assert "toolkeel chat -t my_tools.py" in ended.err

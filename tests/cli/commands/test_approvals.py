@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
 from pathlib import Path
+from time import time
 
 import pytest
 
-from tests.cli.asking import ids, make, saved, words
-from tests.cli.commandline import toolkeel
+from tests.cli.asking import KEYS, ids, make, saved, words
+from tests.cli.commandline import Terminal, toolkeel
+from tests.waiting import until
+from toolkeel._records.tickets import Decision, Ticket, new_id
+from toolkeel.sessions import Desk, KeyValueStore
 
 pytestmark = pytest.mark.slow  # real terminals and processes: `make test-all`
 
@@ -67,3 +73,40 @@ def test_a_file_that_is_not_there_is_told(asker: Path) -> None:
     ended = toolkeel("approvals", "no.json", cwd=asker)
     assert ended.code == 3
     assert "there is no saved run 'no.json'" in ended.err
+
+
+def test_calls_at_a_desk_are_listed_and_decided_in_a_terminal_as_they_come(tmp_path: Path) -> None:
+    file = str(tmp_path / "desk.db")
+    desk = Desk(KeyValueStore(file), wait=60)
+
+    def ticket(path: str) -> Ticket:
+        return Ticket(new_id(), "", "rm", {"path": path}, "d", time() + 60, "rule: ask rm")
+
+    async def use() -> list[Decision]:
+        first = asyncio.ensure_future(desk(ticket("猫")))
+        await until(lambda: bool(desk.waiting()))
+        listed = await asyncio.to_thread(toolkeel, "approvals", "--store", file, cwd=tmp_path)
+        assert listed.code == 0 and '"path": "猫"' in listed.out and "rule: ask rm" in listed.out
+        as_json = await asyncio.to_thread(
+            toolkeel, "approvals", "--store", file, "--json", cwd=tmp_path
+        )
+        assert json.loads(as_json.out)[0]["arguments"] == {"path": "猫"}
+        terminal = Terminal(["approvals", "--store", file], tmp_path)
+        try:
+            await asyncio.to_thread(terminal.until, lambda screen: KEYS in screen)
+            terminal.type("y")
+            found = [await first]
+            second = asyncio.ensure_future(desk(ticket("first elsewhere")))
+            await asyncio.to_thread(terminal.until, lambda screen: screen.count(KEYS) == 2)
+            [waits] = desk.waiting()
+            desk.decide(waits.deny("on the page"), "ada")
+            found.append(await second)
+            told = "decided already by ada: deny"
+            assert told in await asyncio.to_thread(terminal.until, lambda screen: told in screen)
+            terminal.interrupt(signal.SIGINT)
+            await asyncio.to_thread(terminal.process.wait, 30)
+        finally:
+            terminal.process.kill()
+        return found
+
+    assert [each.verdict for each in asyncio.run(use())] == ["approve", "deny"]

@@ -199,3 +199,19 @@ def test_a_session_at_its_limit_goes_on_by_its_name(here: Here, tmp_path: Path) 
         *("--max-turns", "1", "--session", "ada"),
     )
     assert _line_to_go_on(ended.err)[:3] == ["run", "--session", "ada"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["my_tools.py", "add 2 and 3"], "toolkeel run 'add 2 and 3' -t my_tools.py"),
+        (["add 2 and 3", "my_tools.py:add"], "toolkeel run 'add 2 and 3' -t my_tools.py:add"),
+        (["今天", "天气"], "in quotes: toolkeel run '今天 天气'"),
+    ],
+)
+def test_words_too_many_are_told_where_they_belong(
+    words: list[str], said: str, tmp_path: Path
+) -> None:
+    ended = toolkeel("run", *words, cwd=tmp_path)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err

@@ -118,3 +118,20 @@ def test_a_model_is_bound_to_typed_dicts_and_definitions() -> None:
         [langchain.AIMessage("", [{"name": "Town", "args": {"name": "Oslo"}, "id": "1"}])]
     )
     assert "only a definition" in unrun[0].text
+
+
+def test_tools_are_written_a_line_each() -> None:
+    from toolkeel.compat.langchain import (
+        render_text_description,
+        render_text_description_and_args,
+        tool,
+    )
+
+    @tool
+    def search(query: str, limit: int = 5) -> str:
+        """Search the web."""
+        return query
+
+    line = "search(query: 'str', limit: 'int' = 5) -> 'str' - Search the web."
+    assert render_text_description([search, search]) == f"{line}\n{line}"
+    assert render_text_description_and_args([search]).startswith(f"{line}, args: {{'query': ")

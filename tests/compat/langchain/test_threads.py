@@ -78,3 +78,39 @@ def test_a_decision_that_fits_nothing_is_refused() -> None:
         create_agent(Scripted([])).invoke(Command(resume={}))
     with pytest.raises(SetupError, match="names buy"):
         create_agent("offline", [pay], middleware=[HumanInTheLoopMiddleware({"buy": True})])
+
+
+def test_only_decisions_that_are_allowed_are_taken() -> None:
+    asking = {"pay": {"allowed_decisions": ["approve", "reject"], "description": "付款?"}}
+    agent = create_agent(
+        Scripted([call("pay", {"amount": 5}), "done"]),
+        [pay],
+        middleware=[HumanInTheLoopMiddleware(asking)],
+        checkpointer=InMemorySaver(),
+    )
+    [waits] = agent.invoke({"messages": "pay 5"}, ADA)["__interrupt__"]
+    assert waits.value["action_requests"][0]["description"] == "付款?"
+    assert waits.value["review_configs"][0]["allowed_decisions"] == ["approve", "reject"]
+    edit = {"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 2}}}
+    with pytest.raises(SetupError, match="is not decided by 'edit'"):
+        agent.invoke(Command(resume={"decisions": [edit]}), ADA)
+    state = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), ADA)
+    assert state["messages"][-2].text == "paid 5"
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({}, "a dict with allowed_decisions"),
+        ("yes", "a dict with allowed_decisions"),
+        ({"allowed_decisions": []}, "some of approve, edit, reject"),
+        ({"allowed_decisions": ["respond"]}, "some of approve, edit, reject"),
+        ({"description": "Pay?"}, "some of approve, edit, reject"),
+        ({"allow_decisions": ["approve"]}, "has no allow_decisions"),
+        ({"allowed_decisions": ["approve"], "when": bool}, r"@tool\(approval="),
+        ({"allowed_decisions": ["approve"], "description": str}, r"@tool\(approval="),
+    ],
+)
+def test_how_a_tool_is_asked_about_is_honoured_or_refused(how: Any, told: str) -> None:
+    with pytest.raises(SetupError, match=told):
+        HumanInTheLoopMiddleware({"pay": how})

@@ -7,10 +7,17 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.engines.walls import holes, need
+from tests.engines.walls import holes, need, walls
 from tests.shared import cannot_run
 from toolkeel.engines.sandbox import bubblewrap, confine, landlock
+from toolkeel.engines.sandbox.confine import Backend
 from toolkeel.engines.sandbox.seccomp import INTERNET, UNIX, program
+
+
+@pytest.fixture(autouse=True)
+def tried_before() -> None:
+    """What this machine has is remembered, and shall not be tried with walls taken out."""
+    confine.features()
 
 
 @pytest.fixture
@@ -45,13 +52,24 @@ def test_the_probe_sees_local_sockets_and_the_network() -> None:
     assert found == {"reaches a local socket", "reaches the machine"}
 
 
+@walls
+def test_with_the_network_no_local_socket_is_reached_by_file_or_abstract(backend: Backend) -> None:
+    assert {kind for kind, _ in holes(backend, network=True)} == {"reaches the machine"}
+
+
 def test_the_probe_sees_a_filter_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     everything = program(families=UNIX + INTERNET)[-8:]  # the last instruction: allow
     monkeypatch.setattr(bubblewrap, "seccomp", lambda unix_sockets: everything)
     found = holes("bubblewrap")
     called = {what for kind, what in found if kind == "a call of the kernel"}
     assert {"io_uring_setup", "unshare(CLONE_NEWUSER)", "ptrace(PTRACE_TRACEME)"} <= called
-    assert {"types into a terminal", "reaches a local socket"} <= {kind for kind, _ in found}
+    kinds = {
+        "types into a terminal",
+        "reaches a local socket",
+        "makes a file that runs as its owner",
+    }
+    assert kinds <= {kind for kind, _ in found}
+    assert ("reaches a local socket", "by a pair for datagrams") in found
 
 
 def widened(place: str) -> Callable[..., list[tuple[str, int]]]:

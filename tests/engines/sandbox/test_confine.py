@@ -13,13 +13,15 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.engines.walls import everywhere, need, rest_slow, run, survivors, walled, walls
 from tests.shared import cannot_run
 from tests.waiting import until_sync
-from toolkeel.engines.process_tree import Finished
+from toolkeel.engines.process_tree import Finished, NotStarted
+from toolkeel.engines.sandbox import confine
 from toolkeel.engines.sandbox.confine import Backend, Sandbox, best_backend
 from toolkeel.errors import SetupError
 
@@ -47,6 +49,74 @@ def test_files_outside_the_roots_are_neither_read_nor_written(
     assert b"canary" not in finished.stdout + finished.stderr
     assert secret.read_text() == "canary"
     assert (root / "in").read_text() == "y\n"
+
+
+@walls
+def test_a_link_in_the_place_of_a_root_or_a_readable_folder_leads_nowhere(
+    backend: Backend, tmp_path: Path
+) -> None:
+    """A command puts them there; the next one would have been given what they lead to."""
+    root, secret = tmp_path / "root", tmp_path / "secret.txt"
+    secret.write_text("canary")
+    for folder, which in (("a/b", "roots"), ("c/d", "readable")):
+        (root / folder).mkdir(parents=True)
+        more = (root / folder,)
+        sandbox = walled(backend, root, readable=more if which == "readable" else ())
+        if which == "roots":
+            sandbox = Sandbox("workspace", [root, *more], backend=backend)
+        top = folder[0]
+        run(sandbox, f"mv {top} old-{top}; mkdir {top}; ln -s ../.. {folder}")
+        with pytest.raises(NotStarted, match="a link has taken the place"):
+            run(sandbox, f"cat {secret}; echo x > {tmp_path}/planted")
+    assert not (tmp_path / "planted").exists()
+
+
+SWAPS = """
+import os, time
+end = time.monotonic() + 6
+os.makedirs("sub/.git/hooks", exist_ok=True)
+for name in ("file", "link", "sub-link"):
+    if os.path.lexists(name): os.remove(name)
+open("file", "w").close()
+os.symlink("../secret.txt", "link")
+os.symlink("..", "sub-link")
+while time.monotonic() < end:
+    for one, other in (("AGENTS.md", "file"), ("AGENTS.md", "link"), ("sub", "sub-link")):
+        try:
+            if one == "sub":
+                os.rename("sub", "real"); os.rename(other, "sub"); os.rename("sub", other)
+                os.rename("real", "sub")
+            else:
+                os.link(other, "new", follow_symlinks=False); os.rename("new", one)
+        except OSError:
+            pass
+"""
+
+
+def test_what_a_command_swaps_while_another_one_starts_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("bubblewrap")
+    monkeypatch.setattr(confine, "cannot_become", lambda owned: "as for an ordinary user")
+    root, secret = tmp_path / "root", tmp_path / "secret.txt"
+    root.mkdir()
+    secret.write_text("canary")
+    line = f"cat AGENTS.md {secret} sub/secret.txt; echo x > {tmp_path}/planted; "
+    line += "echo x > sub/planted"
+
+    async def both() -> bytes:
+        sandbox, said = walled("bubblewrap", root), b""
+        swaps = asyncio.create_task(sandbox.run([sys.executable, "-c", SWAPS]))
+        while not swaps.done():
+            try:
+                said += (await sandbox.run(["sh", "-c", line])).stdout
+            except NotStarted:
+                await asyncio.sleep(0)
+        assert (await swaps).code == 0, swaps.result().stderr
+        return said
+
+    assert b"canary" not in asyncio.run(both())
+    assert not (tmp_path / "planted").exists()
 
 
 @walls
@@ -325,6 +395,20 @@ def test_roots_that_are_too_much_or_not_there_are_refused(root: str) -> None:
         Sandbox("off", [root])
 
 
+def test_landlock_is_refused_what_the_next_command_is_started_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rules keep nothing inside of a root, and this Python starts commands outside of walls."""
+    need("landlock")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    with pytest.raises(SetupError, match="install bubblewrap"):
+        Sandbox("workspace", [tmp_path], backend="landlock")
+    Sandbox("read-only", [tmp_path], backend="landlock")
+    monkeypatch.undo()
+    with pytest.raises(SetupError, match=r"supervise\.py"):
+        Sandbox("workspace", [confine.SUPERVISOR.parents[1]], backend="landlock")
+
+
 def test_an_unknown_mode_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="not 'none'"):
         Sandbox("none", [tmp_path])  # type: ignore[arg-type]
@@ -386,3 +470,18 @@ def test_a_command_runs_on_a_loop_in_another_thread(tmp_path: Path) -> None:
     thread.start()
     thread.join()
     assert found == [b"hi\n"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"network": "no"}, "network is 'no'; give True or False"),
+        ({"unix_sockets": 1}, "unix_sockets is 1; give True or False"),
+        ({"limits": {"memory": 1}}, "limits is {'memory': 1}; give Limits"),
+        ({"roots": "/tmp"}, "roots are '/tmp'; give a list"),
+        ({"readable": Path("/usr")}, "readable places are '/usr'; give a list"),
+    ],
+)
+def test_what_opens_a_wall_is_of_its_kind(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(SetupError, match=said):
+        Sandbox(**options)

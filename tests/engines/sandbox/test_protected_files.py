@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel._records.path_patterns import secret_part
+from toolkeel.engines.sandbox import protected_files
+from toolkeel.engines.sandbox.mounts import places
 from toolkeel.engines.sandbox.protected_files import (
     PROTECTED,
     build_part,
@@ -129,3 +131,32 @@ def test_whatever_is_done_to_a_protected_file_shows_in_its_state(tmp_path: Path)
     assert changed((hooks / "post-merge").touch) == {".git/hooks"}
     assert changed(lambda: hooks.rename(tmp_path / ".git" / "h")) == {".git/hooks"}
     assert changed((tmp_path / ".env").unlink) == {".env"}
+
+
+def test_however_many_files_are_made_beside_what_was_found_stays_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks, nested = tmp_path / ".git" / "hooks", tmp_path / "z" / ".git" / "config"
+    hooks.mkdir(parents=True)
+    nested.parent.mkdir(parents=True)
+    nested.touch()
+    assert {hooks, nested} <= set(protected_below(tmp_path))
+    monkeypatch.setattr(protected_files, "MAX_LOOKED_AT", 2)
+    for number in range(200):
+        (tmp_path / f".{number}").touch()
+    assert {hooks, nested} <= set(protected_below(tmp_path))
+    nested.unlink()
+    assert nested not in protected_below(tmp_path)
+
+
+def test_a_link_with_a_protected_name_shows_in_the_state_and_is_not_followed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "shared").mkdir()
+    before = protected_state(tmp_path)
+    (tmp_path / ".vscode").symlink_to("shared")
+    made = protected_state(tmp_path)
+    assert set(made) - set(before) == {str(tmp_path / ".vscode")}
+    (tmp_path / "shared" / "tasks.json").touch()
+    assert protected_state(tmp_path) == made
+    assert places([tmp_path], [], writes=True, network=False).protected == ()

@@ -11,7 +11,7 @@ import pytest
 from toolkeel import RunContext, ToolCall, ToolContext
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.events import ApprovalDecided, ApprovalRequested, Event
-from toolkeel.mcp.client.elicitation import ATTEMPTS, Elicitation, answered
+from toolkeel.mcp.client.elicitation import ATTEMPTS, Elicitation, _ticket, answered
 
 FORM = {
     "type": "object",
@@ -74,6 +74,17 @@ def test_an_address_is_shown_with_the_host_it_really_leads_to() -> None:
     assert by(lambda ticket: True, LINK).content is None
 
 
+def test_the_ticket_brings_the_form_and_whoever_says_neither_yes_nor_no_cancels() -> None:
+    seen: list[Ticket] = []
+    run: RunContext[Any] = RunContext(approver=lambda ticket: seen.append(ticket))
+    run.suspends = True
+    assert asyncio.run(answered(ASKED, None, context(run))).action == "cancel"
+    assert asyncio.run(answered(LINK, None, context(run))).action == "cancel"
+    assert seen[0].form == FORM
+    assert seen[1].form["properties"] == {"url": {"const": LINK.url}}
+    assert Ticket.from_dict(seen[0].to_dict()) == seen[0]
+
+
 def test_nobody_there_means_cancelled() -> None:
     assert asyncio.run(answered(ASKED, None, None)).action == "cancel"
     assert by(None).action == "cancel"
@@ -105,3 +116,12 @@ def test_a_question_is_told_like_any_approval() -> None:
 def test_a_form_whose_schema_is_none_is_cancelled() -> None:
     broken = Elicitation("s", "?", {"type": "object", "properties": {"a": {"type": "nonsense"}}})
     assert by(lambda ticket: True, broken).action == "cancel"
+
+
+def test_all_that_a_server_says_stands_in_the_line_a_page_shows() -> None:
+    schema = {"properties": {"a": {"type": "string", "description": "name\nthe server b asks: c"}}}
+    said = _ticket(Elicitation("x", "确认\n\nYou pay 5000.", schema), "1", "")
+    assert said.reason.split("\n") == [
+        "the server x asks: 确认 You pay 5000.",
+        "  a (string): name the server b asks: c",
+    ]

@@ -13,9 +13,9 @@ import pytest
 
 from tests.mcp.authorizing import Authority, agreeing, answering, authorized
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
-from toolkeel.mcp.client.login import OAuth, _Login, forget, provider
+from toolkeel.mcp.client.login import OAuth, _Login, _path, forget, provider
 from toolkeel.mcp.client.provider import MCPServer
-from toolkeel.mcp.config import parse_source
+from toolkeel.mcp.config import ServerConfig, parse_source
 
 WEB = parse_source("https://mcp.example.com/mcp")
 
@@ -281,3 +281,13 @@ def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SetupError, match="nobody logged in to web in time"):
         asyncio.run(main())
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("name", ["../../x", "/tmp/x", "..\\x", "C:x", "a/../../b"])
+def test_a_server_that_is_named_like_a_path_keeps_its_login_where_all_are(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    path = _path(OAuth(), ServerConfig(name, url=WEB.url, kind="http"))
+    assert path.parent == tmp_path / "toolkeel" / "mcp" / "logins"
+    assert path.resolve().parent == path.parent and "\\" not in path.name

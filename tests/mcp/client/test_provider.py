@@ -247,7 +247,8 @@ def test_a_question_nobody_can_answer_is_cancelled(peer: MCPServer) -> None:
 def test_progress_of_the_server_is_progress_of_the_call(peer: MCPServer) -> None:
     events: list[Event] = []
     call(Toolset(peer.tools()), "steps", RunContext(listeners=(events.append,)))
-    assert next(e.message for e in events if isinstance(e, Progress)) == "step 0"
+    told = [e.message for e in events if isinstance(e, Progress)]  # merged where they come fast
+    assert told and set(told) <= {"step 0", "step 1", "step 2"} and told == sorted(told)
 
 
 # — among other tools —

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import ssl
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import httpx2
 import pytest
 
+from tests.mcp.certificates import make_certificates
 from tests.mcp.peers import http_peer
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
+from toolkeel.call.body.sync_bridge import on_own_loop
 from toolkeel.mcp.client.provider import MCPServer
 from toolkeel.mcp.client.proxies import proxy_of
+from toolkeel.mcp.config import ServerConfig, read_config
 
+TLS_PEER = [sys.executable, str(Path(__file__).parents[1] / "tls_peer.py")]
 NAMES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
@@ -126,3 +134,94 @@ def test_which_proxy_an_address_is_reached_by(
     monkeypatch.setenv("ALL_PROXY", "http://all:2")
     monkeypatch.setenv("NO_PROXY", "near.example.org,far.example.com:8080")
     assert proxy_of(httpx2.URL(url)) == found
+
+
+# — TLS —
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("certificates")
+    make_certificates(made)
+    return made
+
+
+@pytest.fixture(scope="module", params=["http", "sse"])
+def private(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
+    """The address of a server that wants to know who comes, in either form."""
+    words = [*TLS_PEER, str(folder), request.param]
+    with http_peer(words, "/mcp" if request.param == "http" else "/sse") as (url, _):
+        yield url.replace("http:", "https:")
+
+
+def said(server: MCPServer) -> str:
+    async def use() -> str:
+        try:
+            tools = Toolset(await server.get_tools())
+            [found] = await tools.run([ToolCall("1", "echo", {"text": "北京"})], RunContext())
+            return found.text
+        finally:
+            await server.close()
+
+    return asyncio.run(use())
+
+
+def entry(folder: Path, url: str, **tls: str) -> ServerConfig:
+    file = folder / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"x": {"url": url, "tls": tls}}}))
+    return read_config(file)["x"]
+
+
+def test_a_file_names_whom_to_trust_and_who_comes(folder: Path, private: str) -> None:
+    own = {"cert": "client.pem", "key": str(folder / "client.key")}
+    config = entry(folder, private, ca="ca.pem", **own)
+    assert said(MCPServer(config, trust=True, consent=True)) == "北京"
+    for less in ({"ca": "ca.pem"}, own):  # unknown, or unknowing
+        with pytest.raises(SetupError, match="cannot be used"):
+            said(MCPServer(entry(folder, private, **less), trust=True, consent=True))
+
+
+def test_a_client_of_ones_own_brings_its_certificates_and_stays_open(
+    folder: Path, private: str
+) -> None:
+    context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+    context.load_cert_chain(folder / "client.pem", folder / "client.key")
+    seen: list[str] = []
+
+    async def note(request: httpx2.Request) -> None:
+        seen.append(request.headers.get("x-team", ""))
+
+    lent = httpx2.AsyncClient(
+        verify=context, headers={"x-team": "keel"}, event_hooks={"request": [note]}
+    )
+    assert said(MCPServer(private, trust=True, http_client=lent)) == "北京"
+    assert seen and set(seen) == {"keel"} and not lent.is_closed
+    asyncio.run(on_own_loop(lent.aclose))
+
+
+def test_the_environment_says_whom_to_trust(
+    folder: Path, private: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(folder / "ca.pem"))
+    config = entry(folder, private, cert="client.pem", key="client.key")
+    assert said(MCPServer(config, trust=True, consent=True)) == "北京"
+
+
+@pytest.mark.parametrize(
+    ("tls", "why"),
+    [
+        ({"ca": "none.pem"}, "No such file"),
+        ({"cert": "client.pem", "key": "locked.key"}, "passphrase"),
+        ({"cert": "client.pem", "key": "server.key"}, "cannot be used"),
+    ],
+)
+def test_files_that_cannot_be_used_are_named(folder: Path, tls: dict[str, str], why: str) -> None:
+    config = entry(folder, "https://127.0.0.1:1/mcp", **tls)
+    with pytest.raises(SetupError, match=why) as caught:
+        said(MCPServer(config, consent=True))
+    assert str(folder / tls.get("key", "none.pem")) in str(caught.value)
+
+
+def test_what_tls_does_not_have_is_refused(folder: Path) -> None:
+    with pytest.raises(SetupError, match="ca, cert and key, each a PEM file; not 'verify'"):
+        entry(folder, "https://127.0.0.1:1/mcp", verify="no")

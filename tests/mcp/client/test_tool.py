@@ -138,3 +138,18 @@ def test_a_promise_that_cannot_be_read_is_not_checked_and_a_long_description_is_
     assert made.tool.output_schema == {"type": "object", "properties": {"n": {}}}
     assert len(made.tool.description) < 10_100
     assert len(made.problems) == 2 and "20,000 characters" in made.problems[1]
+
+
+@pytest.mark.parametrize("given", [{}, {"x": "y"}, {"flag": True, "inner": {}}])
+def test_what_a_model_leaves_out_is_left_to_the_server_also_where_it_states_a_default(
+    given: dict[str, Any],
+) -> None:
+    inner = {"type": "object", "properties": {"deep": {"type": "integer", "default": 2}}}
+    properties = {"x": {"type": "string"}, "flag": {"type": "boolean", "default": False}}
+    schema = {"type": "object", "properties": {**properties, "inner": inner}}
+    listed = LISTED.model_copy(update={"input_schema": schema})
+    server = Server()
+    server.now = pin(listed)
+    tool = tool_of(server.peer, listed).tool
+    [message] = asyncio.run(Toolset([tool]).run([ToolCall("1", "act", given)]))
+    assert not message.failed and server.sent == [given]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
+import mcp_types as types
 from mcp import Client
 
 from tests.mcp.peers import OLD_PEER, PEER
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.gateway.gateway import Gateway
+from toolkeel.mcp.server.rounds import Exchange
 
 PEERS: Mapping[str, Sequence[str]] = {"new": PEER, "old": OLD_PEER}
 
@@ -68,3 +71,18 @@ async def change(text: str) -> list[int]:
 server = ToolServer([change], resources=[log, city], prompts=[greet])
 asyncio.run(serve_stdio(server))
 """
+
+
+class Asked(Exchange):
+    """An exchange of a client that can be asked, and answers."""
+
+    def __init__(self, version: str = "2025-11-25") -> None:
+        able = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+        session = SimpleNamespace(client_capabilities=able, _connection=object())
+        request = SimpleNamespace(
+            session=session, protocol_version=version, meta=None, request=None, request_id=1
+        )
+        super().__init__(request)  # type: ignore[arg-type]
+
+    async def ask(self, key: str, question: Any, kind: Any) -> Any:
+        return kind(action="accept", content={"city": "Bonn", "days": 2})

@@ -6,17 +6,21 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import mcp_types as types
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
+from toolkeel import Rules
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.salvage import NOT_SENT, our_error
 from toolkeel.mcp.gateway.calls import Call, Gatekeeper, answered, enveloped, forwarded
+from toolkeel.mcp.gateway.ledger import Ledger
 from toolkeel.mcp.gateway.policy import Policy
 from toolkeel.mcp.pins import Pins
 
+TOOL = types.Tool(name="act", input_schema={"type": "object"})
 META = st.dictionaries(
     st.sampled_from(["progressToken", "traceparent", "example.com/x"])
     | st.just("io.modelcontextprotocol/protocolVersion"),
@@ -67,17 +71,43 @@ def test_what_is_not_sent_of_a_later_round_stays_done_before_it(error: Exception
     class Gone:
         name = "gone"
         config = SimpleNamespace(identity="gone")
+        questions = 0
 
         async def send(self, method: str, params: Any, progressed: Any = None) -> Any:
             raise error
 
     def told(**params: object) -> str:
         server: Any = Gone()
-        route: Any = SimpleNamespace(server=server, name="act", definition=None, pin=None)
-        keeper = Gatekeeper(Policy(), Pins(), None)
+        route: Any = SimpleNamespace(server=server, name="act", definition=TOOL, pin=None)
+        keeper = Gatekeeper(Policy(), Pins(), None, Ledger())
         result = asyncio.run(keeper.send(Call("", "act", route, params), None))
         return str(result["content"][0]["text"])
 
     assert "The call was not sent." in told(arguments={})
     for later in ({"requestState": "s"}, {"inputResponses": {}}):
         assert "not sent" not in told(arguments={}, **later)
+
+
+@pytest.mark.parametrize("given", [[["path", "/etc/passwd"]], "path=/etc/passwd", 5])
+def test_arguments_that_no_rule_could_be_about_are_refused(given: Any) -> None:
+    route: Any = SimpleNamespace(pin=None)
+    keeper = Gatekeeper(Policy(Rules(deny=["act(path=/etc/*)"])), Pins(), None, Ledger())
+    with pytest.raises(MCPError, match="one JSON object"):
+        asyncio.run(keeper.refusal(Call("", "act", route, {"name": "act", "arguments": given})))
+
+
+def test_what_a_client_reads_counts_from_the_moment_the_call_is_sent() -> None:
+    ledger, seen = Ledger(), []
+
+    class Telling:
+        name, questions, apart = "web", 0, False
+
+        async def send(self, method: str, params: Any, progressed: Any = None) -> Any:
+            seen.append(await ledger.labels("ada"))  # it tells its progress, in a stranger's words
+            return {"content": []}
+
+    server: Any = Telling()
+    route: Any = SimpleNamespace(server=server, name="act", definition=TOOL, pin=None)
+    keeper = Gatekeeper(Policy(taint={"stranger": ["web__*"]}), Pins(), None, ledger)
+    asyncio.run(keeper.send(Call("ada", "web__act", route, {}), None))
+    assert seen == [{"stranger": "web__act"}]

@@ -18,6 +18,7 @@ from tests.mcp.authorizing import agreeing, authorized
 from tests.mcp.gateway.behind import client_of, config
 from tests.waiting import until
 from toolkeel import Rules, SetupError
+from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.mcp.client import MCPServer, OAuth
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.gateway.audit import AuditFile
@@ -25,6 +26,7 @@ from toolkeel.mcp.gateway.gateway import Gateway
 from toolkeel.mcp.gateway.policy import Limit, Policy
 from toolkeel.mcp.gateway.search import NAME
 from toolkeel.mcp.pins import Pin, Pins
+from toolkeel.sessions import Desk, KeyValueStore
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 
@@ -86,6 +88,9 @@ def test_rules_refuse_ask_and_count_before_anything_is_sent(era: str, tmp_path: 
     async def use() -> None:
         async with client_of(gateway, era, elicitation_callback=answer) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
+            with pytest.raises(MCPError, match="Unknown tool: 'new__fai'") as unknown:
+                await client.call_tool("new__fai", {})
+            assert "new__fail" not in str(unknown.value)  # which is not listed
             assert "new__fail" not in names and "new__echo" in names
             refused = await client.call_tool("new__echo", {"text": "secret 1"})
             assert refused.is_error and "The gateway does not allow this call" in text(refused)
@@ -103,7 +108,8 @@ def test_rules_refuse_ask_and_count_before_anything_is_sent(era: str, tmp_path: 
     entries = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]
     told = [(entry["event"], entry["tool"]) for entry in entries]
     assert told == [
-        ("refused", "echo"), ("refused", "pid"), ("call", "pid"), ("end", "pid"),
+        ("refused", "echo"), ("deny", "pid"), ("refused", "pid"),
+        ("approve", "pid"), ("call", "pid"), ("end", "pid"),
         ("call", "count"), ("end", "count"), ("refused", "count"),
     ]  # fmt: skip
     assert "secret 1" not in (tmp_path / "audit").read_text()
@@ -117,7 +123,7 @@ def test_a_host_that_cannot_ask_is_told_how_to_allow_a_call() -> None:
             return text(await client.call_tool("new__pid", {}))
 
     told = asyncio.run(use())
-    assert "this host cannot ask one" in told and "allow = [" in told and "It was not sent." in told
+    assert "this host cannot ask one" in told and "allow = [" in told and "It was not sent" in told
 
 
 def test_a_changed_definition_is_not_called_until_a_person_has_seen_it() -> None:
@@ -254,10 +260,10 @@ def test_a_call_that_is_cancelled_here_is_cancelled_there() -> None:
             await client.list_tools()
             waiting = asyncio.ensure_future(client.call_tool("new__wait", {}))
             server = gateway._servers["new"]
-            await until(lambda: bool(server._running))
+            await until(lambda: server._shared.busy)
             waiting.cancel()
             await asyncio.wait([waiting])
-            await until(lambda: not server._running)
+            await until(lambda: not server._shared.busy)
             assert text(await client.call_tool("new__echo", {"text": "x"})) == "x"
 
     asyncio.run(use())
@@ -271,7 +277,7 @@ def test_a_server_that_dies_in_mid_call_leaves_an_unknown_outcome() -> None:
             await client.list_tools()
             pid = int(text(await client.call_tool("new__pid", {})))
             waiting = asyncio.ensure_future(client.call_tool("new__wait", {}))
-            await until(lambda: bool(gateway._servers["new"]._running))
+            await until(lambda: gateway._servers["new"]._shared.busy)
             os.kill(pid, signal.SIGKILL)
             said = text(await waiting)
             assert text(await client.call_tool("new__echo", {"text": "x"})) == "x"
@@ -305,3 +311,176 @@ async def echoed(gateway: Gateway) -> str:
         if gateway.problems:
             return gateway.problems["far"]
         return text(await client.call_tool("far__echo", {"text": "hi"}))
+
+
+@ERAS
+def test_a_call_is_decided_at_a_desk_beside_the_host(era: str, tmp_path: Path) -> None:
+    desk = Desk(KeyValueStore(tmp_path / "desk.db"), wait=0.6)
+    gateway = Gateway([config("new")], Policy(Rules(ask=["new__echo"])), approver=desk)
+
+    async def use() -> None:
+        async with client_of(gateway, era) as client:  # which cannot show forms
+            await client.list_tools()
+
+            async def decide(verdict: str) -> None:
+                await until(lambda: bool(desk.waiting()))
+                [ticket] = desk.waiting()
+                assert ticket.arguments == {"text": "x"} and ticket.reason == "rule: ask new__echo"
+                made = ticket.edit({"text": "北京"}) if verdict == "edit" else ticket.answer("mine")
+                desk.decide(made, "ada")
+
+            for verdict, said in (("edit", "北京"), ("answer", "mine")):
+                called, _ = await asyncio.gather(
+                    client.call_tool("new__echo", {"text": "x"}), decide(verdict)
+                )
+                assert not called.is_error and text(called) == said
+            late = await client.call_tool("new__echo", {"text": "x"})
+            assert late.is_error and "nobody decided within 0.6 seconds" in text(late)
+            assert "did not run" in text(late)
+
+    asyncio.run(use())
+
+
+def test_what_was_edited_is_judged_by_the_rules_and_approval_is_of_that_call_alone() -> None:
+    rules = Rules(ask=["new__echo"], deny=["new__echo(text=secret*)"])
+    made = iter([lambda t: t.edit({"text": "secret"}), lambda t: Decision("x", "y", "approve")])
+    gateway = Gateway([config("new")], Policy(rules), approver=lambda t: next(made)(t))
+
+    async def use() -> list[str]:
+        async with client_of(gateway) as client:
+            return [text(await client.call_tool("new__echo", {"text": "x"})) for _ in range(2)]
+
+    edited, other = asyncio.run(use())
+    assert "does not allow this call" in edited and "about another call" in other
+
+
+def test_who_has_read_what_is_private_is_asked_about_before_it_goes_out(tmp_path: Path) -> None:
+    taint = {"private": ["new__count"], "outward": ["new__echo"]}
+    asked: list[str] = []
+
+    def no(ticket: Ticket) -> bool:
+        asked.append(ticket.reason)
+        return False
+
+    kept = KeyValueStore(tmp_path / "s.db")
+    one, other = (
+        Gateway([config("new")], Policy(taint=taint), approver=no, shared=kept) for _ in "12"
+    )
+
+    async def use() -> None:
+        async with client_of(one) as client, client_of(other) as beside:
+            assert text(await client.call_tool("new__echo", {"text": "x"})) == "x"
+            await client.call_tool("new__count", {"n": 1})
+            for each in (client, beside):  # another worker of the same gateway
+                assert "did not approve" in text(await each.call_tool("new__echo", {"text": "x"}))
+
+    asyncio.run(use())
+    assert asked == ["it acts outward, and this client has read private data (new__count)"] * 2
+
+
+READER = """
+import asyncio
+from toolkeel import Effects, tool
+from toolkeel.mcp.server import ToolServer
+from toolkeel.mcp.server.stdio import serve_stdio
+
+calls = []
+
+
+@tool(effects=Effects(read_only=True))
+def look(at: str) -> str:
+    "Look at something."
+    calls.append(at)
+    if at == "bad":
+        raise ValueError("no")
+    return f"{at} {len(calls)}"
+
+
+@tool
+def write() -> str:
+    "Write something."
+    return "written"
+
+
+asyncio.run(serve_stdio(ToolServer([look, write])))
+"""
+
+
+@ERAS
+def test_results_of_tools_that_only_read_are_kept_until_something_is_written(
+    era: str, tmp_path: Path
+) -> None:
+    policy = Policy(cache={"docs__*": 60.0}, taint={"stranger": ["docs__look"]})
+    server = config("docs", [sys.executable, "-c", READER])
+    gateway = Gateway([server], policy, audit=AuditFile(tmp_path / "audit"))
+
+    async def use() -> list[str]:
+        async with client_of(gateway, era) as client:
+            calls = ["a", "a", "b", "bad", "bad", "", "a"]
+            return [
+                text(await client.call_tool("docs__look", {"at": at}))
+                if at
+                else text(await client.call_tool("docs__write", {}))
+                for at in calls
+            ]
+
+    said = asyncio.run(use())
+    assert said[:3] == ["a 1", "a 1", "b 2"] and said[5:] == ["written", "a 5"]
+    entries = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]
+    assert [entry["event"] for entry in entries] == [
+        "call", "end", "cached", *["call", "end"] * 5,
+    ]  # fmt: skip
+
+
+def test_the_state_of_a_call_that_waits_lets_no_older_session_past_its_question() -> None:
+    gateway = Gateway([config("new")], Policy(Rules(ask=["new__echo"])))
+    called: dict[str, Any] = {"name": "new__echo", "arguments": {"text": "x"}}
+
+    async def use() -> None:
+        async with client_of(gateway, "2026-07-28", elicitation_callback=fill) as client:
+            await client.list_tools()
+            first = await client.session.call_tool(
+                called["name"], called["arguments"], allow_input_required=True
+            )
+            assert isinstance(first, types.InputRequiredResult)
+            async with client_of(gateway, "legacy") as older:
+                send = older.session._dispatcher.send_raw_request
+                sent = {**called, "requestState": first.request_state}
+                result = types.CallToolResult.model_validate(await send("tools/call", sent, {}))
+        assert result.is_error and "not sent" in text(result)
+
+    asyncio.run(use())
+
+
+def test_what_changed_or_went_while_a_person_was_asked_is_not_called() -> None:
+    gateway = Gateway([config("new"), config("old")], Policy(Rules(ask=["*__echo"])))
+
+    async def gone(ticket: Ticket) -> bool:
+        await gateway.replace({"old": config("old")})
+        return True
+
+    gateway._keeper._approver = gone
+
+    async def use() -> str:
+        async with client_of(gateway) as client:
+            await client.list_tools()
+            server = gateway._servers["new"]
+            said = text(await client.call_tool("new__echo", {"text": "x"}))
+            assert not server.link.alive
+            return said
+
+    assert "while the call waited" in asyncio.run(use())
+
+
+def test_what_one_server_gave_is_not_given_as_that_of_another_with_its_name() -> None:
+    words = (sys.executable, "-c", READER)
+    gateway = Gateway([config("docs", words)], Policy(cache={"docs__*": 60.0}))
+
+    async def use() -> list[str]:
+        async with client_of(gateway) as client:
+            said = [text(await client.call_tool("docs__look", {"at": at})) for at in "baa"]
+            other = ServerConfig("docs", command=words, env={"ACCOUNT": "another"})
+            await gateway.replace({"docs": other})
+            return [*said, text(await client.call_tool("docs__look", {"at": "a"}))]
+
+    assert asyncio.run(use()) == ["b 1", "a 2", "a 2", "a 1"]

@@ -17,6 +17,15 @@ ask = ["git__push", "files__write(path=/etc/*)"]
 [limits]
 "search__*" = "2/minute"
 
+[cache]
+"docs__live" = "30 seconds"
+"docs__*" = "10 minutes"
+
+[taint]
+private = ["files__*", "web__mine"]
+stranger = ["web__*"]
+outward = ["mail__send"]
+
 [clients.ada]
 token = "${ADA_TOKEN}"
 deny = ["git__*"]
@@ -75,16 +84,18 @@ def test_a_token_leads_to_its_client_and_any_other_to_nobody(policy: Policy) -> 
     assert policy.client("") is None and policy.client("\ud83d") is None
 
 
-def test_a_limit_counts_each_client_for_itself(policy: Policy) -> None:
-    assert [bool(policy.over_limit("bo", "search__web")) for _ in range(3)] == [False, False, True]
-    assert not policy.over_limit("ada", "search__web")
-    assert not policy.over_limit("bo", "files__read")
-    assert "2 calls of search__*" in policy.over_limit("bo", "search__news")
+def test_what_is_said_of_a_tool_is_found_by_its_name(policy: Policy) -> None:
+    assert policy.limits("search__web") == [Limit("search__*", 2, 60.0)]
+    assert policy.limits("git__log") == []
+    assert [policy.keeps(tool) for tool in ("docs__live", "docs__read", "git__log")] == [30, 600, 0]
+    assert policy.labels("files__read") == ["private"] and policy.labels("git__log") == []
+    assert policy.labels("web__mine") == ["private", "stranger"]
+    assert policy.goes_out("mail__send") and not policy.goes_out("mail__read")
 
 
-def test_a_limit_ends_with_its_time() -> None:
-    policy = Policy(limits=[Limit("*", 1, 0.0)])
-    assert not policy.over_limit("a", "x") and not policy.over_limit("a", "x")
+def test_what_is_about_no_tool_is_named(policy: Policy) -> None:
+    told = policy.naming_nothing(["git__push", "files__write", "web__mine", "docs__live"])
+    assert told == ["deny shell__*", "the limit of search__*", "outward mail__send"]
 
 
 @pytest.mark.parametrize(
@@ -94,6 +105,9 @@ def test_a_limit_ends_with_its_time() -> None:
         ("[approval]\nforbid=['x']", "not 'forbid'"),
         ("[approval]\ndeny='x'", "not 'deny'"),
         ("[limits]\n'*'='many'", "20/minute"),
+        ("[cache]\n'*'=5", "10 minutes"),
+        ("[cache]\n'*'='5 fortnights'", "10 minutes"),
+        ("[taint]\nsecret=['x']", "private, stranger, outward; not 'secret'"),
         ("[clients.a]\ntoken='short'", "at least 16"),
         ("[clients.a]\ntoken='${NOT_SET_ANYWHERE}'", "NOT_SET_ANYWHERE"),
         ("[clients.a]\ntoken='0123456789abcdef'\n[clients.b]\ntoken='0123456789abcdef'", "two clients"),

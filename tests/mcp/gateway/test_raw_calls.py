@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mcp_types as types
@@ -130,3 +131,25 @@ def test_nothing_is_taken_before_the_session_has_agreed_with_its_client(line: by
         raise AssertionError("nothing is sent")
 
     assert not RawCalls([]).takes(line, send)
+
+
+@pytest.mark.parametrize("meta", [[1], "x", 5])
+def test_a_call_whose_meta_is_no_object_is_answered_with_an_error(meta: object) -> None:
+    session = SimpleNamespace(_connection=SimpleNamespace(protocol_version="2025-11-25"))
+    first: Any = SimpleNamespace(
+        request=None, params={}, session=session, lifespan_context={}, protocol_version="2025-11-25"
+    )
+    sent: list[bytes] = []
+
+    async def send(line: bytes) -> None:
+        sent.append(line)
+
+    async def use() -> None:
+        calls = RawCalls([])
+        calls.begin(first)
+        params = {"name": "x", "_meta": meta}
+        line = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        assert not calls.takes(json.dumps(line).encode(), send)  # the session says what is wrong
+        assert not sent
+
+    asyncio.run(use())

@@ -1,97 +1,93 @@
-"""One server behind a gateway: whose call a question belongs to is known, or nobody is asked."""
+"""One server behind a gateway: one process for all until it asks something, then one a client."""
 
 from __future__ import annotations
 
 import asyncio
-from contextvars import Context, copy_context
-from types import SimpleNamespace
-from typing import Any
 
 import mcp_types as types
+import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.mcp.gateway.behind import config
+from tests.mcp.gateway.behind import Asked, config
+from tests.waiting import until
 from toolkeel.mcp.client.salvage import of_peer
+from toolkeel.mcp.gateway import upstream
 from toolkeel.mcp.gateway.upstream import Upstream, as_it_came
 from toolkeel.mcp.server.rounds import Exchange
 
-ASKED = types.ElicitRequestFormParams(
-    message="?", requested_schema={"type": "object", "properties": {}}
-)
+
+async def call(server: Upstream, client: str, exchange: Exchange, tool: str = "pid") -> str:
+    """What a tool answers a client: by default the id of the process that it reached."""
+    async with server.running(client, exchange):
+        result = await server.send("tools/call", {"name": tool, "arguments": {}})
+    return str(result["content"][0]["text"])
 
 
-class Asked(Exchange):
-    """An exchange of a client that can be asked, and answers."""
+def test_one_process_serves_all_until_it_asks_and_then_each_client_has_one() -> None:
+    async def use() -> None:
+        server = Upstream(config("old"), lambda: None)
+        ada, bo, cy = Asked(), Asked(), Asked()
+        first = {await call(server, "ada", ada), await call(server, "bo", bo)}
+        assert len(first) == 1 and not server.apart
+        assert (await call(server, "ada", ada, "ask")).startswith("accept")
+        assert server.apart and server.questions == 1
+        names = {"ada": ada, "bo": bo, "cy": cy}
+        pids = {name: await call(server, name, own) for name, own in names.items()}
+        assert len({*pids.values(), *first}) == 4  # what ada and bo shared is nobody's
+        assert pids == {name: await call(server, name, own) for name, own in names.items()}
+        said = await asyncio.gather(
+            *(call(server, name, own, "ask") for name, own in names.items())
+        )
+        assert all(each.startswith("accept") for each in said)  # though all ask at once
+        await server.close()
 
-    def __init__(self) -> None:
-        able = types.ClientCapabilities(elicitation=types.ElicitationCapability())
-        session = SimpleNamespace(client_capabilities=able, _connection=object())
-        request = SimpleNamespace(session=session, protocol_version="2025-11-25", meta=None)
-        super().__init__(request)  # type: ignore[arg-type]
-
-    async def ask(self, key: str, question: Any, kind: Any) -> Any:
-        return kind(action="accept", content={})
+    asyncio.run(use())
 
 
-async def asked(server: Upstream, context: Context | None = None) -> str:
-    """How a question ends that comes by itself, or in the context of a request."""
-    nobody: Any = None
-    task = asyncio.create_task(server._elicit(nobody, ASKED), context=context or Context())
-    said = await task
-    assert isinstance(said, types.ElicitResult)
-    return said.action
+def test_who_was_alone_keeps_the_process_it_began_with() -> None:
+    async def use() -> None:
+        server = Upstream(config("old"), lambda: None)
+        ada = Asked()
+        pid = await call(server, "ada", ada)
+        await call(server, "ada", ada, "ask")
+        assert await call(server, "ada", ada) == pid
+        assert await call(server, "bo", Asked()) != pid
+        await server.close()
+
+    asyncio.run(use())
 
 
-def test_a_question_goes_to_the_one_client_whose_calls_run_and_is_never_guessed() -> None:
-    async def use() -> list[str]:
+def test_a_server_whose_questions_name_their_call_is_shared_all_along() -> None:
+    async def use() -> None:
         server = Upstream(config("new"), lambda: None)
-        said = [await asked(server)]  # nobody is calling
+        pid = await call(server, "ada", Asked())
         async with server.running("ada", Asked()):
-            said.append(await asked(server))
-            async with server.running("ada", Asked()):
-                said.append(await asked(server))
-            async with server.running("bo", Asked()):
-                said.append(await asked(server))
-        order: list[str] = []
+            await server.send("tools/call", {"name": "ask", "arguments": {}})
+        assert await call(server, "bo", Asked()) == pid and not server.apart
+        await server.close()
 
-        async def call(name: str) -> None:  # from now on calls queue
-            async with server.running(name, Asked()):
-                order.append(f"{name} begins")
-                await asyncio.sleep(0)
-                order.append(f"{name} ends")
-
-        await asyncio.gather(call("ada"), call("bo"))
-        assert order == ["ada begins", "ada ends", "bo begins", "bo ends"]
-        return said
-
-    assert asyncio.run(use()) == ["cancel", "accept", "accept", "cancel"]
+    asyncio.run(use())
 
 
-def test_a_question_in_answer_to_a_request_belongs_to_that_call_whoever_else_calls() -> None:
-    class Ada(Asked):
-        async def ask(self, key: str, question: Any, kind: Any) -> Any:
-            return kind(action="decline")
+def test_connections_are_bounded_and_those_that_nobody_uses_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(upstream, "MOST", 2)
+    monkeypatch.setattr(upstream, "IDLE", 0.2)
 
-    async def use() -> list[str]:
-        server = Upstream(config("new"), lambda: None)
-        async with server.running("ada", Ada()):
-            own = copy_context()
-            async with server.running("bo", Asked()):
-                found = [await asked(server, own), await asked(server, copy_context())]
-        return [*found, await asked(server, own)]  # its call has ended
+    async def use() -> None:
+        server = Upstream(config("old"), lambda: None)
+        server.apart = True
+        ada, bo, cy = (server.running(name, Asked()) for name in ("ada", "bo", "cy"))
+        async with ada, bo, cy:
+            assert set(server._own) == {"ada", "bo", None}
+            assert server._lane("dan") is server._own[None]  # one call after the other
+        assert server._lane("eve") is server._own["eve"]  # there is room again
+        await call(server, "eve", Asked())
+        await until(lambda: not server._own)
+        await server.close()
 
-    assert asyncio.run(use()) == ["decline", "accept", "cancel"]
-
-
-def test_clients_without_names_are_told_apart_by_their_connections() -> None:
-    async def use() -> list[str]:
-        server = Upstream(config("new"), lambda: None)
-        async with server.running("", Asked()):
-            alone = await asked(server)
-            async with server.running("", Asked()):
-                return [alone, await asked(server)]
-
-    assert asyncio.run(use()) == ["accept", "cancel"]
+    asyncio.run(use())
 
 
 def test_an_error_of_a_server_reaches_the_client_as_it_came() -> None:

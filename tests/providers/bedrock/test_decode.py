@@ -19,6 +19,7 @@ def test_cache_points_are_placed_anew_and_not_kept() -> None:
     }
     read = decode_messages(body)
     assert read[0] == SystemMessage("a") and read[1].content == "b"
+    assert decode_messages([{"role": "user", "content": [point]}]) == []
 
 
 def test_bytes_may_be_bytes_or_base64_as_saved_requests_have_them() -> None:

@@ -12,7 +12,6 @@ from toolkeel.messages import Usage
 from toolkeel.providers.gemini.profile import (
     SENTINEL,
     kind_of,
-    retry_delay,
     signature_of,
     spoken,
     usage_of,
@@ -62,9 +61,3 @@ def test_tokens_add_up_to_the_servers_total() -> None:
     }
     assert usage_of(usage) == Usage(1, 12, 8, 4, 3)
     assert usage_of(usage).total_tokens == usage["totalTokenCount"]
-
-
-def test_a_wait_is_read_if_it_is_one() -> None:
-    assert retry_delay({"details": [{"retryDelay": "soons"}, {"retryDelay": "2s"}]}) == 2.0
-    for nothing in ({}, {"details": None}, {"details": [{"retryDelay": "2m"}]}):
-        assert retry_delay(nothing) is None

@@ -175,6 +175,12 @@ def test_ids_longer_than_the_wire_allows_are_shortened_and_stay_different() -> N
     assert [wire["tool_call_id"] for wire in wires[1:]] == [two, one]
 
 
+def test_a_reply_without_words_says_null_where_a_server_takes_it() -> None:
+    turn = [UserMessage("go"), AssistantMessage(tool_calls=(ToolCall("c1", "f"),))]
+    for profile, said in ((OPENAI, None), (PRESETS["llamacpp"].profile, "")):
+        assert openai_chat.encode_messages(turn, profile=profile)[1]["content"] == said
+
+
 def test_names_go_by_their_alias_and_unknown_ones_are_made_legal() -> None:
     calls = (
         ToolCall("a", "clock.now"),

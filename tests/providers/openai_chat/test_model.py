@@ -23,7 +23,7 @@ from toolkeel.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from toolkeel.model import ModelRequest, TextDelta
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI
 from toolkeel.providers.openai_chat.model import OpenAIChat
-from toolkeel.providers.wire.http import retry_after
+from toolkeel.providers.wire.server_errors import retry_after
 
 REQUEST = ModelRequest([UserMessage("几点?")], tuple(TOOLS))
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import openai
 import pytest
 
 from toolkeel.errors import SetupError
-from toolkeel.providers.wire.openai_client import (
-    checked_client,
-    client_options,
-    new_client,
-)
+from toolkeel.providers.wire.openai_client import client_options, new_client, open_clients
 
 
 def test_a_server_elsewhere_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,8 +30,20 @@ def test_the_class_that_misses_a_key_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_only_the_asynchronous_client_will_do() -> None:
-    client = openai.AsyncOpenAI(api_key="x")
-    assert checked_client("Mine", client) is client
-    assert checked_client("Mine", None) is None
     with pytest.raises(SetupError, match=r"Mine\(client=\.\.\.\): expected openai\.AsyncOpenAI"):
-        checked_client("Mine", openai.OpenAI(api_key="x"))
+        open_clients("Mine", "gpt-5", openai.OpenAI(api_key="x"), (None, None, None))
+
+
+def test_a_client_of_the_programs_own_stays_as_it_is() -> None:
+    client = openai.AsyncOpenAI(api_key="x")
+    clients = open_clients("Mine", "gpt-5", client, (None, None, None))
+
+    async def close() -> None:
+        assert clients.get().sdk is client
+        assert clients.get().http is None
+        await clients.close()
+        await clients.get().close()
+        assert not client.is_closed()
+        await client.close()
+
+    asyncio.run(close())

@@ -20,7 +20,7 @@ from toolkeel.errors import AccessDenied, ModelError, ModelUnavailable, RequestR
 from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.model import ModelRequest, Settings
 from toolkeel.providers.openai_chat.model import OpenAIChat
-from toolkeel.providers.wire.sdk_model import _keeps_its_key, sdk_errors
+from toolkeel.providers.wire.sdk_model import keeps_its_key, sdk_errors
 
 REQUEST = ModelRequest([UserMessage("hi")])
 TEXT = {"type": "text", "text": "Hi"}
@@ -85,7 +85,9 @@ def test_later_requests_to_gemini_are_those_of_its_sdk(stream: bool) -> None:
         asked(model, REQUEST, ModelRequest([UserMessage("hi" * 1000)]), REQUEST)
         first, *later = heads(server)
         assert later == [first, first]
+        assert model._drafts
     bodies = [{k: v for k, v in one.items() if k != "head"} for one in server.requests]
+    assert bodies[0].pop("generationConfig", {}) == {}  # which the SDK sends for nothing
     assert bodies[0] == bodies[2] and "hihi" in str(bodies[1])
     assert bodies[0]["contents"] == [{"role": "user", "parts": [{"text": "hi"}]}]
 
@@ -129,11 +131,11 @@ def test_only_a_key_that_stays_is_kept() -> None:
     async def fresh() -> str:
         return "key"
 
-    assert _keeps_its_key(openai.AsyncOpenAI(api_key="x"))
-    assert not _keeps_its_key(openai.AsyncOpenAI(api_key=fresh))
-    assert _keeps_its_key(anthropic_sdk.AsyncAnthropic(api_key="x"))
+    assert keeps_its_key(openai.AsyncOpenAI(api_key="x"))
+    assert not keeps_its_key(openai.AsyncOpenAI(api_key=fresh))
+    assert keeps_its_key(anthropic_sdk.AsyncAnthropic(api_key="x"))
     token: Any = lambda **_: None  # noqa: E731
-    assert not _keeps_its_key(anthropic_sdk.AsyncAnthropic(credentials=token))
+    assert not keeps_its_key(anthropic_sdk.AsyncAnthropic(credentials=token))
 
 
 @pytest.mark.parametrize("make", SAYS)

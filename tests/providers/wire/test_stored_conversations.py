@@ -24,12 +24,8 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.model import ModelRequest
-from toolkeel.providers.wire.stored_conversations import (
-    StoredCalls,
-    content_of,
-    kept_block,
-    unknown_block,
-)
+from toolkeel.providers.wire.media import content_of, kept_block, unknown_block
+from toolkeel.providers.wire.stored_conversations import StoredCalls
 
 MODELS = {
     "anthropic": "claude-sonnet-4-5",

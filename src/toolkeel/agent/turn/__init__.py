@@ -1,5 +1,6 @@
 """A turn: the model of the agent in charge is asked, with what stands around the request.
 
+time_limit     a run's time limit (timeout): at its end all that runs is cancelled
 cost           what a model request may cost: reserved before it is sent (limits, budget)
 steps          steps around a model request (middleware): their form, and how they are composed
 ready_steps    steps ready to use: fallback to other models, a cache of replies, redaction

@@ -23,7 +23,7 @@ from toolkeel.context import RunContext
 from toolkeel.errors import ModelError, describe
 from toolkeel.events import Replied, Retrying, Streamed, TurnStarted
 from toolkeel.messages import AssistantMessage, Message, Usage
-from toolkeel.model import Delta, ModelRequest, Retry, Settings
+from toolkeel.model import Delta, ModelRequest, Retry, Settings, provider_of
 
 
 class AtLimit(BaseException):
@@ -108,7 +108,7 @@ class Asking:
             interrupt.disarm()
         if run.listeners:
             if not self._sent:
-                run.tell(TurnStarted(*run.next(), turn))
+                run.tell(TurnStarted(*run.next(), turn, self._model.name, provider_of(self._model)))
             run.tell(Replied(*run.next(), reply))
         if not reply.tool_calls and reply.finish_reason in ("error", "incomplete"):
             _check(reply)
@@ -140,7 +140,7 @@ class Asking:
         if run.recorder is not None:
             await run.recorder.asks(self._turn, model.name, request)
         if run.listeners:
-            run.tell(TurnStarted(*run.next(), self._turn))
+            run.tell(TurnStarted(*run.next(), self._turn, model.name, provider_of(model)))
         stream = model.stream(request)
         assembly: Assembly | None = None
         reply: AssistantMessage | None = None

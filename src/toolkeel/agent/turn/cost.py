@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from toolkeel.context import CancelToken, RunContext
+from toolkeel.context import RunContext
 from toolkeel.limits import PriceOf
 from toolkeel.messages import AssistantMessage, Message, Usage
 from toolkeel.model import ModelRequest
@@ -93,36 +91,3 @@ class RequestCost:
 def _tokens(messages: Iterable[Message]) -> int:
     """About how many tokens messages have, rather too many: one for three bytes."""
     return sum(len(message.text.encode("utf-8", "replace")) // 3 + 4 for message in messages)
-
-
-def bound_time(run: RunContext[Any], *, own: bool) -> Callable[[], object] | None:
-    """Let a run's time pass, if it is bounded: at its end all that runs is cancelled.
-
-    Args:
-        run: The run.
-        own: Whether it has limits of its own, besides those of the run around it.
-
-    Returns:
-        What ends that.
-    """
-    pool = run.limits
-    if pool is None or pool.limits.seconds is None or (run.parent and not own):
-        return None
-    seconds = pool.limits.seconds
-    run.cancel, outer = CancelToken(), run.cancel
-    inner = run.cancel
-    forget = outer.watch(lambda: inner.cancel(outer.reason))
-    until = perf_counter() + seconds
-    run.deadline = until if run.deadline is None else min(until, run.deadline)
-
-    def expire() -> None:
-        pool.over = pool.over or f"seconds: {seconds:g}"
-        inner.cancel(f"its {seconds:g} seconds are over")
-
-    timer = asyncio.get_running_loop().call_later(seconds, expire)
-
-    def end() -> None:
-        timer.cancel()
-        forget()
-
-    return end

@@ -62,12 +62,15 @@ class _OpenHow(ctypes.Structure):
 def clean(path: str, roots: Iterable[str] = ()) -> str:
     """A relative path with plain components, or a refusal that says what is wrong with it.
 
+    What it gives it gives again: who asks a person about a path and who opens it mean one file.
+
     Args:
         path: As a model wrote it.
         roots: What the root is called by an absolute path.
 
     Raises:
-        ToolError: for an absolute path that leads elsewhere, a drive, `~`, `..` or a NUL.
+        ToolError: for an absolute path that leads elsewhere, a drive, `~`, `..` or a NUL, and for
+            a mark or space that would count only the first time.
 
     >>> clean("./src//main.py")
     'src/main.py'
@@ -81,14 +84,22 @@ def clean(path: str, roots: Iterable[str] = ()) -> str:
         if text == root or text.startswith(f"{root.rstrip('/')}/"):
             text = text.removeprefix(root).lstrip("/")
             break
+    _check_relative(text, path)
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if any(".." in part.split("\\") for part in parts):
+        raise ToolError(f"{path!r} leaves the root. Give a path below it, without '..'.")
+    found = "/".join(parts) or "."
+    _check_relative(found, path)
+    if found != (plain := found.strip().removeprefix("@")):
+        raise ToolError(f"{path!r} could mean {found!r} or {plain!r}. Give {plain.strip()!r}.")
+    return found
+
+
+def _check_relative(text: str, path: str) -> None:
     if text.startswith("/") or _DRIVE.match(text):
         raise ToolError(f"{path!r} is absolute. Give a path relative to the root, such as '.'.")
     if text.startswith("~"):
         raise ToolError(f"{path!r}: there is no home folder here. Give a path below the root.")
-    parts = [part for part in text.split("/") if part not in ("", ".")]
-    if ".." in parts or ".." in text.split("\\"):
-        raise ToolError(f"{path!r} leaves the root. Give a path below it, without '..'.")
-    return "/".join(parts) or "."
 
 
 class Root:

@@ -34,12 +34,12 @@ from toolkeel.builtin.files.seen import MAX_FILE, Seen
 from toolkeel.builtin.shell.command import (
     MAX_TIMEOUT,
     TIMEOUT,
-    Tail,
     command_effects,
     described,
     run_command,
     telling_words,
 )
+from toolkeel.builtin.shell.output_tail import Tail
 from toolkeel.call.render import KEEPS
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.context import ToolContext

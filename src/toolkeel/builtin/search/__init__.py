@@ -6,9 +6,13 @@ terms          what a text is found by: its words, in one spelling, in any scrip
 chunks         cutting a text into passages that can be found and read by themselves
 filters        which files are searched: comparisons of their attributes, joined by and / or
 embeddings     meaning as numbers: vectors of texts, from any server with a ``/v1/embeddings`` endpoint
-vector_store   a searchable set of texts in one SQLite file: words by FTS5, meaning by vectors if there are any
-ranking        which passages of a vector store answer a question best
-indexing       putting a folder into a vector store, and keeping it there: only what changed is read again
+stores         what a store of passages is, whichever engine keeps it
+vector_store   a store in one SQLite file: words by FTS5, meaning by vectors if there are any
+postgres_store  a store in PostgreSQL: words in a table, meaning by pgvector's index
+qdrant_store   a store in Qdrant: words as sparse vectors, meaning as dense ones
+open_store     the store that a name, a path or an address stands for
+ranking        which passages of a store answer a question best
+indexing       putting a folder into a store, and keeping it there: only what changed is read again
 by_name        file search by names alone, as the command line has them
 file_search    search in documents: in stores of this machine, or of the provider that hosts them
 """

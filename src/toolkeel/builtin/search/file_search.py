@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import heapq
-import os
-import re
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -13,8 +11,9 @@ from threading import Lock
 from typing import Any
 
 from toolkeel.builtin.search.filters import as_filter, compile_filter
-from toolkeel.builtin.search.ranking import Hit, Ranking, Searcher
-from toolkeel.builtin.search.vector_store import Embedder, VectorStore
+from toolkeel.builtin.search.open_store import is_address, open_store, shown, store_path
+from toolkeel.builtin.search.ranking import Hit, Ranking, search
+from toolkeel.builtin.search.stores import Embedder, Store
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
@@ -26,36 +25,19 @@ from toolkeel.messages import ToolOutput
 MAX_RESULTS = 50
 RESULTS = 8
 """How many passages are given if nothing is said."""
-_ID = re.compile(r"[\w.-]+")
-
-
-def stores_folder() -> Path:
-    """Where stores are that are known by their name alone, by the XDG rule."""
-    base = os.environ.get("XDG_DATA_HOME", "")
-    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "share"
-    return root / "toolkeel" / "stores"
-
-
-def store_path(id: str | PathLike[str]) -> Path:
-    """The file of a store: ``docs`` is one of `stores_folder`, ``./docs.sqlite`` a path.
-
-    >>> store_path("./docs.sqlite").name, store_path("docs").name
-    ('docs.sqlite', 'docs.sqlite')
-    """
-    if isinstance(id, str) and _ID.fullmatch(id) and not id.endswith(".sqlite"):
-        return stores_folder() / f"{id}.sqlite"
-    return Path(id)
 
 
 class FileSearchTool:
     """Search in vector stores, with the parameters of the OpenAI Agents SDK.
 
-    A store is one file, made by ``toolkeel index`` or a `VectorStore`. If all stores named are
-    such files they are searched here, whatever the model; else OpenAI's Responses API is sent
-    its own tool, with the ids as those of its stores.
+    A store is one file, made by ``toolkeel index`` or a `VectorStore`, or a server's (see
+    `toolkeel.builtin.search.open_store`). If all stores named are such they are searched from
+    here, whatever the model; else OpenAI's Responses API is sent its own tool, with the ids as
+    those of its stores.
 
     Args:
-        vector_store_ids: Which stores: names, paths, or ids of the provider's.
+        vector_store_ids: Which stores: names, paths, addresses, stores themselves, or ids of the
+            provider's.
         max_num_results: Most passages, from 1 to 50; 8 if nothing is said.
         include_search_results: Whether the program gets the passages, too, in the result's
             artifact or the provider's item (see `toolkeel.builtin.hosted_calls`).
@@ -71,7 +53,7 @@ class FileSearchTool:
 
     def __init__(
         self,
-        vector_store_ids: Sequence[str | PathLike[str]],
+        vector_store_ids: Sequence[str | PathLike[str] | Store],
         max_num_results: int | None = None,
         include_search_results: bool = False,
         ranking_options: object = None,
@@ -86,7 +68,7 @@ class FileSearchTool:
             raise SetupError(f"max_num_results={max_num_results}: from 1 to {MAX_RESULTS}")
         # A path stays one, even if it looks like a name.
         self.vector_store_ids = [
-            id if isinstance(id, str) else str(Path(id).absolute()) for id in vector_store_ids
+            str(Path(id).absolute()) if isinstance(id, PathLike) else id for id in vector_store_ids
         ]
         self.max_num_results = max_num_results
         self.include_search_results = include_search_results
@@ -94,9 +76,9 @@ class FileSearchTool:
         self.filters = filters
         self.where: Where = where
         self._embedder = embedder
-        self._test = compile_filter(filters)
+        compile_filter(filters)
         self._ranking = _ranking(ranking_options)
-        self._searchers: dict[str, Searcher] = {}
+        self._stores: dict[str, Store] = {}
         self._lock = Lock()
 
     @property
@@ -105,14 +87,21 @@ class FileSearchTool:
         return "file_search"
 
     def __repr__(self) -> str:
-        return f"FileSearchTool({list(self.vector_store_ids)!r})"
+        return f"FileSearchTool({[_shown(id) for id in self.vector_store_ids]!r})"
 
     @functools.cached_property
     def tool(self) -> AnyTool:
         """What runs, and what stands for it on a provider that has stores of its own."""
         where = self.where
-        if where == "auto" and all(store_path(id).is_file() for id in self.vector_store_ids):
+        ours = [id for id in self.vector_store_ids if not isinstance(id, str) or is_address(id)]
+        others = [id for id in self.vector_store_ids if id not in ours]
+        if where == "auto" and all(store_path(str(id)).is_file() for id in others):
             where = "local"
+        if ours and where != "local":
+            raise SetupError(
+                f"FileSearchTool: {_shown(ours[0])!r} is searched from here, {others or where!r}"
+                " by the provider: make a tool of each"
+            )
         return tool(
             "file_search",
             effects=Effects(read_only=True, open_world=False, private=True),
@@ -127,9 +116,8 @@ class FileSearchTool:
             ToolError: if a store is missing.
         """
         limit = self.max_num_results or RESULTS
-        every = self.filters is None
         lists = [
-            self._searcher(id).search([query], limit, self._test, self._ranking, all_files=every)
+            search(self._store(id), [query], limit, self._ranking, self.filters)
             for id in self.vector_store_ids
         ]
         if len(lists) == 1:
@@ -137,15 +125,17 @@ class FileSearchTool:
         ranked = [(hit.score, -place, hit) for hits in lists for place, hit in enumerate(hits)]
         return [hit for *_, hit in heapq.nlargest(limit, ranked, key=lambda entry: entry[:2])]
 
-    def _searcher(self, id: str) -> Searcher:
+    def _store(self, id: str | Store) -> Store:
+        if not isinstance(id, str):
+            return id
         with self._lock:
-            if id not in self._searchers:
+            if id not in self._stores:
                 try:
-                    store = VectorStore(store_path(id), self._embedder, create=False)
+                    self._stores[id] = open_store(id, self._embedder)
                 except SetupError as error:
-                    raise ToolError(f"The store {id!r} cannot be searched: {error}.") from None
-                self._searchers[id] = Searcher(store, id)
-            return self._searchers[id]
+                    told = f"The store {shown(id)!r} cannot be searched: {error}."
+                    raise ToolError(told) from None
+            return self._stores[id]
 
     def _run(self, query: str, context: ToolContext[Any]) -> ToolOutput:
         """Search the indexed documents for passages that answer a question.
@@ -179,6 +169,10 @@ class FileSearchTool:
             body["filters"] = dict(as_filter(self.filters))
         results = ("file_search_call.results",) if self.include_search_results else ()
         return Native(body, include=results)
+
+
+def _shown(id: str | Store) -> str:
+    return shown(id if isinstance(id, str) else id.name)
 
 
 def _result(hit: Hit) -> dict[str, Any]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from toolkeel.errors import SetupError
 
+T = TypeVar("T")
 Attributes: TypeAlias = Mapping[str, Any]
 Test: TypeAlias = Callable[[Attributes], bool]
 
@@ -45,9 +46,33 @@ def compile_filter(given: object) -> Test:
     >>> recent({"year": 2025}), recent({"year": 2020}), recent({})
     (True, False, False)
     """
-    if given is None:
-        return lambda attributes: True
-    return _compile(as_filter(given), "filters", 0)
+    return build({"type": "and", "filters": []} if given is None else given, _comparison, _compound)
+
+
+def build(
+    given: object, compare: Callable[[str, str, Any], T], join: Callable[[str, list[T]], T]
+) -> T:
+    """A filter in the words of whoever applies it.
+
+    Args:
+        given: A filter as above.
+        compare: Makes one of a comparison's kind, key and value.
+        join: Makes one of ``and`` or ``or``, and what these join: nothing, too.
+
+    Raises:
+        SetupError: saying where in the filter what is wrong.
+    """
+
+    def made(given: object, where: str, depth: int) -> T:
+        kind, checked = _checked(given, where)
+        if kind not in ("and", "or"):
+            return compare(kind, *_compared(kind, checked, where))
+        inner = _inner(checked, where, depth)
+        return join(
+            kind, [made(o, f"{where}.filters[{n}]", depth + 1) for n, o in enumerate(inner)]
+        )
+
+    return made(as_filter(given), "filters", 0)
 
 
 def as_filter(given: object) -> Mapping[str, Any]:
@@ -67,7 +92,7 @@ def as_filter(given: object) -> Mapping[str, Any]:
     return {"type": "and", "filters": tests}
 
 
-def _compile(given: object, where: str, depth: int) -> Test:
+def _checked(given: object, where: str) -> tuple[str, Mapping[str, Any]]:
     if not isinstance(given, Mapping):
         raise SetupError(f"{where}: a filter is a dict, not {type(given).__name__}")
     kind = given.get("type")
@@ -76,31 +101,38 @@ def _compile(given: object, where: str, depth: int) -> Test:
     allowed = {"type", "filters"} if kind in ("and", "or") else {"type", "key", "value"}
     if unknown := set(given) - allowed:
         raise SetupError(f"{where}: no key {min(map(str, unknown))!r} in {kind!r}")
-    if kind in ("and", "or"):
-        return _compound(kind, given.get("filters"), where, depth)
-    return _comparison(kind, given, where)
+    return kind, given
 
 
-def _compound(kind: str, inner: object, where: str, depth: int) -> Test:
+def _inner(given: Mapping[str, Any], where: str, depth: int) -> Sequence[object]:
+    inner = given.get("filters")
     if not isinstance(inner, Sequence) or isinstance(inner, str):
         raise SetupError(f"{where}.filters: a list of filters is missing")
     if depth == MAX_DEPTH:
         raise SetupError(f"{where}: filters are nested deeper than {MAX_DEPTH}")
-    tests = [_compile(one, f"{where}.filters[{n}]", depth + 1) for n, one in enumerate(inner)]
+    return inner
+
+
+def _compared(kind: str, given: Mapping[str, Any], where: str) -> tuple[str, Any]:
+    """The key, and the value it is compared with: a list of them for ``in`` and ``nin``."""
+    key, value = given.get("key"), given.get("value")
+    if not isinstance(key, str) or not key:
+        raise SetupError(f"{where}.key: the name of an attribute is missing")
+    values = _values(kind, value, where)
+    return key, values if kind in ("in", "nin") else value
+
+
+def _compound(kind: str, tests: list[Test]) -> Test:
     if kind == "and":
         return lambda attributes: all(test(attributes) for test in tests)
     return lambda attributes: any(test(attributes) for test in tests)
 
 
-def _comparison(kind: str, given: Mapping[str, Any], where: str) -> Test:
-    key, value = given.get("key"), given.get("value")
-    if not isinstance(key, str) or not key:
-        raise SetupError(f"{where}.key: the name of an attribute is missing")
-    values = _values(kind, value, where)
+def _comparison(kind: str, key: str, value: Any) -> Test:
     if kind in _ORDERS:
         compare = _ORDERS[kind]
         return lambda attributes: _ordered(attributes.get(key), value, compare)
-    positive = kind in ("eq", "in")
+    positive, values = kind in ("eq", "in"), value if kind in ("in", "nin") else [value]
     return lambda attributes: positive is any(_same(attributes.get(key), one) for one in values)
 
 

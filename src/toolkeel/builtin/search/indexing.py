@@ -1,4 +1,4 @@
-"""Putting a folder into a vector store, and keeping it there: only what changed is read again."""
+"""Putting a folder into a store, and keeping it there: only what changed is read again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.builtin.search.document_text import read_document
-from toolkeel.builtin.search.vector_store import Source, StoredFile, VectorStore
+from toolkeel.builtin.search.stores import Source, Store, StoredFile
 from toolkeel.errors import SetupError, ToolError
 
 MAX_BYTES = 20 * 1024 * 1024
@@ -49,7 +49,7 @@ class Report:
 
 
 def index_folder(
-    store: VectorStore,
+    store: Store,
     folder: str | PathLike[str],
     *,
     on_progress: Progress | None = None,
@@ -81,7 +81,7 @@ def index_folder(
 class _Indexer:
     """One pass over one folder."""
 
-    def __init__(self, store: VectorStore, root: Path, describe: Describe | None) -> None:
+    def __init__(self, store: Store, root: Path, describe: Describe | None) -> None:
         self._store = store
         self._root = root
         self._describe = describe
@@ -122,6 +122,7 @@ class _Indexer:
         """Whether the file is in the store now, or in the batch."""
         known = self._known.get(name)
         try:
+            name.encode()  # a name of other bytes than UTF-8 is in no store
             facts = path.lstat()
             stamp = f"{self._root}|{facts.st_size}|{facts.st_mtime_ns}"
             was = known if name not in self._bare else None
@@ -137,7 +138,7 @@ class _Indexer:
                 self._counts["unchanged"] += 1
                 return True
             self._put(path, data, Source(name, "", stamp=stamp, digest=digest))
-        except (OSError, ToolError) as error:
+        except (OSError, UnicodeEncodeError, ToolError) as error:
             self._skipped[name] = str(error)
             return False
         self._counts["changed" if known is not None else "added"] += 1

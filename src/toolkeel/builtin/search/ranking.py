@@ -11,17 +11,14 @@ near it is in meaning, whichever is more.
 from __future__ import annotations
 
 import heapq
-import json
 import math
-import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from toolkeel._records.record import record
-from toolkeel.builtin.search.filters import FILE_ID, Test
+from toolkeel.builtin.search.stores import Store, View
 from toolkeel.builtin.search.terms import query_terms, terms
-from toolkeel.builtin.search.vector_store import VectorStore
 
 POOL = 60
 """How many passages each list has at least."""
@@ -30,16 +27,7 @@ COMMON = 2000
 """A term in more passages than this, and in a tenth of all, is not looked for as long as rarer
 ones find enough; it only counts."""
 
-FEW = 50
-"""So many passages are asked one by one whether they match; of more, the matches whether they are
-wanted, the best first and as far as needed."""
-
 _SAME = 1e-9
-_AMONG_FEW = "AND rowid IN (SELECT id FROM chunks WHERE file IN temp.wanted)"
-_AMONG_MANY = (
-    "AND EXISTS"
-    " (SELECT 1 FROM chunks c JOIN temp.wanted w ON w.id = c.file WHERE c.id = terms.rowid)"
-)
 
 
 @record
@@ -83,158 +71,71 @@ class Hit:
     store: str = ""
 
 
-class Searcher:
-    """Searches one store; keeps its vectors in memory as long as they are the same.
+def search(
+    store: Store, queries: Sequence[str], limit: int, ranking: Ranking, filters: object = None
+) -> list[Hit]:
+    """The best passages of a store, the best first.
 
     Args:
         store: Which.
-        name: What it is called in hits.
+        queries: Questions; a passage that answers several stands higher.
+        limit: How many.
+        ranking: What counts.
+        filters: Which files are searched: see `toolkeel.builtin.search.filters`; None: all.
+
+    Raises:
+        ToolError: if the embedder has no vector for the question, or the store cannot be asked.
     """
-
-    def __init__(self, store: VectorStore, name: str = "") -> None:
-        self.store = store
-        self._name = name or store.path.stem
-        self._generation: str | None = None
-        self._ids: Any = None
-        self._files: Any = None
-        self._matrix: Any = None
-
-    def search(
-        self, queries: Sequence[str], limit: int, test: Test, ranking: Ranking, *, all_files: bool
-    ) -> list[Hit]:
-        """The best passages, the best first.
-
-        Args:
-            queries: Questions; a passage that answers several stands higher.
-            limit: How many.
-            test: Which files are searched, by their attributes.
-            ranking: What counts.
-            all_files: Whether `test` is true for all: then it is not asked.
-
-        Raises:
-            ToolError: if the embedder has no vector for the question.
-        """
-        vectors = self._question(queries, ranking)
-        with self.store.reading() as db:
-            wanted = None if all_files else self._wanted(db, test)
-            if wanted is not None and not wanted:
-                return []
-            within = "" if wanted is None else _within(db)
-            pool = max(POOL, 3 * limit)
-            asked = [query_terms(query)[:MAX_TERMS] for query in queries]
-            weights = _Weights(db, {term for query in asked for term in query})
+    vectors = None
+    if store.embedder is not None and ranking.embedding_weight > 0:
+        vectors = store.embedder.embed(list(queries))
+    pool = max(POOL, 3 * limit)
+    asked = [query_terms(query)[:MAX_TERMS] for query in queries]
+    points: dict[int, float] = {}
+    likeness: dict[int, float] = {}
+    with store.view(filters) as view:
+        weights = _Weights(view, sorted({term for query in asked for term in query}))
+        for number, query in enumerate(asked):
+            said: Mapping[int, float] = {}
+            near: Mapping[int, float] = {}
+            if ranking.text_weight > 0:
+                said = _by_words(view, query, weights, pool, limit)
             if vectors is not None:
-                self._load(db)
-            points: dict[int, float] = {}
-            likeness: dict[int, float] = {}
-            for number, query in enumerate(asked):
-                said, near = dict[int, float](), dict[int, float]()
-                if ranking.text_weight > 0:
-                    said = _by_words(db, query, weights, (pool, limit), within)
-                if vectors is not None:
-                    near = self._by_meaning(vectors[number], pool, wanted, said)
-                _add(points, near, said, ranking)
-                for id, value in near.items():
-                    likeness[id] = max(value, likeness.get(id, 0.0))
-            best = heapq.nlargest(pool, points, key=lambda id: (points[id], -id))
-            return self._hits(db, best, limit, (asked, weights, likeness), ranking)
+                near = view.by_meaning(vectors[number], pool, list(said))
+            _add(points, near, said, ranking)
+            for id, value in near.items():
+                likeness[id] = max(value, likeness.get(id, 0.0))
+        best = heapq.nlargest(pool, points, key=lambda id: (points[id], -id))
+        hits = _hits(view, best, (asked, weights, likeness), ranking, store.name)
+        return list(islice(hits, limit))
 
-    def _question(self, queries: Sequence[str], ranking: Ranking) -> Any:
-        if self.store.embedder is None or ranking.embedding_weight <= 0:
-            return None
-        return self.store.embedder.embed(list(queries))
 
-    def _wanted(self, db: sqlite3.Connection, test: Test) -> frozenset[int]:
-        """The files that pass, noted where queries see them; found once for a generation."""
-        key = (test, self.store.generation)
-        if self.store.selection is not None and self.store.selection[0] == key:
-            return self.store.selection[1]
-        rows = db.execute("SELECT id, file_id, name, attributes FROM files")
-        wanted = frozenset(
-            row
-            for row, file_id, name, attributes in rows
-            if test({**json.loads(attributes), FILE_ID: file_id, "filename": name})
-        )
-        db.execute("DELETE FROM temp.wanted")
-        db.executemany("INSERT INTO temp.wanted VALUES (?)", ((row,) for row in wanted))
-        self.store.selection = (key, wanted)
-        return wanted
-
-    def _load(self, db: sqlite3.Connection) -> None:
-        import numpy as np  # there is none without an embedder, which needs it
-
-        generation = self.store.generation
-        if generation == self._generation:
-            return
-        rows = db.execute(
-            "SELECT id, file, vector FROM chunks WHERE vector IS NOT NULL ORDER BY id"
-        ).fetchall()
-        self._ids = np.array([row[0] for row in rows], np.int64)
-        self._files = np.array([row[1] for row in rows], np.int64)
-        data = b"".join(row[2] for row in rows)
-        self._matrix = np.frombuffer(data, "<f4").reshape(len(rows), -1) if rows else None
-        self._generation = generation
-
-    def _by_meaning(
-        self, vector: Any, pool: int, wanted: frozenset[int] | None, others: Iterable[int]
-    ) -> dict[int, float]:
-        """The passages nearest to a vector, and how near they and `others` are."""
-        import numpy as np
-
-        if self._matrix is None or self._matrix.shape[1] != len(vector):
-            return {}
-        near = self._matrix @ vector
-        if wanted is not None:
-            near = np.where(np.isin(self._files, list(wanted)), near, -1.0)
-        count = min(pool, len(near))
-        top = np.argpartition(-near, count - 1)[:count]
-        found = {int(self._ids[at]): float(near[at]) for at in top if near[at] > 0}
-        asked = np.array([id for id in others if id not in found], np.int64)
-        places = np.minimum(np.searchsorted(self._ids, asked), len(near) - 1)
-        known = self._ids[places] == asked  # what was put in without an embedder has no vector
-        return found | {int(self._ids[at]): float(near[at]) for at in places[known]}
-
-    def _hits(
-        self,
-        db: sqlite3.Connection,
-        best: Sequence[int],
-        limit: int,
-        asked: tuple[Sequence[Sequence[str]], _Weights, Mapping[int, float]],
-        ranking: Ranking,
-    ) -> list[Hit]:
-        queries, weights, likeness = asked
-        hits: list[Hit] = []
-        for id in best:
-            row = db.execute(
-                "SELECT f.file_id, f.name, c.text, f.attributes, c.heading, c.start, f.title"
-                " FROM chunks c JOIN files f ON f.id = c.file WHERE c.id = ?",
-                (id,),
-            ).fetchone()
-            held = set(terms(f"{row[1]} {row[6]} {row[4]} {row[2]}"))
-            covered = max((weights.covered(query, held) for query in queries), default=0.0)
-            score = _score(covered, likeness.get(id), ranking)
-            if score >= ranking.score_threshold:
-                attributes = json.loads(row[3])
-                hits.append(
-                    Hit(row[0], row[1], score, row[2], attributes, row[4], row[5], self._name)
-                )
-            if len(hits) == limit:
-                break
-        return hits
+def _hits(
+    view: View,
+    best: Sequence[int],
+    asked: tuple[Sequence[Sequence[str]], _Weights, Mapping[int, float]],
+    ranking: Ranking,
+    store: str,
+) -> Iterator[Hit]:
+    queries, weights, likeness = asked
+    for id, one in zip(best, view.passages(best), strict=True):
+        held = set(terms(f"{one.name} {one.title} {one.heading} {one.text}"))
+        covered = max((weights.covered(query, held) for query in queries), default=0.0)
+        score = _score(covered, likeness.get(id), ranking)
+        if score >= ranking.score_threshold:
+            said = (one.text, one.attributes, one.heading, one.start, store)
+            yield Hit(one.file_id, one.name, score, *said)
 
 
 class _Weights:
     """How much each term of a question says: the rarer, the more (inverse document frequency)."""
 
-    def __init__(self, db: sqlite3.Connection, asked: set[str]) -> None:
-        total = db.execute("SELECT count(*) FROM chunks").fetchone()[0]
-        self._by_term: dict[str, float] = {}
-        self._common: set[str] = set()
-        for term in asked:
-            row = db.execute("SELECT doc FROM vocabulary WHERE term = ?", (term,)).fetchone()
-            self._by_term[term] = math.log(1 + total / row[0]) if row else 0.0
-            if row and row[0] > max(COMMON, total / 10):
-                self._common.add(term)
+    def __init__(self, view: View, asked: Sequence[str]) -> None:
+        total, held = view.frequencies(asked)
+        self._by_term = {
+            term: math.log(1 + total / held[term]) if held.get(term) else 0.0 for term in asked
+        }
+        self._common = {term for term in held if held[term] > max(COMMON, total / 10)}
 
     def known(self, query: Sequence[str]) -> list[str]:
         """The terms that some passage has."""
@@ -258,47 +159,16 @@ class _Weights:
 
 
 def _by_words(
-    db: sqlite3.Connection,
-    query: Sequence[str],
-    weights: _Weights,
-    counts: tuple[int, int],
-    within: str,
+    view: View, query: Sequence[str], weights: _Weights, pool: int, enough: int
 ) -> dict[int, float]:
-    """The passages that match best, and how well (BM25), the best first.
-
-    Args:
-        db: The store's.
-        query: The question's terms.
-        weights: What they say.
-        counts: How many are wanted, and how many are enough.
-        within: What the query says of the files that are searched.
-    """
-    pool, enough = counts
+    """The passages that match best, and how well (BM25), the best first."""
     rare, known = weights.rare(query), weights.known(query)
-    found = _matching(db, rare, pool, within) if rare else {}
+    found = dict(view.by_words(rare, pool)) if rare else {}
     if len(found) < enough and len(known) > len(rare):
         least = min(found.values(), default=math.inf)
-        for id, value in _matching(db, known, pool, within).items():
+        for id, value in view.by_words(known, pool).items():
             found.setdefault(id, min(value, least))  # with common words alone: after the others
     return dict(islice(found.items(), pool))
-
-
-def _within(db: sqlite3.Connection) -> str:
-    """How a query is kept to the wanted files: the cheaper of two ways."""
-    rows = db.execute(f"SELECT 1 FROM chunks WHERE file IN temp.wanted LIMIT {FEW + 1}").fetchall()
-    return _AMONG_FEW if len(rows) <= FEW else _AMONG_MANY
-
-
-def _matching(
-    db: sqlite3.Connection, words: Sequence[str], pool: int, within: str
-) -> dict[int, float]:
-    """The passages with any of these terms, and how well they match, the best first."""
-    match = " OR ".join(f'"{term}"' for term in words)
-    rows = db.execute(
-        f"SELECT rowid, -rank FROM terms WHERE terms MATCH ? {within} ORDER BY rank LIMIT ?",
-        (match, pool),
-    )
-    return dict(rows.fetchall())
 
 
 def _score(covered: float, likeness: float | None, ranking: Ranking) -> float:
@@ -309,10 +179,7 @@ def _score(covered: float, likeness: float | None, ranking: Ranking) -> float:
 
 
 def _add(
-    points: dict[int, float],
-    near: Mapping[int, float],
-    said: Mapping[int, float],
-    ranking: Ranking,
+    points: dict[int, float], near: Mapping[int, float], said: Mapping[int, float], ranking: Ranking
 ) -> None:
     """Count what was found for one question."""
     ids = {*near, *said}

@@ -12,20 +12,21 @@ import secrets
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from toolkeel._records.record import NOTHING, record
-from toolkeel.builtin.search.chunks import Chunk, split
-from toolkeel.builtin.search.terms import terms
+from toolkeel.builtin.search import stores
+from toolkeel.builtin.search.chunks import Chunk
+from toolkeel.builtin.search.filters import FILE_ID, compile_filter
+from toolkeel.builtin.search.stores import Embedder, Passage, Source, Store, StoredFile
 from toolkeel.errors import SetupError
-from toolkeel.providers.wire.plain_json import clean_text
 
-FORMAT = "1"
-"""Changes whenever what stands in the index would be made in another way."""
+FEW = 50
+"""So many passages are asked one by one whether they match; of more, the matches whether they are
+wanted, the best first and as far as needed."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -54,66 +55,14 @@ CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab('terms', 'row');
 CREATE TEMP TABLE IF NOT EXISTS wanted (id INTEGER PRIMARY KEY);
 INSERT INTO terms(terms, rank) VALUES ('rank', 'bm25(2.0, 1.0)');
 """
+_AMONG_FEW = "AND rowid IN (SELECT id FROM chunks WHERE file IN temp.wanted)"
+_AMONG_MANY = (
+    "AND EXISTS"
+    " (SELECT 1 FROM chunks c JOIN temp.wanted w ON w.id = c.file WHERE c.id = terms.rowid)"
+)
 
 
-@record
-class Source:
-    """A file that is put into a store.
-
-    Args:
-        name: Its path or any other name, unique in the store.
-        text: What it says.
-        title: What it is called; found by it, too.
-        attributes: What filters compare: text, numbers and truth values by name.
-        stamp: Tells cheaply whether it may have changed, such as by size and time.
-        digest: Tells surely whether it has changed.
-    """
-
-    name: str
-    text: str
-    title: str = ""
-    attributes: Mapping[str, Any] = NOTHING
-    stamp: str = ""
-    digest: str = ""
-
-
-@record
-class StoredFile:
-    """A file that is in a store.
-
-    Args:
-        file_id: Its id.
-        name: Its name.
-        stamp: As it was put in.
-        digest: As it was put in.
-        attributes: As they were put in.
-    """
-
-    file_id: str
-    name: str
-    stamp: str
-    digest: str
-    attributes: Mapping[str, Any]
-
-
-class Embedder(Protocol):
-    """Anything that turns texts into vectors, such as `toolkeel.builtin.search.embeddings.Embeddings`."""
-
-    @property
-    def model(self) -> str:
-        """Whose vectors they are: those of different models cannot be compared."""
-        ...
-
-    def embed(self, texts: Sequence[str]) -> Any:
-        """A numpy array with one row a text, each of length 1.
-
-        Raises:
-            ToolError: saying why there are none.
-        """
-        ...
-
-
-class VectorStore:
+class VectorStore(Store):
     """One SQLite file; safe to use from several threads, and from several processes.
 
     Args:
@@ -127,16 +76,14 @@ class VectorStore:
     """
 
     def __init__(
-        self,
-        path: str | PathLike[str],
-        embedder: Embedder | None = None,
-        *,
-        create: bool = True,
+        self, path: str | PathLike[str], embedder: Embedder | None = None, *, create: bool = True
     ) -> None:
         self.path = Path(path)
+        self.name = self.path.stem
         self.embedder = embedder
-        self.selection: tuple[object, frozenset[int]] | None = None
+        self._selection: tuple[object, frozenset[int]] | None = None
         """Which files the temporary table `wanted` holds, and for whom."""
+        self._vectors: _Vectors | None = None
         self._lock = threading.RLock()
         if not create and not self.path.is_file():
             raise SetupError(f"there is no vector store {str(self.path)!r}; make it with index")
@@ -163,11 +110,11 @@ class VectorStore:
             for statement in _SCHEMA.split(";\n"):
                 if statement.strip():
                     self._db.execute(statement)
-            known = self.meta("format")
-            if known not in ("", FORMAT):
+            known = self._meta("format")
+            if known not in ("", stores.FORMAT):
                 raise SetupError(f"{str(self.path)!r} was made by another version: index it anew")
-            self._set_meta("format", FORMAT)
-            model = self.meta("embedding_model")
+            self._set_meta("format", stores.FORMAT)
+            model = self.model()
             mine = self.embedder.model if self.embedder is not None else ""
             if mine and model and mine != model:
                 raise SetupError(f"{str(self.path)!r} has vectors of {model!r}, not of {mine!r}")
@@ -179,13 +126,35 @@ class VectorStore:
         with self._lock:
             self._let_go()
 
-    def __enter__(self) -> VectorStore:
-        return self
+    @contextmanager
+    def view(self, filters: object = None) -> Iterator[_View]:
+        """See `Store`."""
+        with self.reading() as db:
+            wanted = None if filters is None else self._wanted(db, filters)
+            yield _View(db, wanted, self._loaded)
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _loaded(self) -> _Vectors:
+        """All vectors, read again after a change."""
+        if self._vectors is None or self._vectors.generation != self.generation:
+            self._vectors = _Vectors(self._db, self.generation)
+        return self._vectors
 
-    # — for whoever searches —
+    def _wanted(self, db: sqlite3.Connection, filters: object) -> frozenset[int]:
+        """The files that pass, noted where queries see them; found once for a generation."""
+        key = (repr(filters), self.generation)
+        if self._selection is not None and self._selection[0] == key:
+            return self._selection[1]
+        test = compile_filter(filters)
+        rows = db.execute("SELECT id, file_id, name, attributes FROM files")
+        wanted = frozenset(
+            row
+            for row, file_id, name, attributes in rows
+            if test({**json.loads(attributes), FILE_ID: file_id, "filename": name})
+        )
+        db.execute("DELETE FROM temp.wanted")
+        db.executemany("INSERT INTO temp.wanted VALUES (?)", ((row,) for row in wanted))
+        self._selection = (key, wanted)
+        return wanted
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -209,18 +178,21 @@ class VectorStore:
                 raise
             self._db.execute("COMMIT")
 
-    def meta(self, key: str) -> str:
-        """What is noted under `key`; empty if nothing is."""
+    def _meta(self, key: str) -> str:
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else ""
 
     def _set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
+    def model(self) -> str:
+        """See `Store`."""
+        return self._meta("embedding_model")
+
     @property
     def generation(self) -> str:
         """Another one after every change."""
-        return self.meta("generation")
+        return self._meta("generation")
 
     # — files —
 
@@ -258,12 +230,9 @@ class VectorStore:
         Raises:
             ToolError: if the embedder has no vectors; then nothing was changed.
         """
-        parts = [split(clean_text(source.text)) for source in sources]
-        vectors = self._vectors(sources, parts)
-        ids = []
+        parts = stores.cut(sources, self.embedder)
         with self.writing():
-            for source, chunks in zip(sources, parts, strict=True):
-                ids.append(self._put(source, chunks, vectors))
+            ids = [self._put(source, chunks) for source, chunks in parts]
             self._set_meta("generation", secrets.token_hex(8))
         return ids
 
@@ -279,21 +248,7 @@ class VectorStore:
             self._set_meta("generation", secrets.token_hex(8))
         return removed
 
-    def _vectors(
-        self, sources: Sequence[Source], parts: Sequence[Sequence[Chunk]]
-    ) -> Iterator[bytes | None]:
-        if self.embedder is None:
-            return (None for chunks in parts for _ in chunks)
-        texts = [
-            _embedded(source, chunk)
-            for source, chunks in zip(sources, parts, strict=True)
-            for chunk in chunks
-        ]
-        if not texts:
-            return iter(())
-        return (row.astype("<f4").tobytes() for row in self.embedder.embed(texts))
-
-    def _put(self, source: Source, chunks: Sequence[Chunk], vectors: Iterator[bytes | None]) -> str:
+    def _put(self, source: Source, chunks: Sequence[tuple[Chunk, Any]]) -> str:
         db = self._db
         file_id = self._drop(db, source.name) or f"file-{secrets.token_hex(12)}"
         attributes = json.dumps(dict(source.attributes), ensure_ascii=False)
@@ -302,13 +257,14 @@ class VectorStore:
             " VALUES (?, ?, ?, ?, ?, ?)",
             (file_id, source.name, source.title, source.stamp, source.digest, attributes),
         ).lastrowid
-        for chunk in chunks:
+        for chunk, vector in chunks:
+            data = None if vector is None else vector.astype("<f4").tobytes()
             at = db.execute(
                 "INSERT INTO chunks (file, start, heading, text, vector) VALUES (?, ?, ?, ?, ?)",
-                (row, chunk.start, chunk.heading, chunk.text, next(vectors)),
+                (row, chunk.start, chunk.heading, chunk.text, data),
             ).lastrowid
-            entry = _entry(source.name, source.title, chunk.heading, chunk.text)
-            db.execute("INSERT INTO terms (rowid, head, body) VALUES (?, ?, ?)", (at, *entry))
+            said = _said(source.name, source.title, chunk.heading, chunk.text)
+            db.execute("INSERT INTO terms (rowid, head, body) VALUES (?, ?, ?)", (at, *said))
         return file_id
 
     def _drop(self, db: sqlite3.Connection, name: str) -> str | None:
@@ -322,23 +278,90 @@ class VectorStore:
         for at, heading, text in db.execute(
             "SELECT id, heading, text FROM chunks WHERE file = ?", (row,)
         ).fetchall():
-            entry = _entry(name, title, heading, text)
+            said = _said(name, title, heading, text)
             db.execute(
                 "INSERT INTO terms (terms, rowid, head, body) VALUES ('delete', ?, ?, ?)",
-                (at, *entry),
+                (at, *said),
             )
         db.execute("DELETE FROM chunks WHERE file = ?", (row,))
         db.execute("DELETE FROM files WHERE id = ?", (row,))
         return str(file_id)
 
 
-def _entry(name: str, title: str, heading: str, text: str) -> tuple[str, str]:
-    """What the index of words holds for a passage: what it stands under, and what it says."""
-    head = f"{name} {title} {heading}"
-    return " ".join(terms(head)), " ".join(terms(text))
+def _said(name: str, title: str, heading: str, text: str) -> tuple[str, str]:
+    head, body = stores.entry(name, title, heading, text)
+    return " ".join(head), " ".join(body)
 
 
-def _embedded(source: Source, chunk: Chunk) -> str:
-    """What the vector of a passage is made of."""
-    above = " > ".join(part for part in (source.title, chunk.heading) if part)
-    return f"{above}\n{chunk.text}" if above else chunk.text
+class _Vectors:
+    """All vectors of a store, in memory."""
+
+    def __init__(self, db: sqlite3.Connection, generation: str) -> None:
+        self.generation = generation
+        rows = db.execute(
+            "SELECT id, file, vector FROM chunks WHERE vector IS NOT NULL ORDER BY id"
+        ).fetchall()
+        self.matrix: Any = None
+        if not rows:
+            return
+        import numpy as np  # there is none without an embedder, which needs it
+
+        self.ids = np.array([row[0] for row in rows], np.int64)
+        self.files = np.array([row[1] for row in rows], np.int64)
+        self.matrix = np.frombuffer(b"".join(row[2] for row in rows), "<f4").reshape(len(rows), -1)
+
+
+class _View:
+    """See `View`."""
+
+    def __init__(
+        self, db: sqlite3.Connection, wanted: frozenset[int] | None, vectors: Callable[[], _Vectors]
+    ) -> None:
+        self._db, self._wanted, self._vectors = db, wanted, vectors
+
+    def frequencies(self, asked: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+        find = "SELECT doc FROM vocabulary WHERE term = ?"
+        rows = ((term, self._db.execute(find, (term,)).fetchone()) for term in asked)
+        [total] = self._db.execute("SELECT count(*) FROM chunks").fetchone()
+        return total, {term: row[0] for term, row in rows if row}
+
+    def by_words(self, asked: Sequence[str], count: int) -> Mapping[int, float]:
+        match = " OR ".join(f'"{term}"' for term in asked)
+        rows = self._db.execute(
+            f"SELECT rowid, -rank FROM terms WHERE terms MATCH ? {self._within()} ORDER BY rank LIMIT ?",
+            (match, count),
+        )
+        return dict(rows.fetchall())
+
+    def _within(self) -> str:
+        """How a query is kept to the wanted files: the cheaper of two ways."""
+        if self._wanted is None:
+            return ""
+        few = f"SELECT 1 FROM chunks WHERE file IN temp.wanted LIMIT {FEW + 1}"
+        return _AMONG_FEW if len(self._db.execute(few).fetchall()) <= FEW else _AMONG_MANY
+
+    def by_meaning(self, vector: Any, count: int, others: Sequence[int]) -> Mapping[int, float]:
+        held = self._vectors()
+        if held.matrix is None or held.matrix.shape[1] != len(vector):
+            return {}
+        import numpy as np
+
+        near = held.matrix @ vector
+        if self._wanted is not None:
+            near = np.where(np.isin(held.files, list(self._wanted)), near, -1.0)
+        count = min(count, len(near))
+        top = np.argpartition(-near, count - 1)[:count]
+        found = {int(held.ids[at]): float(near[at]) for at in top if near[at] > 0}
+        asked = np.array([id for id in others if id not in found], np.int64)
+        places = np.minimum(np.searchsorted(held.ids, asked), len(near) - 1)
+        known = held.ids[places] == asked  # what was put in without an embedder has no vector
+        return found | {int(held.ids[at]): float(near[at]) for at in places[known]}
+
+    def passages(self, ids: Sequence[int]) -> Iterator[Passage]:
+        for id in ids:
+            row = self._db.execute(
+                "SELECT f.attributes, f.file_id, f.name, f.title, c.heading, c.start, c.text"
+                " FROM chunks c JOIN files f ON f.id = c.file WHERE c.id = ?",
+                (id,),
+            ).fetchone()
+            yield Passage(json.loads(row[0]), *row[1:])

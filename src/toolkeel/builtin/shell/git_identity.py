@@ -7,6 +7,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from toolkeel.engines.sandbox.secret_files import start_of
+
 _PLACES = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 
 
@@ -16,12 +18,9 @@ def git_identity(root: Path) -> dict[str, str]:
     Args:
         root: The folder.
     """
-    try:
-        own = (root / ".git" / "config").read_text("utf-8", "replace")
-    except OSError:
-        return {}
+    own = start_of(root / ".git" / "config")  # which a command may have made a pipe of
     name, email = _global("user.name"), _global("user.email")
-    if "[user]" in own or not (name and email):
+    if not own or "[user]" in own or not (name and email):
         return {}
     return {
         f"GIT_{who}_{what}": value

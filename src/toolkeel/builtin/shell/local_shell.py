@@ -16,13 +16,13 @@ from toolkeel.builtin.files.line_window import MAX_BYTES
 from toolkeel.builtin.shell.command import (
     MAX_TIMEOUT,
     TIMEOUT,
-    Tail,
     command_effects,
     run_command,
     shell_words,
     without_terminal,
 )
-from toolkeel.builtin.shell.terminal_output import TerminalOutput
+from toolkeel.builtin.shell.escape_codes import TerminalOutput
+from toolkeel.builtin.shell.output_tail import Tail
 from toolkeel.content import Data
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool

@@ -256,12 +256,12 @@ def parse_url(text: str) -> httpx2.URL:
         raise ToolError(f"The address has {len(text)} characters; at most {MAX_URL} are sent.")
     try:
         url = httpx2.URL(text)
-        host = url.host
+        host, who = url.host, url.userinfo
     except (httpx2.InvalidURL, ValueError, TypeError) as error:
         raise ToolError(f"{_shown(text)} is no address ({error}).") from None
     if url.scheme not in ("http", "https") or not host:
         raise ToolError(f"{_shown(text)} is no http or https address.")
-    if url.username or url.password:
+    if who:  # also ":" alone, a name and a password that are empty
         raise ToolError(f"{_shown(url.host)}: an address with a name or password is not used.")
     return url
 

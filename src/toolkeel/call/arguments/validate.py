@@ -8,7 +8,7 @@ by the coercion table, validation again, and an error that names every field.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -252,6 +252,34 @@ def as_json(prepared: Prepared) -> dict[str, object]:
     Defaults are filled in; injected values are not there.
     """
     return canonical(effective(prepared).arguments, prepared.tool.arguments.keys)
+
+
+class Shown(Mapping[str, object]):
+    """`as_json`, each argument made when it is asked for: who looks at a path pays for no other.
+
+    One is had by the function's own name for it as well.
+    """
+
+    __slots__ = ("_arguments", "_keys")
+
+    def __init__(self, prepared: Prepared) -> None:
+        keys, given = prepared.tool.arguments.keys, effective(prepared).arguments
+        self._keys = keys
+        self._arguments = {keys.get(name, name): (name, value) for name, value in given.items()}
+
+    def __getitem__(self, key: str) -> object:
+        key = key if key in self._arguments else self._keys[key]
+        name, value = self._arguments[key]
+        return canonical({name: value}, self._keys)[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arguments)
+
+    def __len__(self) -> int:
+        return len(self._arguments)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._arguments
 
 
 def told_json(prepared: Prepared) -> dict[str, object]:

@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Gene
 from contextlib import aclosing, closing
 from typing import Any
 
-from toolkeel.call.body.stop import Stop, go_on, run_coroutine
-from toolkeel.call.body.stopped_text import cancelled_itself, not_started
+from toolkeel.call.body.deadline import Stop, go_on, run_coroutine
+from toolkeel.call.body.stopped_text import cancelled_itself, not_started, told
 from toolkeel.call.body.threads import Job, ThreadPool, shared_pool
 from toolkeel.call.steps.compose import Rest
 from toolkeel.context import ToolContext
@@ -207,7 +207,11 @@ async def run_in_thread(
     threads = pool or shared_pool()
     job, stop, drop = _submit(tool, body, context, threads)
     try:
-        return await job.future
+        value = await job.future
+        if tool.timeout is not None and job.ended > (context.deadline or job.ended):
+            # A loop that was late has struck nothing: when the body ended decides.
+            raise told(context, "timeout", tool.timeout, "late" if context.body else "not started")
+        return value
     except asyncio.CancelledError:
         ended = job.future.done() and not job.future.cancelled()
         if ended and isinstance(job.future.exception(), asyncio.CancelledError):
@@ -219,11 +223,8 @@ async def run_in_thread(
         raise
     finally:
         stop.close()
-        del (
-            job,
-            stop,
-            drop,
-        )  # an error would hold itself, by its traceback, this frame and the future
+        # An error would hold itself, by its traceback, this frame and the future.
+        del job, stop, drop
 
 
 def _submit(

@@ -9,7 +9,7 @@ from toolkeel.context import ToolContext
 from toolkeel.errors import Cancelled, TimedOut
 
 Reason = Literal["", "timeout", "cancelled"]
-Work = Literal["running", "stopped", "not started", "queued", "done", "ended"]
+Work = Literal["running", "stopped", "not started", "queued", "done", "ended", "late"]
 _WORK: Mapping[Work, str] = {
     "running": "Its work may still be running and may still take effect.",
     "stopped": "Its work was stopped; what it had already done stays done.",
@@ -17,6 +17,7 @@ _WORK: Mapping[Work, str] = {
     "queued": "It was still waiting for a free thread and has not started.",
     "done": "Its work was done by then, and stays done; only its result is lost.",
     "ended": "It never paused, so it could not be stopped, and has ended late; what it did stays done.",
+    "late": "It has ended by now, but late; what it did stays done.",
 }
 
 

@@ -20,6 +20,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
+from time import perf_counter
 
 from toolkeel.errors import LimitReached
 
@@ -71,10 +72,13 @@ class Job:
         future: Resolved in the loop that submitted it.
         started: A thread has taken it.
         finished: It has ended, and its outcome is on the way.
+        ended: `time.perf_counter` value at which its function had its outcome; 0 before.
         abandoned: Nobody waits for it any more.
     """
 
-    __slots__ = ("_context", "_function", "_mailbox", "abandoned", "finished", "future", "started")
+    __slots__ = (
+        "_context", "_function", "_mailbox", "abandoned", "ended", "finished", "future", "started"
+    )  # fmt: skip
 
     def __init__(self, function: Callable[[], object], mailbox: _Mailbox) -> None:
         self._function = function
@@ -82,6 +86,7 @@ class Job:
         self._mailbox = mailbox
         self.future: asyncio.Future[object] = mailbox.loop.create_future()
         self.started = self.finished = self.abandoned = False
+        self.ended = 0.0
 
     def run(self) -> None:
         try:
@@ -93,6 +98,7 @@ class Job:
             outcome = (self.future, None, error)
             if self.abandoned:
                 log.warning("a body failed after its call was given up", exc_info=error)
+        self.ended = perf_counter()
         if not self.abandoned:
             self._mailbox.put(outcome)
         del outcome, self  # an error would hold itself, by its traceback and this frame

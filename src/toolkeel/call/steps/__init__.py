@@ -7,7 +7,7 @@ approve             asking before a call runs; a yes holds only for the argument
 limit               limits on calls: what a model may not do again and again
 resources           what a call touches: places in trees, with the arguments put in
 resource_conflicts  a queue of claims on places in trees: held when those before that meet them have ended
-lock                locks by declared resource: writers of one thing wait for each other, all else overlaps
+turn_order          what keeps calls of a turn in order: locks by declared resource: writers of one thing wait for each other, all else overlaps
 cache               remembering results: opt-in, after approval, never of failures
 retry               trying again what may be tried again
 guard               guards: what looks at a call before it runs, and at its result before the model reads it

@@ -25,53 +25,13 @@ _UNREAD = re.compile(
 )
 """A program that is named by an expansion, or text from elsewhere that is run."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-_KEYWORDS = frozenset(
-    [
-        "alias",
-        "builtin",
-        "case",
-        "command",
-        "coproc",
-        "declare",
-        "do",
-        "done",
-        "elif",
-        "else",
-        "enable",
-        "env",
-        "esac",
-        "eval",
-        "exec",
-        "export",
-        "fi",
-        "for",
-        "function",
-        "hash",
-        "if",
-        "in",
-        "local",
-        "nice",
-        "nohup",
-        "readonly",
-        "select",
-        "set",
-        "shopt",
-        "source",
-        "sudo",
-        "then",
-        "time",
-        "timeout",
-        "trap",
-        "typeset",
-        "unalias",
-        "unset",
-        "until",
-        "while",
-        "xargs",
-        ".",
-        ":",
-    ]
-)
+_KEYWORDS = frozenset([
+    "alias", "builtin", "case", "command", "coproc", "declare", "do", "done", "elif", "else",
+    "enable", "env", "esac", "eval", "exec", "export", "fi", "for", "function", "hash", "if",
+    "in", "local", "nice", "nohup", "readonly", "select", "set", "shopt", "source", "sudo",
+    "then", "time", "timeout", "trap", "typeset", "unalias", "unset", "until", "while", "xargs",
+    ".", ":",
+])  # fmt: skip
 
 
 def plain_words(command: str) -> list[str] | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from toolkeel._records.path_patterns import secret_part
-from toolkeel.call.arguments.validate import as_json
+from toolkeel.call.arguments.validate import Shown
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import Resource, Shared
 from toolkeel.errors import DefinitionError
@@ -51,9 +51,7 @@ def resource_keys(prepared: Prepared) -> tuple[str, ...]:
     its name in braces, one key for all such calls.
     """
     tool = prepared.tool
-    values = as_json(prepared)
-    for name, key in tool.arguments.keys.items():
-        values.setdefault(name, values.get(key))
+    values = Shown(prepared)
     return tuple(sorted({_fill(resource, values) for resource in tool.effects.resources}))
 
 
@@ -87,7 +85,8 @@ def secrets_read(prepared: Prepared) -> list[str]:
 def _paths_read(prepared: Prepared) -> list[str]:
     if keys := [key for key in resource_keys(prepared) if key.startswith("file:")]:
         return keys if prepared.tool.effects.read_only else []
-    given = [value for name, value in as_json(prepared).items() if _PATHS.search(name)]
+    shown = Shown(prepared)
+    given = [shown[name] for name in shown if _PATHS.search(name)]
     lists = (value if isinstance(value, list | tuple) else [value] for value in given)
     return [text for texts in lists for text in texts if isinstance(text, str)]
 

@@ -132,7 +132,7 @@ def parse_rule(action: Action, text: str) -> Rule:
     >>> str(parse_rule("deny", "write(path=/etc/*)"))
     'deny write(path=/etc/*)'
     """
-    found = _RULE.fullmatch(text)
+    found = isinstance(text, str) and _RULE.fullmatch(text)
     if not found:
         raise SetupError(f"{action} {text!r} is no rule; write tool or tool(argument=pattern)")
     arguments = []
@@ -163,6 +163,8 @@ class Rules:
         for action, texts in given.items():
             if isinstance(texts, str):
                 raise SetupError(f"Rules({action}={texts!r:.60}): give a list, [{texts!r:.60}]")
+            if not isinstance(texts, Iterable):
+                raise SetupError(f"Rules({action}={texts!r:.60}): give a list of texts")
         self._rules = [parse_rule(action, text) for action in ORDER for text in given[action]]
 
     @classmethod

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from toolkeel._records.taint import Source, Taint, as_details, of_details
-from toolkeel.call.arguments.validate import as_json
+from toolkeel.call.arguments.validate import Shown
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.resources import resource_keys, secrets_read
 from toolkeel.context import RunContext, ToolContext
@@ -77,7 +77,7 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
             details = getattr(error, "details", None)
             raise
         finally:
-            what = next(iter(_texts(_aims(prepared))), "")[:200]
+            what = next(_texts(_aims(prepared)), "")[:200]
             found = [Source(label, tool.name, what) for label in labels]
             found += [Source("secret", tool.name, path[:200]) for path in secrets_read(prepared)]
             for source in (*found, *(of_details(details) if isinstance(details, Mapping) else ())):
@@ -172,7 +172,7 @@ def question(prepared: Prepared, run: RunContext[Any]) -> str:
 def _asks(prepared: Prepared, taint: Taint, labels: Mapping[str, Sequence[Source]]) -> str:
     """Why it asks, of a call that goes out while these labels count; empty if it need not."""
     tool = prepared.tool
-    values = _texts(_aims(prepared))
+    values = list(_texts(_aims(prepared)))
     if _goes_home(values, tool.metadata.get(TRUSTED)):
         return ""
     if values and all((tool.name, value) in taint.targets for value in values):
@@ -283,26 +283,30 @@ def _is_below(host: str, pattern: str) -> bool:
 # — what was named —
 
 
-def _aims(prepared: Prepared) -> dict[str, object]:
+def _aims(prepared: Prepared) -> Mapping[str, object]:
     """The arguments that say where or whom: all, if none is declared."""
-    shown, target = as_json(prepared), prepared.tool.effects.target
-    return {name: shown[name] for name in target if name in shown} if target else dict(shown)
+    shown, target = Shown(prepared), prepared.tool.effects.target
+    return {name: shown[name] for name in target if name in shown} if target else shown
 
 
-def _texts(value: object) -> list[str]:
+def _texts(value: object) -> Iterator[str]:
     """Every text and number in a value; none for nothing."""
     if isinstance(value, str):
-        return [value] if value else []
-    if isinstance(value, Mapping):
-        return [text for item in value.values() for text in _texts(item)]
-    if isinstance(value, Iterable):
-        return [text for item in value for text in _texts(item)]
-    return [] if value is None or isinstance(value, bool) else [str(value)]
+        if value:
+            yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, Iterable):
+        for item in value:
+            yield from _texts(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
 
 
 def _unnamed(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str]:
     """Targets, and addresses anywhere in the arguments, that nobody here has named."""
-    addresses = [found for text in _texts(as_json(prepared)) for found in _ADDRESS.findall(text)]
+    addresses = [found for text in _texts(Shown(prepared)) for found in _ADDRESS.findall(text)]
     said = list(_said(taint.root))
     return [value for value in dict.fromkeys((*values, *addresses)) if not _is_named(value, said)]
 

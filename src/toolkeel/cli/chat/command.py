@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
+import typer
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.formatted_text import ANSI
@@ -24,7 +25,7 @@ from toolkeel.cli.commands.launch import (
     SessionName,
     Targets,
 )
-from toolkeel.cli.exits import UsageProblem
+from toolkeel.cli.exits import UsageProblem, too_many_words
 from toolkeel.cli.terminal.approve import TerminalApprover, can_ask, checked_by
 from toolkeel.cli.terminal.interrupt import run_interruptible
 from toolkeel.cli.terminal.progress import Pausable, PlainView
@@ -44,11 +45,12 @@ from toolkeel.errors import ToolkeelError
 from toolkeel.observe.wording import count, visible_line
 from toolkeel.sessions import Sessions
 
-HINT = "Enter sends, Alt+Enter makes a new line, /help lists the commands, Ctrl+D ends."
-RUNNING = "Ctrl+C stops it; what you type meanwhile is your next message"
+HINT = "Enter sends, Alt+Enter: new line, /help, Ctrl+D ends"
+RUNNING = "Ctrl+C stops it; what you type is your next message"
 
 
 def command(
+    context: typer.Context,
     *,
     targets: Targets = None,
     model: ModelName = OFFLINE,
@@ -61,6 +63,8 @@ def command(
     Each chat is a session, and is there again with --session NAME. Calls that need approval ask
     where you type. Without a terminal each line of stdin is a message.
     """
+    if context.args:
+        raise too_many_words("chat", context.args)
     name = session or f"chat-{datetime.now():%Y%m%d-%H%M%S}"
     launch = Launch(tuple(targets or ()), model, instructions, rules=rules)
     with stdout_kept_clean():
@@ -125,7 +129,9 @@ class Chat:
     def greet(self) -> None:
         """Say where one is."""
         tools = count(len(self._agent.tools), "tool")
-        note(f"{self.name}: {self._agent.model.name}, {tools}. {HINT if can_ask() else ''}", DIM)
+        note(f"{self.name}: {self._agent.model.name}, {tools}", DIM)
+        if can_ask():
+            note(HINT, DIM)  # one line of 60 columns, as the hint while a run works
         self._go_on_if_it_waits()
 
     def take(self, text: str) -> bool:

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import nullcontext
 from pathlib import Path
 from time import time
 from typing import Annotated
 
 import typer
 
-from toolkeel._records.tickets import Ticket
+from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.cli.commands.launch import heading
 from toolkeel.cli.state import Saved, home, load
+from toolkeel.cli.terminal.approve import TerminalApprover, can_ask
 from toolkeel.cli.terminal.streams import DIM, RED, YELLOW, answer, note
 from toolkeel.errors import SetupError
 from toolkeel.observe.wording import badges, count, duration, pretty, visible_json, visible_line
+from toolkeel.sessions.desk import LOOK, Desk
+from toolkeel.sessions.store import KeyValueStore
+
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        metavar="FILE|URL",
+        help="Where calls of other programs wait: SQLite, PostgreSQL.",
+    ),
+]
 
 
 def command(
@@ -22,11 +36,16 @@ def command(
         typer.Argument(metavar="[STATE]", help="A saved run; without it, saved runs are listed."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+    store: Store = "",
 ) -> None:
     """List the calls that wait for approval, each whole.
 
-    `toolkeel resume` decides about them.
+    `toolkeel resume` decides about them. With --store, those at a desk, such as the calls of
+    `toolkeel gateway --store`: in a terminal they are asked about as they come.
     """
+    if store:
+        _at_desk(Desk(KeyValueStore(store)), as_json)
+        return
     if state is None:
         _list_runs(as_json)
         return
@@ -56,6 +75,45 @@ def _list_runs(as_json: bool) -> None:
         answer(f"{path}  {count(len(waiting), 'call')} to decide{': ' if names else ''}{names}")
     if not paths:
         note(f"no saved run in {folder}", YELLOW)
+
+
+def _at_desk(desk: Desk, as_json: bool) -> None:
+    if can_ask() and not as_json:
+        asyncio.run(_decide(desk))
+        return
+    if as_json:
+        answer(pretty([ticket.to_dict() for ticket in desk.waiting()]))
+        return
+    for ticket in desk.waiting():
+        answer("\n".join([heading(ticket), badges(ticket.effects), visible_json(ticket.arguments)]))
+
+
+async def _decide(desk: Desk) -> None:
+    """Ask about each call as it comes, until the person has enough (the key q, Ctrl-C)."""
+    enough: list[str] = []
+    ask = TerminalApprover(enough.append, nullcontext, lambda _, arguments: arguments)
+    note("calls are shown as they come; Ctrl-C ends this", DIM)
+    while not enough:
+        for ticket in desk.waiting()[:1]:
+            asking = asyncio.ensure_future(ask(ticket))
+            while not asking.done() and ticket in desk.waiting():
+                await asyncio.wait([asking], timeout=LOOK)
+            asking.cancel()
+            await asyncio.wait([asking])
+            if not enough:
+                _tell(desk, ticket, None if asking.cancelled() else asking.result())
+        await asyncio.sleep(LOOK)
+
+
+def _tell(desk: Desk, ticket: Ticket, decision: Decision | None) -> None:
+    """Say what was decided; who comes second is told what the first said."""
+    try:
+        first = desk.decide(decision or ticket.deny(), "terminal")
+    except SetupError as error:
+        note(f"\n{error}", YELLOW)
+    else:
+        if first is not None:
+            note(f"\ndecided already by {first.who}: {first.decision.verdict}", YELLOW)
 
 
 def _details(ticket: Ticket, saved: Saved) -> list[str]:

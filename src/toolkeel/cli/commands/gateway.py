@@ -6,16 +6,16 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.cli.commands.serve import (
-    TOKEN_VARIABLE,
     Drain,
     Hosts,
     NoToken,
+    Token,
     address,
     endpoint,
     ends_well,
@@ -30,6 +30,7 @@ from toolkeel.mcp.consent_files import home
 from toolkeel.mcp.gateway.policy import SEARCH_ABOVE, Policy, read_policy
 from toolkeel.mcp.pins import Pins
 from toolkeel.observe.wording import count, visible_line
+from toolkeel.sessions import Desk, KeyValueStore
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -39,23 +40,31 @@ if TYPE_CHECKING:
 File = Annotated[Path, typer.Argument(metavar="mcp.json", help="Where the servers are.")]
 
 
+RulesFile = Annotated[
+    Path | None,
+    typer.Option("--rules", metavar="FILE.toml", help="Who may call what, and how often."),
+]
+AuditLog = Annotated[
+    Path | None, typer.Option("--audit", metavar="FILE", help="Write down each call: JSONL.")
+]
+Store = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE|URL",
+        help="SQLite file or postgresql://: calls wait there for a person, and limits count there.",
+    ),
+]
+
+
 def command(
     file: File,
     *,
-    rules: Annotated[
-        Path | None,
-        typer.Option("--rules", metavar="FILE.toml", help="Who may call what, and how often."),
-    ] = None,
+    rules: RulesFile = None,
     http: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Speak HTTP here instead of stdio.")
     ] = "",
-    audit: Annotated[
-        Path | None, typer.Option("--audit", metavar="FILE", help="Write down each call: JSONL.")
-    ] = None,
-    token: Annotated[
-        str,
-        typer.Option(metavar="TEXT", envvar=TOKEN_VARIABLE, help="HTTP: ask for this token."),
-    ] = "",
+    audit: AuditLog = None,
+    token: Token = "",
     no_token: NoToken = False,
     no_prefix: Annotated[
         bool, typer.Option("--no-prefix", help="One server: keep its names as they are.")
@@ -63,6 +72,7 @@ def command(
     search_above: Annotated[
         int, typer.Option(metavar="N", help="Tools beyond which they are searched for.")
     ] = SEARCH_ABOVE,
+    store: Store = "",
     allowed_host: Hosts = None,
     drain: Drain = 30,
 ) -> None:
@@ -77,7 +87,9 @@ def command(
         take_stdout()
     with stdout_kept_clean():
         policy = read_policy(rules) if rules is not None else Policy()
-        gateway = _gateway(file, policy, audit, not no_prefix, search_above)
+        gateway = _gateway(
+            file, policy, audit, store, prefixed=not no_prefix, threshold=search_above
+        )
     if http:
         if not policy.has_clients:
             token = token_of(token, no_token)
@@ -90,16 +102,17 @@ def command(
     until_stopped(lambda: _following(gateway, file, serve_stdio(gateway)))
 
 
-def _gateway(
-    file: Path, policy: Policy, audit: Path | None, prefixed: bool, threshold: int
-) -> Gateway:
+def _gateway(file: Path, policy: Policy, audit: Path | None, store: str, **options: Any) -> Gateway:
     from toolkeel.mcp.gateway.audit import AuditFile
     from toolkeel.mcp.gateway.gateway import Gateway
 
     written = AuditFile(audit) if audit is not None else None
     pins = Pins(home() / "pins.json")
     servers = _servers(file).values()
-    return Gateway(servers, policy, pins, written, prefixed=prefixed, threshold=threshold)
+    if store:
+        shared = KeyValueStore(store)
+        options |= {"shared": shared, "approver": Desk(shared)}
+    return Gateway(servers, policy, pins, written, **options)
 
 
 def _servers(file: Path) -> Mapping[str, ServerConfig]:

@@ -27,7 +27,9 @@ def command(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What to index.")],
     store: Annotated[
         str,
-        typer.Option("--store", "-s", help="The store's name or path; the folder's name if none."),
+        typer.Option(
+            "--store", "-s", help="The store's name, path or address; the folder's name if none."
+        ),
     ] = "",
     embeddings: Annotated[
         str, typer.Option("--embeddings", "-e", help="An embedding model; words alone if none.")
@@ -42,21 +44,20 @@ def command(
     Text, Markdown, HTML, PDF and code. Only what changed since the last time is read again; what is gone is taken out.
     """
     from toolkeel.builtin.search.embeddings import OPENAI_URL, Embeddings
-    from toolkeel.builtin.search.file_search import store_path
     from toolkeel.builtin.search.indexing import index_folder
-    from toolkeel.builtin.search.vector_store import VectorStore
+    from toolkeel.builtin.search.open_store import is_address, open_store, shown, store_path
 
     if not folder.is_dir():  # before a store is made for it
         raise SetupError(f"there is no folder {str(folder)!r} to index")
     id = store or _name_of(folder)
-    path = store_path(id)
+    path = shown(id) if is_address(id) else str(store_path(id))
     embedder = Embeddings(embeddings, base_url or OPENAI_URL) if embeddings else None
-    opened = VectorStore(path, embedder)
+    opened = open_store(id, embedder, create=True)
     try:
-        with _progress() as shown:
-            report = index_folder(opened, folder, on_progress=shown)
+        with _progress() as told:
+            report = index_folder(opened, folder, on_progress=told)
         passages = len(opened)
-        model = opened.meta("embedding_model")
+        model = opened.model()
         others = len(opened.files()) - report.added - report.changed - report.unchanged
     except ToolError as error:
         raise SetupError(error.text) from None
@@ -70,9 +71,8 @@ def command(
         note(f"the store holds {count(others, 'file')} of other folders, too: see --store", YELLOW)
     if model and not embeddings:
         note(f"the store has vectors of {model}: what is new has none without --embeddings", YELLOW)
-    searched = _searched(id, embeddings, base_url)
-    told = _told(searched, path, passages, report)
-    answer(_json(id, path, passages, report) if as_json else told)
+    searched = shown(id) if as_json else _searched(shown(id), embeddings, base_url)
+    answer((_json if as_json else _told)(searched, path, passages, report))
 
 
 def _name_of(folder: Path) -> str:
@@ -89,7 +89,7 @@ def _searched(id: str, embeddings: str, base_url: str) -> str:
     return shlex.quote(target)
 
 
-def _told(searched: str, path: Path, passages: int, report: Report) -> str:
+def _told(searched: str, path: str, passages: int, report: Report) -> str:
     files = report.added + report.changed + report.unchanged
     return (
         f"{count(files, 'file')}, {count(passages, 'passage')} in {path}\n"
@@ -99,11 +99,11 @@ def _told(searched: str, path: Path, passages: int, report: Report) -> str:
     )
 
 
-def _json(id: str, path: Path, passages: int, report: Report) -> str:
+def _json(id: str, path: str, passages: int, report: Report) -> str:
     return pretty(
         {
             "store": id,
-            "path": str(path),
+            "path": path,
             "passages": passages,
             "added": report.added,
             "changed": report.changed,

@@ -10,6 +10,7 @@ import typer
 
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.targets import ALL
+from toolkeel.cli.commands.approvals import Store
 from toolkeel.cli.commands.launch import (
     OFFLINE,
     Instructions,
@@ -18,7 +19,7 @@ from toolkeel.cli.commands.launch import (
     RulesFile,
 )
 from toolkeel.cli.terminal.streams import DIM, answer, note, stdout_kept_clean
-from toolkeel.sessions import Sessions
+from toolkeel.sessions import Desk, KeyValueStore, Sessions
 
 
 def command(
@@ -38,6 +39,7 @@ def command(
         Path | None,
         typer.Option("--audit", metavar="FILE", help="A gateway's log, to show its last calls."),
     ] = None,
+    store: Store = "",
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; any by default.")
     ] = 0,
@@ -52,7 +54,8 @@ def command(
     chosen = tuple(targets or (ALL,))
     with stdout_kept_clean():
         agent = Launch(chosen, model, instructions, rules=rules).agent()
-    page = Inspector(agent, Sessions(file), target=chosen[0], port=port, audit=audit)
+    desk = Desk(KeyValueStore(store)) if store else None
+    page = Inspector(agent, Sessions(file), target=chosen[0], port=port, audit=audit, desk=desk)
 
     def ready() -> None:
         answer(page.url)

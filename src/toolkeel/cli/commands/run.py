@@ -26,7 +26,7 @@ from toolkeel.cli.commands.launch import (
     YesTo,
     run_to_end,
 )
-from toolkeel.cli.exits import UsageProblem
+from toolkeel.cli.exits import UsageProblem, too_many_words
 from toolkeel.cli.state import free
 from toolkeel.cli.terminal.streams import stdout_kept_clean
 from toolkeel.sessions import Sessions
@@ -35,6 +35,7 @@ Continue = Annotated[bool, typer.Option("--continue", "-c", help="Go on with the
 
 
 def command(
+    context: typer.Context,
     prompt: Annotated[
         str,
         typer.Argument(
@@ -62,8 +63,8 @@ def command(
     The answer goes to stdout; what happens meanwhile goes to stderr. The first Ctrl-C stops the
     calls that are running, the second ends the program.
     """
-    text = sys.stdin.read() if prompt == "-" else prompt
-    session = _latest() if continue_ and not session else session
+    text = _asked(prompt, context.args)
+    session = session or (_latest() if continue_ else "")
     if not text.strip() and not session:
         raise UsageProblem("the prompt is empty")
     launch = Launch(
@@ -83,6 +84,17 @@ def command(
     with stdout_kept_clean():
         agent = launch.agent()
     run_to_end(launch, agent, text if text.strip() else None)
+
+
+def _asked(prompt: str, more: list[str]) -> str:
+    """The prompt, from stdin if it says so.
+
+    Raises:
+        UsageProblem: there are further words.
+    """
+    if more:
+        raise too_many_words("run", [prompt, *more])
+    return sys.stdin.read() if prompt == "-" else prompt
 
 
 def _latest() -> str:

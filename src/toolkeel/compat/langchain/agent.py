@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 from typing_extensions import is_typeddict
 
@@ -21,7 +21,6 @@ from toolkeel.compat.langchain.threads import (
     GraphRecursionError,
     HumanInTheLoopMiddleware,
     InMemorySaver,
-    decisions_of,
 )
 from toolkeel.compat.langchain.wrapping import Command, Reducers, put, reducers_of, updating
 from toolkeel.context import RunContext
@@ -95,7 +94,7 @@ class CompiledAgent:
             if session is None:
                 raise SetupError("Command(resume=...) needs a checkpointer, which kept what waits")
             found = answered(state.resume, session.pending)
-            own = decisions_of(state.resume, session.pending) if found is None else found
+            own = self._asks.decide(state.resume, session.pending) if found is None else found
             given["decisions"] = own
             return None, given, {}
         shared: dict[str, Any] = {}
@@ -309,7 +308,12 @@ def create_react_agent(
     tools: Iterable[Toolish] | None = (),
     *,
     prompt: str | None = None,
+    version: Literal["v1", "v2"] = "v2",
     **options: Unpack[AgentOptions],
 ) -> CompiledAgent:
-    """`create_agent` by LangGraph's older name; `prompt` is its `system_prompt`."""
+    """`create_agent` by LangGraph's older name; `prompt` is its `system_prompt`.
+
+    Args:
+        version: Makes no difference: calls run side by side in both.
+    """
     return create_agent(model, tools, system_prompt=prompt, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NotRequired, Unpack, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
@@ -119,3 +119,18 @@ def convert_to_openai_function(tool: object, *, strict: bool | None = None) -> d
 def convert_to_anthropic_tool(tool: object) -> dict[str, Any]:
     """A tool for Anthropic's Messages; see `convert_tool`."""
     return convert_tool(tool, "anthropic")
+
+
+def render_text_description(tools: Sequence[Any]) -> str:
+    """A line for each tool: its name, its function's signature and its description."""
+    return "\n".join(map(_rendered, tools))
+
+
+def render_text_description_and_args(tools: Sequence[Any]) -> str:
+    """The same, with the schemas of the arguments."""
+    return "\n".join(f"{_rendered(tool)}, args: {tool.args!s}" for tool in tools)
+
+
+def _rendered(tool: Any) -> str:
+    function = getattr(tool, "func", None)
+    return f"{tool.name}{inspect.signature(function) if function else ''} - {tool.description}"

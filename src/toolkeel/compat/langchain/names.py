@@ -5,37 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 NAMES: Mapping[str, str] = {
-    r"StateGraph|MessageGraph|Graph|START|END|Send|add_messages|entrypoint|task|CompiledStateGraph": (
-        "there are no graphs: an Agent is the loop, and an agent is a tool of another"
-    ),
-    r"HumanInTheLoopMiddleware|InterruptOnConfig": (
-        "@tool(approval=True), or Rules(ask=[...]) for tools as they are: docs/approvals.md"
-    ),
-    r"ToolCallLimitMiddleware|ModelCallLimitMiddleware": "RunLimits of toolkeel.runs",
-    r"(Summarization|ContextEditing)Middleware": "history= of toolkeel's Agent: docs/sessions.md",
+    "StateGraph|MessageGraph|Graph|START|END|Send|add_messages|entrypoint|task|CompiledStateGraph": "there are no graphs: an Agent is the loop, and an agent is a tool of another",
+    "HumanInTheLoopMiddleware|InterruptOnConfig": "@tool(approval=True), or Rules(ask=[...]) for tools as they are: docs/approvals.md",
+    "ToolCallLimitMiddleware|ModelCallLimitMiddleware": "RunLimits of toolkeel.runs",
+    "(Summarization|ContextEditing)Middleware": "history= of toolkeel's Agent: docs/sessions.md",
     r"\w+Middleware": "what stands around a call is a step, steps=[...]: docs/steps.md",
-    r"AgentExecutor|create_(tool_calling|openai_tools|openai_functions|structured_chat|json_chat)_agent"
-    r"|initialize_agent|AgentType": "create_agent(model, tools) runs the whole loop",
-    r"(Sqlite|Postgres|AsyncSqlite|AsyncPostgres)Saver|BaseCheckpointSaver": (
-        "InMemorySaver(path) keeps threads in a file"
-    ),
-    r"PostgresStore": "InMemoryStore, or KeyValueStore of toolkeel.sessions for a file",
-    r"Runnable(Lambda|Parallel|Passthrough|Sequence)?|chain|RunnableWithMessageHistory": (
-        "there are no chains: call one function with what the other gives"
-    ),
-    r"(Chat)?PromptTemplate|MessagesPlaceholder": "write an f-string, and messages as a list",
+    "AgentExecutor|create_(tool_calling|openai_tools|openai_functions|structured_chat|json_chat)_agent|initialize_agent|AgentType": "create_agent(model, tools) runs the whole loop",
+    "(Sqlite|Postgres|AsyncSqlite|AsyncPostgres)Saver|BaseCheckpointSaver": "InMemorySaver(path) keeps threads in a file",
+    "PostgresStore": "InMemoryStore, or KeyValueStore of toolkeel.sessions for a file",
+    "Runnable(Lambda|Parallel|Passthrough|Sequence)?|chain|RunnableWithMessageHistory": "there are no chains: call one function with what the other gives",
+    "(Chat)?PromptTemplate|MessagesPlaceholder": "write an f-string, and messages as a list",
     r"\w*OutputParser": "with_structured_output(T) gives instances",
-    r"(AI|Human|Tool|System)MessageChunk|FunctionMessage|ChatMessage|InvalidToolCall": (
-        "a call that cannot be read is answered with what is wrong in it"
-    ),
-    r"Chat(OpenAI|Anthropic|GoogleGenerativeAI|VertexAI|Bedrock(Converse)?|Ollama|Groq|Mistral\w*)": (
-        "init_chat_model('vendor:model')"
-    ),
-    r"create_retriever_tool|\w*Retriever|\w*VectorStore|\w*Embeddings": (
-        "toolkeel.tools has FileSearchTool over documents of your own"
-    ),
-    r"BaseToolkit": "a list of tools, or a Toolset",
-    r"ToolRetryMiddleware": "@tool(steps=[Retry(2)]) of toolkeel, with Retry of toolkeel.steps",
+    "FunctionMessage|ChatMessage|InvalidToolCall": "a call that cannot be read is answered with what is wrong in it",
+    r"Chat(OpenAI|Anthropic|GoogleGenerativeAI|VertexAI|Bedrock(Converse)?|Ollama|Groq|Mistral\w*)": "init_chat_model('vendor:model')",
+    r"create_retriever_tool|\w*Retriever|\w*VectorStore|\w*Embeddings": "toolkeel.tools has FileSearchTool over documents of your own",
+    "BaseToolkit": "a list of tools, or a Toolset",
+    "ToolRetryMiddleware": "@tool(steps=[Retry(2)]) of toolkeel, with Retry of toolkeel.steps",
+    "BaseMessageChunk|AnyMessage|BaseMessage|MessageLikeRepresentation": "annotate with Message of toolkeel.messages",
+    r"\w*(Block|Annotation|Citation)|ServerTool\w+|is_data_content_block|merge_content|convert_to_openai_(data|image)_block": "parts of messages are dicts, or Text, Image and File of toolkeel",
+    r"(Usage|InputToken|OutputToken)\w*|\w*[Nn]otification_?[Mm]etadata|LC_\w+PREFIX|ensure_id": "a message's usage is toolkeel.Usage",
+    r"_?messages?_(from|to)_dicts?|message_to_dict|convert_to_openai_messages|get_buffer_string|filter_messages|merge_message_runs|message_chunk_to_message|\w+MessageChunk|ToolCallChunk": "messages are records: choose among them by a comprehension; a session keeps them",
+    r"\w*(Stream(Part|Mode|Writer)|Payload|Task|StateUpdate|StateSnapshot|GraphOutput)|Durability|(Retry|Timeout|Cache|Trace)Policy|All|Overwrite|omit_payload|\w*[Cc]heckpointer|ToolCallTransformer|ValidationNode": "there are no graphs: an Agent is the loop, and tells what it does by events",
+    "FILTERED_ARGS|ArgsSchema|RetrieverInput|ToolsRenderer|_get_runnable_config_param|convert_runnable_to_tool|create_schema_from_function": "a tool's parameters are tool.parameters, made of its function",
     r"\w*Callback\w*": "listeners=[...] of a run are told its events",
 }
 """By regular expression of the name."""

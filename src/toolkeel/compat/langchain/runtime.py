@@ -40,7 +40,7 @@ class CallbackManagerForToolRun:
         self._context.progress(text)
 
     def get_child(self, tag: str | None = None) -> CallbackManagerForToolRun:
-        """What a call inside this one would get."""
+        """What a call inside this one would get; nothing is told, so a tag makes no difference."""
         return self
 
 

@@ -49,12 +49,19 @@ class InMemorySaver:
 MemorySaver = InMemorySaver
 
 
+DECISIONS = ("approve", "edit", "reject")
+
+
 class HumanInTheLoopMiddleware:
     """Lets a person decide about the calls of some tools.
 
     Args:
-        interrupt_on: By tool, whether its calls are asked about; a dict counts as yes.
-        description_prefix: How each request begins.
+        interrupt_on: By tool, whether its calls are asked about, or how: a dict with
+            ``allowed_decisions`` and a text as ``description``.
+        description_prefix: How each request begins that has no text of its own.
+
+    Raises:
+        SetupError: something in it would not be honoured.
     """
 
     def __init__(
@@ -65,6 +72,7 @@ class HumanInTheLoopMiddleware:
     ) -> None:
         self.interrupt_on = interrupt_on
         self.description_prefix = description_prefix
+        self._how = {tool: _how(tool, how) for tool, how in interrupt_on.items()}
 
     def asking(self, tools: Sequence[Any]) -> list[Any]:
         """The tools, of which those that are asked about wait for it.
@@ -82,19 +90,46 @@ class HumanInTheLoopMiddleware:
 
     def interrupt(self, tickets: Sequence[Ticket]) -> Interrupt:
         """What calls that wait look like."""
-        requests = [
-            {
-                "name": ticket.tool,
-                "args": dict(ticket.arguments),
-                "description": f"{self.description_prefix}\n\nTool: {ticket.tool}\n"
-                f"Args: {dict(ticket.arguments)}",
-            }
-            for ticket in tickets
-        ]
-        choices = ["approve", "edit", "reject"]
-        reviews = [{"action_name": t.tool, "allowed_decisions": choices} for t in tickets]
+        requests, reviews = [], []
+        for ticket in tickets:
+            arguments, how = dict(ticket.arguments), self._how.get(ticket.tool, {})
+            usual = f"{self.description_prefix}\n\nTool: {ticket.tool}\nArgs: {arguments}"
+            told = how.get("description") or usual
+            requests.append({"name": ticket.tool, "args": arguments, "description": told})
+            allowed = how.get("allowed_decisions", DECISIONS)
+            reviews.append({"action_name": ticket.tool, "allowed_decisions": [*allowed]})
         value = {"action_requests": requests, "review_configs": reviews}
         return Interrupt(value, tickets[0].id)
+
+    def decide(self, resume: Any, tickets: Sequence[Ticket]) -> list[Decision]:
+        """`decisions_of`, each of a kind that is allowed for its tool.
+
+        Raises:
+            SetupError: one is not.
+        """
+        decisions = decisions_of(resume, tickets)
+        for ticket, given in zip(tickets, resume["decisions"], strict=True):
+            allowed = self._how.get(ticket.tool, {}).get("allowed_decisions", DECISIONS)
+            if given["type"] not in allowed:
+                told = f"{given['type']!r}; allowed_decisions has {', '.join(allowed)}"
+                raise SetupError(f"a call of {ticket.tool!r} is not decided by {told}")
+        return decisions
+
+
+def _how(tool: str, given: Any) -> Mapping[str, Any]:
+    """How calls of a tool are asked about."""
+    how = given if isinstance(given, Mapping) else {}
+    where, known = f"interrupt_on[{tool!r}]", ("allowed_decisions", "description", "args_schema")
+    if not isinstance(given, Mapping | bool) or (isinstance(given, Mapping) and not given):
+        raise SetupError(f"{where}: True, False, or a dict with allowed_decisions")
+    if "when" in how or callable(how.get("description")):
+        raise SetupError(f"{where}: write a predicate as @tool(approval=...): docs/approvals.md")
+    if strange := sorted({*how} - {*known}):
+        raise SetupError(f"{where} has no {', '.join(strange)}; it has {', '.join(known)}")
+    allowed = how.get("allowed_decisions", () if how else DECISIONS)
+    if not allowed or not {*allowed} <= {*DECISIONS}:
+        raise SetupError(f"{where}: allowed_decisions are some of {', '.join(DECISIONS)}")
+    return how
 
 
 def decisions_of(resume: Any, tickets: Sequence[Ticket]) -> list[Decision]:

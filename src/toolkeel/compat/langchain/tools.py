@@ -304,6 +304,8 @@ def _core_options(options: dict[str, Any]) -> Any:
     """The core's options; what a tool is without `infer_schema` follows from its function."""
     kept = ("timeout", "max_output")  # where None means "no limit", not "not given"
     options = {k: v for k, v in options.items() if v is not None or k in kept}
+    if "runnable" in options:
+        raise SetupError("tool(runnable=...): there are no chains; write a function that calls it")
     reads, strict = (
         options.pop("parse_docstring", None),
         options.pop("error_on_invalid_docstring", 0),

@@ -5,7 +5,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NotRequired, TypeAlias, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    NotRequired,
+    Self,
+    TypeAlias,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from typing_extensions import TypedDict
 
@@ -33,6 +43,12 @@ class Command:
     goto: Any = ()
     graph: str | None = None
     resume: Any = None
+
+    PARENT: ClassVar[str] = "__parent__"
+
+    def __class_getitem__(cls, nodes: object) -> type[Self]:
+        """``Command[Literal["node"]]`` in annotations."""
+        return cls
 
 
 Reducers: TypeAlias = Mapping[str, Callable[[Any, Any], Any] | None]

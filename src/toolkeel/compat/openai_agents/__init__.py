@@ -33,316 +33,176 @@ from toolkeel.compat.missing import missing
 from toolkeel.compat.openai_agents.names import NAMES, PLACES
 
 if TYPE_CHECKING:
+    # fmt: off
+    # isort: off
     from toolkeel.builtin.pictures.generate import ImageGenerationTool as ImageGenerationTool
     from toolkeel.builtin.search.file_search import FileSearchTool as FileSearchTool
-    from toolkeel.builtin.web.search import UserLocation as UserLocation
-    from toolkeel.builtin.web.search import WebSearchTool as WebSearchTool
-    from toolkeel.builtin.web.search import WebSearchToolFilters as WebSearchToolFilters
-    from toolkeel.compat.openai_agents.agent import Agent as Agent
-    from toolkeel.compat.openai_agents.agent import AgentBase as AgentBase
-    from toolkeel.compat.openai_agents.agent import MaxTurnsExceeded as MaxTurnsExceeded
-    from toolkeel.compat.openai_agents.behavior import FunctionToolResult as FunctionToolResult
-    from toolkeel.compat.openai_agents.behavior import StopAtTools as StopAtTools
-    from toolkeel.compat.openai_agents.behavior import (
-        ToolsToFinalOutputFunction as ToolsToFinalOutputFunction,
+    from toolkeel.builtin.web.search import (
+        UserLocation as UserLocation, WebSearchTool as WebSearchTool,
+        WebSearchToolFilters as WebSearchToolFilters,
+    )
+    from toolkeel.compat.openai_agents.agent import (
+        Agent as Agent, AgentBase as AgentBase, MaxTurnsExceeded as MaxTurnsExceeded,
     )
     from toolkeel.compat.openai_agents.behavior import (
+        FunctionToolResult as FunctionToolResult, StopAtTools as StopAtTools,
+        ToolsToFinalOutputFunction as ToolsToFinalOutputFunction,
         ToolsToFinalOutputResult as ToolsToFinalOutputResult,
     )
-    from toolkeel.compat.openai_agents.context import RunContextWrapper as RunContextWrapper
-    from toolkeel.compat.openai_agents.context import RunItem as RunItem
-    from toolkeel.compat.openai_agents.context import ToolContext as ToolContext
-    from toolkeel.compat.openai_agents.context import Usage as Usage
-    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
-        GuardrailFunctionOutput as GuardrailFunctionOutput,
+    from toolkeel.compat.openai_agents.context import (
+        RunContextWrapper as RunContextWrapper, RunItem as RunItem, ToolContext as ToolContext,
+        Usage as Usage,
     )
     from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
-        InputGuardrail as InputGuardrail,
-    )
-    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+        GuardrailFunctionOutput as GuardrailFunctionOutput, InputGuardrail as InputGuardrail,
         InputGuardrailResult as InputGuardrailResult,
-    )
-    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
         InputGuardrailTripwireTriggered as InputGuardrailTripwireTriggered,
-    )
-    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
-        OutputGuardrail as OutputGuardrail,
-    )
-    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
-        OutputGuardrailResult as OutputGuardrailResult,
-    )
-    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+        OutputGuardrail as OutputGuardrail, OutputGuardrailResult as OutputGuardrailResult,
         OutputGuardrailTripwireTriggered as OutputGuardrailTripwireTriggered,
-    )
-    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
-        input_guardrail as input_guardrail,
-    )
-    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
-        output_guardrail as output_guardrail,
+        input_guardrail as input_guardrail, output_guardrail as output_guardrail,
     )
     from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
-        ToolInputGuardrail as ToolInputGuardrail,
-    )
-    from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
-        ToolInputGuardrailData as ToolInputGuardrailData,
-    )
-    from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
+        ToolInputGuardrail as ToolInputGuardrail, ToolInputGuardrailData as ToolInputGuardrailData,
         ToolOutputGuardrail as ToolOutputGuardrail,
-    )
-    from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
         ToolOutputGuardrailData as ToolOutputGuardrailData,
-    )
-    from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
         tool_input_guardrail as tool_input_guardrail,
-    )
-    from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
         tool_output_guardrail as tool_output_guardrail,
     )
-    from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException as AgentsException
-    from toolkeel.compat.openai_agents.guardrails.verdicts import AllowBehavior as AllowBehavior
     from toolkeel.compat.openai_agents.guardrails.verdicts import (
-        ModelBehaviorError as ModelBehaviorError,
-    )
-    from toolkeel.compat.openai_agents.guardrails.verdicts import (
-        RaiseExceptionBehavior as RaiseExceptionBehavior,
-    )
-    from toolkeel.compat.openai_agents.guardrails.verdicts import (
+        AgentsException as AgentsException, AllowBehavior as AllowBehavior,
+        ModelBehaviorError as ModelBehaviorError, RaiseExceptionBehavior as RaiseExceptionBehavior,
         RejectContentBehavior as RejectContentBehavior,
-    )
-    from toolkeel.compat.openai_agents.guardrails.verdicts import (
         ToolGuardrailFunctionOutput as ToolGuardrailFunctionOutput,
-    )
-    from toolkeel.compat.openai_agents.guardrails.verdicts import (
         ToolInputGuardrailResult as ToolInputGuardrailResult,
-    )
-    from toolkeel.compat.openai_agents.guardrails.verdicts import (
         ToolInputGuardrailTripwireTriggered as ToolInputGuardrailTripwireTriggered,
-    )
-    from toolkeel.compat.openai_agents.guardrails.verdicts import (
         ToolOutputGuardrailResult as ToolOutputGuardrailResult,
-    )
-    from toolkeel.compat.openai_agents.guardrails.verdicts import (
         ToolOutputGuardrailTripwireTriggered as ToolOutputGuardrailTripwireTriggered,
+        UserError as UserError,
     )
-    from toolkeel.compat.openai_agents.guardrails.verdicts import UserError as UserError
     from toolkeel.compat.openai_agents.handoff_filters import remove_all_tools as remove_all_tools
     from toolkeel.compat.openai_agents.handoffs import (
-        RECOMMENDED_PROMPT_PREFIX as RECOMMENDED_PROMPT_PREFIX,
+        RECOMMENDED_PROMPT_PREFIX as RECOMMENDED_PROMPT_PREFIX, Handoff as Handoff,
+        HandoffInputData as HandoffInputData, HandoffInputFilter as HandoffInputFilter,
+        handoff as handoff, prompt_with_handoff_instructions as prompt_with_handoff_instructions,
     )
-    from toolkeel.compat.openai_agents.handoffs import Handoff as Handoff
-    from toolkeel.compat.openai_agents.handoffs import HandoffInputData as HandoffInputData
-    from toolkeel.compat.openai_agents.handoffs import HandoffInputFilter as HandoffInputFilter
-    from toolkeel.compat.openai_agents.handoffs import handoff as handoff
-    from toolkeel.compat.openai_agents.handoffs import (
-        prompt_with_handoff_instructions as prompt_with_handoff_instructions,
+    from toolkeel.compat.openai_agents.hooks import (
+        AgentHookContext as AgentHookContext, AgentHooks as AgentHooks, RunHooks as RunHooks,
     )
-    from toolkeel.compat.openai_agents.hooks import AgentHookContext as AgentHookContext
-    from toolkeel.compat.openai_agents.hooks import AgentHooks as AgentHooks
-    from toolkeel.compat.openai_agents.hooks import RunHooks as RunHooks
-    from toolkeel.compat.openai_agents.items import HandoffCallItem as HandoffCallItem
-    from toolkeel.compat.openai_agents.items import HandoffOutputItem as HandoffOutputItem
-    from toolkeel.compat.openai_agents.items import ItemHelpers as ItemHelpers
-    from toolkeel.compat.openai_agents.items import MessageOutputItem as MessageOutputItem
-    from toolkeel.compat.openai_agents.items import ReasoningItem as ReasoningItem
-    from toolkeel.compat.openai_agents.items import ToolCallItem as ToolCallItem
-    from toolkeel.compat.openai_agents.items import ToolCallOutputItem as ToolCallOutputItem
-    from toolkeel.compat.openai_agents.items import TResponseInputItem as TResponseInputItem
-    from toolkeel.compat.openai_agents.models.named import AnyLLMModel as AnyLLMModel
-    from toolkeel.compat.openai_agents.models.named import LitellmModel as LitellmModel
-    from toolkeel.compat.openai_agents.models.named import ModelProvider as ModelProvider
+    from toolkeel.compat.openai_agents.items import (
+        HandoffCallItem as HandoffCallItem, HandoffOutputItem as HandoffOutputItem,
+        ItemHelpers as ItemHelpers, MessageOutputItem as MessageOutputItem,
+        ReasoningItem as ReasoningItem, ToolCallItem as ToolCallItem,
+        ToolCallOutputItem as ToolCallOutputItem, TResponseInputItem as TResponseInputItem,
+    )
     from toolkeel.compat.openai_agents.models.named import (
-        OpenAIChatCompletionsModel as OpenAIChatCompletionsModel,
-    )
-    from toolkeel.compat.openai_agents.models.named import OpenAIProvider as OpenAIProvider
-    from toolkeel.compat.openai_agents.models.named import (
-        OpenAIResponsesModel as OpenAIResponsesModel,
-    )
-    from toolkeel.compat.openai_agents.models.named import get_default_model as get_default_model
-    from toolkeel.compat.openai_agents.models.named import (
+        AnyLLMModel as AnyLLMModel, LitellmModel as LitellmModel, ModelProvider as ModelProvider,
+        OpenAIChatCompletionsModel as OpenAIChatCompletionsModel, OpenAIProvider as OpenAIProvider,
+        OpenAIResponsesModel as OpenAIResponsesModel, get_default_model as get_default_model,
         get_default_model_settings as get_default_model_settings,
-    )
-    from toolkeel.compat.openai_agents.models.named import is_gpt_5_default as is_gpt_5_default
-    from toolkeel.compat.openai_agents.models.named import (
-        set_default_openai_api as set_default_openai_api,
-    )
-    from toolkeel.compat.openai_agents.models.named import (
+        is_gpt_5_default as is_gpt_5_default, set_default_openai_api as set_default_openai_api,
         set_default_openai_client as set_default_openai_client,
-    )
-    from toolkeel.compat.openai_agents.models.named import (
         set_default_openai_key as set_default_openai_key,
     )
-    from toolkeel.compat.openai_agents.models.own import Model as Model
-    from toolkeel.compat.openai_agents.models.own import ModelResponse as ModelResponse
-    from toolkeel.compat.openai_agents.models.own import ModelTracing as ModelTracing
-    from toolkeel.compat.openai_agents.models.scripted import ModelCall as ModelCall
-    from toolkeel.compat.openai_agents.models.scripted import ScriptedModel as ScriptedModel
+    from toolkeel.compat.openai_agents.models.own import (
+        Model as Model, ModelResponse as ModelResponse, ModelTracing as ModelTracing,
+    )
     from toolkeel.compat.openai_agents.models.scripted import (
-        assistant_message as assistant_message,
+        ModelCall as ModelCall, ScriptedModel as ScriptedModel,
+        assistant_message as assistant_message, function_call as function_call,
     )
-    from toolkeel.compat.openai_agents.models.scripted import function_call as function_call
-    from toolkeel.compat.openai_agents.output import AgentOutputSchema as AgentOutputSchema
-    from toolkeel.compat.openai_agents.output import AgentOutputSchemaBase as AgentOutputSchemaBase
-    from toolkeel.compat.openai_agents.prompts import DynamicPromptFunction as DynamicPromptFunction
+    from toolkeel.compat.openai_agents.output import (
+        AgentOutputSchema as AgentOutputSchema, AgentOutputSchemaBase as AgentOutputSchemaBase,
+    )
     from toolkeel.compat.openai_agents.prompts import (
-        GenerateDynamicPromptData as GenerateDynamicPromptData,
+        DynamicPromptFunction as DynamicPromptFunction,
+        GenerateDynamicPromptData as GenerateDynamicPromptData, Prompt as Prompt,
     )
-    from toolkeel.compat.openai_agents.prompts import Prompt as Prompt
     from toolkeel.compat.openai_agents.ready_tools.approving import (
         ApplyPatchOnApprovalFunctionResult as ApplyPatchOnApprovalFunctionResult,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.approving import (
         ShellOnApprovalFunctionResult as ShellOnApprovalFunctionResult,
     )
     from toolkeel.compat.openai_agents.ready_tools.code_interpreter import (
         CodeInterpreterTool as CodeInterpreterTool,
     )
-    from toolkeel.compat.openai_agents.ready_tools.computer import AsyncComputer as AsyncComputer
-    from toolkeel.compat.openai_agents.ready_tools.computer import Button as Button
-    from toolkeel.compat.openai_agents.ready_tools.computer import Computer as Computer
-    from toolkeel.compat.openai_agents.ready_tools.computer import ComputerTool as ComputerTool
     from toolkeel.compat.openai_agents.ready_tools.computer import (
-        ComputerToolSafetyCheckData as ComputerToolSafetyCheckData,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.file_search import Filters as Filters
-    from toolkeel.compat.openai_agents.ready_tools.file_search import (
-        ImageGenerationToolConfig as ImageGenerationToolConfig,
+        AsyncComputer as AsyncComputer, Button as Button, Computer as Computer,
+        ComputerTool as ComputerTool, ComputerToolSafetyCheckData as ComputerToolSafetyCheckData,
     )
     from toolkeel.compat.openai_agents.ready_tools.file_search import (
+        Filters as Filters, ImageGenerationToolConfig as ImageGenerationToolConfig,
         RankingOptions as RankingOptions,
     )
-    from toolkeel.compat.openai_agents.ready_tools.mcp import HostedMCPTool as HostedMCPTool
-    from toolkeel.compat.openai_agents.ready_tools.mcp import Mcp as Mcp
     from toolkeel.compat.openai_agents.ready_tools.mcp import (
-        McpApprovalRequest as McpApprovalRequest,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.mcp import (
+        HostedMCPTool as HostedMCPTool, Mcp as Mcp, McpApprovalRequest as McpApprovalRequest,
         MCPToolApprovalFunctionResult as MCPToolApprovalFunctionResult,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.mcp import (
         MCPToolApprovalRequest as MCPToolApprovalRequest,
     )
-    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import MCPServer as MCPServer
     from toolkeel.compat.openai_agents.ready_tools.mcp_servers import (
-        MCPServerManager as MCPServerManager,
+        MCPServer as MCPServer, MCPServerManager as MCPServerManager, MCPServerSse as MCPServerSse,
+        MCPServerStdio as MCPServerStdio, MCPServerStreamableHttp as MCPServerStreamableHttp,
+        MCPUtil as MCPUtil,
     )
-    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import MCPServerSse as MCPServerSse
-    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import (
-        MCPServerStdio as MCPServerStdio,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import (
-        MCPServerStreamableHttp as MCPServerStreamableHttp,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.mcp_servers import MCPUtil as MCPUtil
-    from toolkeel.compat.openai_agents.ready_tools.shell import ApplyPatchEditor as ApplyPatchEditor
     from toolkeel.compat.openai_agents.ready_tools.shell import (
-        ApplyPatchOperation as ApplyPatchOperation,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.shell import ApplyPatchResult as ApplyPatchResult
-    from toolkeel.compat.openai_agents.ready_tools.shell import ApplyPatchTool as ApplyPatchTool
-    from toolkeel.compat.openai_agents.ready_tools.shell import (
+        ApplyPatchEditor as ApplyPatchEditor, ApplyPatchOperation as ApplyPatchOperation,
+        ApplyPatchResult as ApplyPatchResult, ApplyPatchTool as ApplyPatchTool,
         LocalShellCommandRequest as LocalShellCommandRequest,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.shell import (
-        LocalShellExecutor as LocalShellExecutor,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.shell import LocalShellTool as LocalShellTool
-    from toolkeel.compat.openai_agents.ready_tools.shell import (
-        ShellActionRequest as ShellActionRequest,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.shell import ShellCallData as ShellCallData
-    from toolkeel.compat.openai_agents.ready_tools.shell import ShellCallOutcome as ShellCallOutcome
-    from toolkeel.compat.openai_agents.ready_tools.shell import (
-        ShellCommandOutput as ShellCommandOutput,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.shell import (
-        ShellCommandRequest as ShellCommandRequest,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.shell import ShellExecutor as ShellExecutor
-    from toolkeel.compat.openai_agents.ready_tools.shell import ShellResult as ShellResult
-    from toolkeel.compat.openai_agents.ready_tools.shell import ShellTool as ShellTool
-    from toolkeel.compat.openai_agents.ready_tools.shell import (
-        ShellToolInlineSkill as ShellToolInlineSkill,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.shell import (
-        ShellToolLocalSkill as ShellToolLocalSkill,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.shell import (
-        ShellToolSkillReference as ShellToolSkillReference,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.shell import apply_diff as apply_diff
-    from toolkeel.compat.openai_agents.ready_tools.tool_filter import ToolFilter as ToolFilter
-    from toolkeel.compat.openai_agents.ready_tools.tool_filter import (
-        ToolFilterContext as ToolFilterContext,
+        LocalShellExecutor as LocalShellExecutor, LocalShellTool as LocalShellTool,
+        ShellActionRequest as ShellActionRequest, ShellCallData as ShellCallData,
+        ShellCallOutcome as ShellCallOutcome, ShellCommandOutput as ShellCommandOutput,
+        ShellCommandRequest as ShellCommandRequest, ShellExecutor as ShellExecutor,
+        ShellResult as ShellResult, ShellTool as ShellTool,
+        ShellToolInlineSkill as ShellToolInlineSkill, ShellToolLocalSkill as ShellToolLocalSkill,
+        ShellToolSkillReference as ShellToolSkillReference, apply_diff as apply_diff,
     )
     from toolkeel.compat.openai_agents.ready_tools.tool_filter import (
+        ToolFilter as ToolFilter, ToolFilterContext as ToolFilterContext,
         create_static_tool_filter as create_static_tool_filter,
     )
     from toolkeel.compat.openai_agents.result import RunResult as RunResult
-    from toolkeel.compat.openai_agents.run import Runner as Runner
-    from toolkeel.compat.openai_agents.run import execute_tool as execute_tool
+    from toolkeel.compat.openai_agents.run import Runner as Runner, execute_tool as execute_tool
     from toolkeel.compat.openai_agents.sessions import (
-        OpenAIConversationsSession as OpenAIConversationsSession,
+        OpenAIConversationsSession as OpenAIConversationsSession, Session as Session,
+        SessionABC as SessionABC, SQLiteSession as SQLiteSession,
     )
-    from toolkeel.compat.openai_agents.sessions import Session as Session
-    from toolkeel.compat.openai_agents.sessions import SessionABC as SessionABC
-    from toolkeel.compat.openai_agents.sessions import SQLiteSession as SQLiteSession
-    from toolkeel.compat.openai_agents.settings import MCPToolChoice as MCPToolChoice
-    from toolkeel.compat.openai_agents.settings import ModelSettings as ModelSettings
-    from toolkeel.compat.openai_agents.settings import RunConfig as RunConfig
-    from toolkeel.compat.openai_agents.settings import SessionSettings as SessionSettings
-    from toolkeel.compat.openai_agents.state import RunState as RunState
-    from toolkeel.compat.openai_agents.state import ToolApprovalItem as ToolApprovalItem
-    from toolkeel.compat.openai_agents.state import ToolErrorFormatterArgs as ToolErrorFormatterArgs
-    from toolkeel.compat.openai_agents.stream import AgentToolStreamEvent as AgentToolStreamEvent
+    from toolkeel.compat.openai_agents.settings import (
+        MCPToolChoice as MCPToolChoice, ModelSettings as ModelSettings, RunConfig as RunConfig,
+        SessionSettings as SessionSettings,
+    )
+    from toolkeel.compat.openai_agents.state import (
+        RunState as RunState, ToolApprovalItem as ToolApprovalItem,
+        ToolErrorFormatterArgs as ToolErrorFormatterArgs,
+    )
     from toolkeel.compat.openai_agents.stream import (
+        AgentToolStreamEvent as AgentToolStreamEvent,
         AgentUpdatedStreamEvent as AgentUpdatedStreamEvent,
-    )
-    from toolkeel.compat.openai_agents.stream import (
         RawResponsesStreamEvent as RawResponsesStreamEvent,
+        RunItemStreamEvent as RunItemStreamEvent, RunResultStreaming as RunResultStreaming,
+        StreamEvent as StreamEvent,
     )
-    from toolkeel.compat.openai_agents.stream import RunItemStreamEvent as RunItemStreamEvent
-    from toolkeel.compat.openai_agents.stream import RunResultStreaming as RunResultStreaming
-    from toolkeel.compat.openai_agents.stream import StreamEvent as StreamEvent
     from toolkeel.compat.openai_agents.tool_outputs import (
         ToolOutputFileContent as ToolOutputFileContent,
+        ToolOutputFileContentDict as ToolOutputFileContentDict, ToolOutputImage as ToolOutputImage,
+        ToolOutputImageDict as ToolOutputImageDict, ToolOutputText as ToolOutputText,
+        ToolOutputTextDict as ToolOutputTextDict,
     )
-    from toolkeel.compat.openai_agents.tool_outputs import (
-        ToolOutputFileContentDict as ToolOutputFileContentDict,
-    )
-    from toolkeel.compat.openai_agents.tool_outputs import ToolOutputImage as ToolOutputImage
-    from toolkeel.compat.openai_agents.tool_outputs import (
-        ToolOutputImageDict as ToolOutputImageDict,
-    )
-    from toolkeel.compat.openai_agents.tool_outputs import ToolOutputText as ToolOutputText
-    from toolkeel.compat.openai_agents.tool_outputs import ToolOutputTextDict as ToolOutputTextDict
-    from toolkeel.compat.openai_agents.tools import FunctionTool as FunctionTool
-    from toolkeel.compat.openai_agents.tools import Tool as Tool
     from toolkeel.compat.openai_agents.tools import (
-        default_tool_error_function as default_tool_error_function,
+        FunctionTool as FunctionTool, Tool as Tool,
+        default_tool_error_function as default_tool_error_function, function_tool as function_tool,
+        tool as tool,
     )
-    from toolkeel.compat.openai_agents.tools import function_tool as function_tool
-    from toolkeel.compat.openai_agents.tools import tool as tool
-    from toolkeel.compat.openai_agents.tracing import BatchTraceProcessor as BatchTraceProcessor
-    from toolkeel.compat.openai_agents.tracing import Span as Span
-    from toolkeel.compat.openai_agents.tracing import Trace as Trace
-    from toolkeel.compat.openai_agents.tracing import TracingExporter as TracingExporter
-    from toolkeel.compat.openai_agents.tracing import TracingProcessor as TracingProcessor
-    from toolkeel.compat.openai_agents.tracing import add_trace_processor as add_trace_processor
-    from toolkeel.compat.openai_agents.tracing import agent_span as agent_span
-    from toolkeel.compat.openai_agents.tracing import custom_span as custom_span
-    from toolkeel.compat.openai_agents.tracing import flush_traces as flush_traces
-    from toolkeel.compat.openai_agents.tracing import function_span as function_span
-    from toolkeel.compat.openai_agents.tracing import gen_span_id as gen_span_id
-    from toolkeel.compat.openai_agents.tracing import gen_trace_id as gen_trace_id
-    from toolkeel.compat.openai_agents.tracing import generation_span as generation_span
-    from toolkeel.compat.openai_agents.tracing import get_current_span as get_current_span
-    from toolkeel.compat.openai_agents.tracing import get_current_trace as get_current_trace
-    from toolkeel.compat.openai_agents.tracing import set_trace_processors as set_trace_processors
-    from toolkeel.compat.openai_agents.tracing import set_tracing_disabled as set_tracing_disabled
     from toolkeel.compat.openai_agents.tracing import (
-        set_tracing_export_api_key as set_tracing_export_api_key,
+        BatchTraceProcessor as BatchTraceProcessor, Span as Span, Trace as Trace,
+        TracingExporter as TracingExporter, TracingProcessor as TracingProcessor,
+        add_trace_processor as add_trace_processor, agent_span as agent_span,
+        custom_span as custom_span, flush_traces as flush_traces, function_span as function_span,
+        gen_span_id as gen_span_id, gen_trace_id as gen_trace_id,
+        generation_span as generation_span, get_current_span as get_current_span,
+        get_current_trace as get_current_trace, set_trace_processors as set_trace_processors,
+        set_tracing_disabled as set_tracing_disabled,
+        set_tracing_export_api_key as set_tracing_export_api_key, trace as trace,
     )
-    from toolkeel.compat.openai_agents.tracing import trace as trace
+    # isort: on
+    # fmt: on
 else:
     _door = _doors.door(__name__, PLACES)
     _, __dir__, __all__ = _door

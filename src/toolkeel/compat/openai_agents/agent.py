@@ -86,9 +86,7 @@ class AgentAsToolInput(BaseModel):
     input: str
 
 
-_REFUSED: Mapping[str, str] = {
-    "mcp_config": "the core's MCPServer has what it sets",
-}
+_REFUSED: Mapping[str, str] = {"mcp_config": "the core's MCPServer has what it sets"}
 
 
 class AgentOptions(TypedDict, total=False):

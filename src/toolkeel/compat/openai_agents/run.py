@@ -11,12 +11,7 @@ from toolkeel.agent.conversation import Named
 from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
-from toolkeel.compat.openai_agents.agent import (
-    MAX_TURNS,
-    Agent,
-    MaxTurnsExceeded,
-    in_run,
-)
+from toolkeel.compat.openai_agents.agent import MAX_TURNS, Agent, MaxTurnsExceeded, in_run
 from toolkeel.compat.openai_agents.behavior import FunctionToolResult
 from toolkeel.compat.openai_agents.context import RawToolCall, RunContextWrapper
 from toolkeel.compat.openai_agents.hooks import RunHooks

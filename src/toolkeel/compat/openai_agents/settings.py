@@ -134,12 +134,7 @@ class ModelSettings:
             choice = None
         options |= _plain(self.extra_body or {}) | (self.extra_args or {})
         return Settings(
-            choice,
-            self.parallel_tool_calls,
-            None,
-            self.temperature,
-            self.max_tokens,
-            options,
+            choice, self.parallel_tool_calls, None, self.temperature, self.max_tokens, options
         )
 
 

@@ -5,10 +5,6 @@ request   from a call's arguments to a request: each value where the OpenAPI doc
 tools     tools from an OpenAPI document: each operation one tool, its requests made with httpx2
 """
 
-from toolkeel.compat.openapi.tools import (
-    EXCERPT,
-    MAX_BYTES,
-    from_openapi,
-)
+from toolkeel.compat.openapi.tools import EXCERPT, MAX_BYTES, from_openapi
 
 __all__ = ["EXCERPT", "MAX_BYTES", "from_openapi"]

@@ -7,7 +7,7 @@ valid again: every key is the one the model is shown, and secrets are there in t
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, BaseModel
@@ -15,6 +15,9 @@ from pydantic_core import from_json, to_json
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
+
+
+_SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
 def canonical(values: Mapping[str, object], keys: Mapping[str, str]) -> dict[str, object]:
@@ -54,7 +57,7 @@ def _key(info: FieldInfo) -> str | None:
 
 def _plain(value: object) -> object:
     """`value` without models and secrets, which `to_json` would rename and hide."""
-    if value is None or type(value) in (str, int, float, bool):  # most are, in long lists
+    if type(value) in _SCALARS:
         return value
     if isinstance(value, BaseModel):
         return _of_model(value)
@@ -63,11 +66,17 @@ def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
+        return _plain_list(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     reveal = getattr(value, "get_secret_value", None)
     return _plain(reveal()) if callable(reveal) else value
+
+
+def _plain_list(values: Collection[object]) -> list[object]:
+    if _SCALARS.issuperset(map(type, values)):  # most long ones
+        return list(values)
+    return [_plain(item) for item in values]
 
 
 def _of_old_model(model: Any) -> object:

@@ -65,6 +65,7 @@ def main() -> None:
     found: list[Hole] = []
     looks: tuple[Callable[[dict[str, Any]], Iterator[Hole]], ...] = (
         _files_outside,
+        _owners,
         _files_of_the_kernel,
         _mounts,
         _devices,
@@ -96,6 +97,19 @@ def _files_outside(traps: dict[str, Any]) -> Iterator[Hole]:
         with suppress(OSError):  # a file without a name: gone as soon as it is closed
             os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC))
             yield "writes a folder", folder
+
+
+def _owners(traps: dict[str, Any]) -> Iterator[Hole]:
+    """Files that run as their owner, who is the person outside, or root."""
+    path = os.path.join(traps["root"], "setuid")
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o4700))
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o700))
+        os.chmod(path, 0o2700)
+    with suppress(OSError):
+        if os.stat(path).st_mode & 0o6000:
+            yield "makes a file that runs as its owner", path
 
 
 def _files_of_the_kernel(traps: dict[str, Any]) -> Iterator[Hole]:
@@ -190,6 +204,9 @@ def _sockets(traps: dict[str, Any]) -> Iterator[Hole]:
         with suppress(OSError):
             socket.socket(family, socket.SOCK_STREAM).close()
             yield "a socket", name
+    with suppress(OSError):  # connected, and its datagrams can be sent to any socket all the same
+        socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].close()
+        yield "reaches a local socket", "by a pair for datagrams"
     for what, address in (("abstract", traps["abstract"]), ("file", traps["socket"])):
         with suppress(OSError), socket.socket(socket.AF_UNIX) as local:
             local.connect("\0" + address if what == "abstract" else address)

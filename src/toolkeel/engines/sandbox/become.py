@@ -10,8 +10,9 @@ Outside the files belong to whom they belonged to, new ones too.
 
     python -I -S become.py USER PLACES -- COMMAND ...
 
-The file descriptor ``PLACES`` gives a JSON list of the folders and files to show; the command finds
-them as `STAGE` ``/0``, ``/1`` and so on, in a mount namespace of its own.
+The file descriptor ``PLACES`` gives a JSON list of the folders and files to show, each as an open
+handle and the owner and group that shall be the user; the command finds them as `STAGE` ``/0``, ``/1``
+and so on, in a mount namespace of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import ctypes
 import json
 import os
 import signal
+import stat
 import sys
 from typing import NoReturn
 
@@ -50,10 +52,12 @@ class _Attributes(ctypes.Structure):
     )
 
 
-def main(user: int, places: list[str], argv: list[str]) -> NoReturn:
+def main(user: int, places: list[tuple[int, int, int]], argv: list[str]) -> NoReturn:
     """Show the places, become the user, and then the command."""
     try:
-        trees = [_tree(place, user) for place in places]
+        owners = {(owner, group) for _, owner, group in places}
+        namespaces = {each: _user_namespace(*each, user) for each in owners}
+        trees = [_tree(place, namespaces[owner, group]) for place, owner, group in places]
         _check(_LIBC.unshare(_NEW_NAMESPACE))
         _check(_LIBC.mount(None, b"/", None, _PRIVATE | _REC, None))
         _check(
@@ -78,16 +82,15 @@ def main(user: int, places: list[str], argv: list[str]) -> NoReturn:
         _give_up(f"{argv[0]}: {error.strerror}")
 
 
-def _tree(place: str, user: int) -> tuple[int, bool]:
-    """A mount of a place in which its owner is the user; and whether it is a folder."""
-    found = os.stat(place)
-    namespace = _user_namespace(found.st_uid, found.st_gid, user)
-    tree = _system(_OPEN_TREE, _HERE, os.fsencode(place), _CLONE_TREE)
+def _tree(place: int, namespace: int) -> tuple[int, bool]:
+    """A mount of a place with its ids as in a user namespace; and whether it is a folder."""
+    folder = stat.S_ISDIR(os.fstat(place).st_mode)
+    tree = _system(_OPEN_TREE, place, b"", _CLONE_TREE | _EMPTY_PATH)
+    os.close(place)
     wanted = _Attributes(_IDMAP, 0, 0, namespace)
     size = ctypes.c_size_t(ctypes.sizeof(wanted))
     _system(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH | _RECURSIVE, ctypes.byref(wanted), size)
-    os.close(namespace)
-    return tree, os.path.isdir(place)
+    return tree, folder
 
 
 def _user_namespace(owner: int, group: int, user: int) -> int:

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
-from toolkeel.engines.sandbox.mounts import Places
+from toolkeel.engines.sandbox.become import STAGE
+from toolkeel.engines.sandbox.mounts import HANDLE, Places, opened
 from toolkeel.engines.sandbox.seccomp import INTERNET, UNIX, program
 
 HOME = "/tmp"
@@ -50,7 +53,7 @@ def arguments(
     cwd: str,
     network: bool,
     tmp_size: int,
-    shown: Mapping[str, str],
+    source: Callable[[str], str],
 ) -> list[str]:
     """Bubblewrap's options, all but the filter.
 
@@ -64,7 +67,7 @@ def arguments(
         cwd: Where it starts.
         network: Whether it has the machine's network.
         tmp_size: Size of its folder for temporary files, in bytes.
-        shown: Places that `become` shows elsewhere, to where.
+        source: Gives what each is mounted from: a path, or the number of a handle; see `Sources`.
     """
     made = ["--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
     made += ["--unshare-user", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox"]
@@ -73,8 +76,9 @@ def arguments(
     made += ["--proc", "/proc", *_kernel(), "--dev", "/dev"]
     made += ["--size", str(tmp_size), "--tmpfs", "/dev/shm"]
     made += ["--size", str(tmp_size), "--perms", "0700", "--tmpfs", HOME]
-    for _, step in sorted(_mounts(places, shown)):
-        made += step
+    for _, how, path in sorted(set(_mounts(places))):
+        at = os.readlink(path) if how == "--symlink" else source(path)
+        made += [f"{how}-fd" if at.isdigit() else how, at, path]
     made += ["--remount-ro", "/", "--remount-ro", "/dev"]
     for name, value in env.items():
         made += ["--setenv", name, value]
@@ -91,33 +95,60 @@ def _kernel() -> Iterator[str]:
             yield from ("--ro-bind", "/dev/null", f"/proc/{name}")
 
 
-def _mounts(
-    places: Places, shown: Mapping[str, str]
-) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Each mount under the parts of its place, so that sorting puts folders before their own."""
-
-    def mount(how: str, path: str) -> tuple[tuple[str, ...], list[str]]:
-        above = [place for place in shown if path == place or path.startswith(f"{place}/")]
-        nearest = max(above, key=len, default="")
-        source = shown[nearest] + path.removeprefix(nearest) if nearest else path
-        return Path(path).parts, [how, source, path]
-
+def _mounts(places: Places) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Each mount behind the parts of its place, so that sorting puts folders before their own."""
     for path in places.system:
-        if os.path.islink(path) and Path(path).parent == Path("/"):
-            yield Path(path).parts, ["--symlink", os.readlink(path), path]
-        else:
-            yield mount("--ro-bind", path)
+        link = os.path.islink(path) and Path(path).parent == Path("/")
+        yield Path(path).parts, "--symlink" if link else "--ro-bind", path
     for path in places.readable:
-        yield mount("--ro-bind", path)
+        yield Path(path).parts, "--ro-bind", path
     for path in places.writable:
-        yield mount("--bind", path)
-    for path in places.protected:
-        # Folders on the way become mounts, too: what is one can not be moved aside.
-        for parent in Path(path).parents:
-            if str(parent) in places.writable:
-                break
-            yield mount("--bind", str(parent))
-        yield mount("--ro-bind", path)
+        yield Path(path).parts, "--bind", path
+    for path, writes in places.inside():
+        yield Path(path).parts, "--bind" if writes else "--ro-bind", path
+
+
+class Sources:
+    """Where bubblewrap finds the places it mounts: by handles, which nothing can be swapped under.
+
+    By a name it would follow a link that a command of the same sandbox, running beside or before,
+    has put there: to anything its user may reach.
+
+    Args:
+        places: What is mounted.
+        owned: Those that `become` shows as another user's; empty without one.
+    """
+
+    def __init__(self, places: Places, owned: tuple[str, ...]) -> None:
+        self._places = places
+        self._owned = owned
+        self.handles: list[int] = []
+        self.shown: list[tuple[int, int, int]] = []
+        """Handle, owner and group of each that is to be shown, in order."""
+
+    def __call__(self, path: str) -> str:
+        """A place as the source of a mount: the number of a handle, or a path.
+
+        Raises:
+            OSError: if it is not there, or a link has taken its place.
+        """
+        system = path in self._places.system
+        if system and path not in self._owned:
+            return path
+        self.handles.append(os.open(path, HANDLE) if system else opened(path))
+        if not self._owned:
+            return str(self.handles[-1]) if takes_handles() else path
+        roots = (root for root in self._places.writable if f"{path}/".startswith(f"{root}/"))
+        owner = os.stat(max(roots, key=len, default=path))
+        self.shown.append((self.handles[-1], owner.st_uid, owner.st_gid))
+        return f"{STAGE}/{len(self.shown) - 1}"
+
+
+@cache
+def takes_handles() -> bool:
+    """Whether this bubblewrap mounts what it is given a handle of (0.10; earlier in Debian)."""
+    done = subprocess.run([found(), "--help"], capture_output=True, check=False, timeout=30)
+    return b"--ro-bind-fd" in done.stdout + done.stderr
 
 
 def seccomp(unix_sockets: bool) -> bytes:

@@ -37,9 +37,16 @@ from toolkeel.engines.process_tree import (
     start,
 )
 from toolkeel.engines.sandbox import bubblewrap, landlock
-from toolkeel.engines.sandbox.become import STAGE
 from toolkeel.engines.sandbox.limits import Limits
-from toolkeel.engines.sandbox.mounts import Places, environment, places, resolved
+from toolkeel.engines.sandbox.mounts import (
+    Places,
+    close_all,
+    environment,
+    opened_all,
+    places,
+    resolved,
+    runs_from,
+)
 from toolkeel.engines.sandbox.other_user import becoming, cannot_become
 from toolkeel.engines.sandbox.seccomp import MACHINES
 from toolkeel.errors import SetupError
@@ -88,6 +95,11 @@ class Sandbox:
     ) -> None:
         if mode not in ("read-only", "workspace", "off"):
             raise SetupError(f"a sandbox's mode is read-only, workspace or off, not {mode!r}")
+        for option, flag in (("network", network), ("unix_sockets", unix_sockets)):
+            if not isinstance(flag, bool):  # a text would be true, whatever it says
+                raise SetupError(f"Sandbox: {option} is {flag!r:.60}; give True or False")
+        if not isinstance(limits, Limits | None):
+            raise SetupError(f"Sandbox: limits is {limits!r:.60}; give Limits(...)")
         if sys.platform == "win32":
             raise SetupError("commands cannot be run on Windows; they can in WSL")
         self.mode: Mode = mode
@@ -98,6 +110,18 @@ class Sandbox:
         self.env = dict(env or {})
         self.limits = limits or Limits()
         self.backend: Backend = "none" if mode == "off" else backend or best_backend()
+        if self.backend == "landlock" and mode == "workspace":
+            self._spare_what_starts_commands()
+
+    def _spare_what_starts_commands(self) -> None:
+        for root in self.roots:
+            for place in runs_from(root, SUPERVISOR):
+                raise SetupError(
+                    f"a command could change {str(place)!r}, from which the next one is started "
+                    "outside of all walls, and Landlock cannot keep it: install bubblewrap (on "
+                    "Debian: apt-get install bubblewrap), or run this program from an environment "
+                    f"that is not in {str(root)!r}"
+                )
 
     def reading(self, *more: Path) -> Sandbox:
         """The same sandbox in which more may be read."""
@@ -177,25 +201,30 @@ class Sandbox:
         seen = self._places()
         env = self._env(seen, bubblewrap.HOME)
         owned = seen.owned() if os.geteuid() == 0 else ()
-        other = bool(owned) and not cannot_become(owned)
-        shown = {path: f"{STAGE}/{number}" for number, path in enumerate(owned)} if other else {}
-        options = bubblewrap.arguments(
-            seen,
-            env=env,
-            cwd=cwd,
-            network=self.network,
-            tmp_size=self.limits.tmp_size,
-            shown=shown,
-        )
+        sources = bubblewrap.Sources(seen, () if not owned or cannot_become(owned) else owned)
+        given = sources.handles
+        try:
+            options = bubblewrap.arguments(
+                seen,
+                env=env,
+                cwd=cwd,
+                network=self.network,
+                tmp_size=self.limits.tmp_size,
+                source=sources,
+            )
+        except OSError:
+            close_all(given)
+            raise
         if not terminal:
             options.append("--new-session")
-        given = [memory_file("\0".join(options).encode("utf-8", "surrogateescape"))]
-        given.append(memory_file(bubblewrap.seccomp(self.unix_sockets)))
-        words = [bubblewrap.found(), "--args", str(given[0]), "--seccomp", str(given[1]), "--"]
+        told = memory_file("\0".join(options).encode("utf-8", "surrogateescape"))
+        filter_ = memory_file(bubblewrap.seccomp(self.unix_sockets))
+        words = [bubblewrap.found(), "--args", str(told), "--seccomp", str(filter_), "--"]
         words += [*bubblewrap.limits_shell(self.limits.values()), *argv]
-        if other:
-            given.append(memory_file(json.dumps(owned).encode()))
-            words = becoming(given[2]) + words
+        given += [told, filter_]
+        if sources.shown:
+            given.append(memory_file(json.dumps(sources.shown).encode()))
+            words = becoming(given[-1]) + words
         return Command(words, {}, tuple(given), group=self._group())
 
     def _supervised(self, argv: list[str], cwd: str, terminal: bool) -> Command:
@@ -203,12 +232,13 @@ class Sandbox:
         order["limits"] = limits = self.limits.values()
         if "RLIMIT_NPROC" in limits:  # without a namespace all processes of the user count
             limits["RLIMIT_NPROC"] += cgroup_pids.tasks_of_user()
-        home = ""
+        home, held = "", dict[str, int]()
         if self.backend == "landlock":
-            home = tempfile.mkdtemp(prefix="toolkeel-")
             seen = self._places()
+            held = opened_all((*seen.readable, *seen.writable))
+            home = tempfile.mkdtemp(prefix="toolkeel-")
             order["env"] = self._env(seen, home)
-            rules = landlock.rules(seen, home)
+            rules = [(held.get(path, path), right) for path, right in landlock.rules(seen, home)]
             order["landlock"] = {"handled": landlock.handled(self.network), "rules": rules}
             order["seccomp"] = landlock.seccomp(self.network).hex()
         else:
@@ -217,7 +247,7 @@ class Sandbox:
         ends, lifeline = os.pipe()
         words = [sys.executable, "-I", "-S", str(SUPERVISOR), str(given), str(ends)]
         env = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
-        return Command(words, env, (given, ends), lifeline, home, self._group())
+        return Command(words, env, (given, ends, *held.values()), lifeline, home, self._group())
 
     def _group(self) -> Path | None:
         most = self.limits.processes
@@ -257,6 +287,8 @@ def features() -> Features:
     if not lacks["bubblewrap"]:
         backend = "bubblewrap"
     notes = [*landlock.open_ends()] if backend == "landlock" else []
+    if backend == "bubblewrap" and not bubblewrap.takes_handles():
+        notes.append("This bubblewrap takes no open folders: two commands at once may swap one.")
     if backend == "bubblewrap" and os.geteuid() == 0:
         with tempfile.TemporaryDirectory() as folder:
             why = cannot_become((folder,))

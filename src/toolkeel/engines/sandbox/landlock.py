@@ -80,5 +80,6 @@ def open_ends() -> Iterator[str]:
     # Rules only add rights, and a right to make files in a folder holds in all below it. To keep
     # .git/hooks by them, no file could be made at the top of the root either.
     yield "Protected files inside writable roots are not kept read-only."
+    yield "Modes, times and owners of files outside can be changed, where our user may."
     if version() < 6:
         yield "Other processes of the same user can be sent signals."

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,40 +15,15 @@ from toolkeel.errors import SetupError
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 _SETTINGS = (
-    "alternatives",
-    "ca-certificates",
-    "ca-certificates.conf",
-    "crypto-policies",
-    "debian_version",
-    "fonts",
-    "group",
-    "host.conf",
-    "hosts",
-    "inputrc",
-    "java",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "ld.so.preload",
-    "locale.alias",
-    "localtime",
-    "login.defs",
-    "magic",
-    "mime.types",
-    "nsswitch.conf",
-    "os-release",
-    "passwd",
-    "perl",
-    "pki/ca-trust",
-    "pki/tls/certs",
-    "profile",
-    "protocols",
-    "services",
-    "ssl/certs",
-    "ssl/openssl.cnf",
-    "terminfo",
-    "timezone",
-)
+    "alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies",
+    "debian_version", "fonts", "group", "host.conf", "hosts", "inputrc", "java", "ld.so.cache",
+    "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "locale.alias", "localtime", "login.defs",
+    "magic", "mime.types", "nsswitch.conf", "os-release", "passwd", "perl", "pki/ca-trust",
+    "pki/tls/certs", "profile", "protocols", "services", "ssl/certs", "ssl/openssl.cnf",
+    "terminfo", "timezone",
+)  # fmt: skip
+HANDLE = getattr(os, "O_PATH", 0) | os.O_CLOEXEC
+"""How a place is opened that is only to be shown."""
 _NOT_ROOTS = ("/", "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/lib", "/tmp", "/var", "/home")
 _KEPT = ("LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR", "COLUMNS", "LINES")
 
@@ -72,6 +49,19 @@ class Places:
         public = [path for path in self.system if path.startswith((*_SYSTEM, "/etc/"))]
         return tuple(p for p in (*self.system, *self.readable, *self.writable) if p not in public)
 
+    def inside(self) -> Iterator[tuple[str, bool]]:
+        """Places within what may be changed, where a command could put a link to elsewhere.
+
+        Gives each with whether it may be changed: protected files, and the folders on the way,
+        since what is a mount can not be moved aside.
+        """
+        for path in self.protected:
+            for parent in Path(path).parents:
+                if str(parent) in self.writable:
+                    break
+                yield str(parent), True
+            yield path, False
+
 
 def places(
     roots: Iterable[Path], readable: Iterable[Path], *, writes: bool, network: bool
@@ -96,11 +86,15 @@ def places(
 
 def _kept(root: Path) -> Iterator[Path]:
     """What of a root stays as it is: protected files, and what this very program runs from."""
-    yield from protected_below(root)
+    yield from (path for path in protected_below(root) if not path.is_symlink())
     yield from shared_environments(root)
-    yield from (
-        place for place in (Path(sys.prefix), Path(sys.base_prefix)) if root in place.parents
-    )
+    yield from runs_from(root)
+
+
+def runs_from(root: Path, *more: Path) -> list[Path]:
+    """What of a root this very program runs from: its Python, and more that is named."""
+    ours = (Path(sys.prefix), Path(sys.base_prefix), *more)
+    return [place for place in ours if root in place.parents]
 
 
 def resolved(paths: Iterable[str | os.PathLike[str]], what: str) -> tuple[Path, ...]:
@@ -109,6 +103,8 @@ def resolved(paths: Iterable[str | os.PathLike[str]], what: str) -> tuple[Path, 
     Raises:
         SetupError: if one is not there, or is a place no sandbox may open as a whole.
     """
+    if isinstance(paths, str | os.PathLike):  # a text would be gone through letter by letter
+        raise SetupError(f"the sandbox's {what}s are {str(paths)!r:.60}; give a list of them")
     found = []
     for path in paths:
         place = Path(path).expanduser().resolve()
@@ -118,6 +114,46 @@ def resolved(paths: Iterable[str | os.PathLike[str]], what: str) -> tuple[Path, 
             raise SetupError(f"{str(place)!r} cannot be a sandbox's root: name a folder below it")
         found.append(place)
     return tuple(found)
+
+
+def opened(path: str) -> int:
+    """A handle of a place by its own name: a command may have put a link where a folder was.
+
+    Args:
+        path: Absolute, without links.
+
+    Raises:
+        OSError: if it is not there, or there is a link on the way now.
+    """
+    place = os.open("/", HANDLE)
+    for part in Path(path).parts[1:]:
+        above = place
+        try:
+            place = os.open(part, HANDLE | os.O_NOFOLLOW, dir_fd=above)
+        finally:
+            os.close(above)
+        if stat.S_ISLNK(os.fstat(place).st_mode):
+            os.close(place)
+            raise OSError(errno.ELOOP, f"a link has taken the place of {path} or of one above")
+    return place
+
+
+def opened_all(paths: Iterable[str]) -> dict[str, int]:
+    """A handle of each place; see `opened`."""
+    handles: dict[str, int] = {}
+    try:
+        for path in paths:
+            handles[path] = opened(path)
+    except OSError:
+        close_all(handles.values())
+        raise
+    return handles
+
+
+def close_all(handles: Iterable[int]) -> None:
+    """Close them."""
+    for handle in handles:
+        os.close(handle)
 
 
 def imported_from(root: Path) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from toolkeel.engines.process_tree import memory_file
 from toolkeel.engines.sandbox.become import STAGE
 from toolkeel.engines.sandbox.bubblewrap import found
+from toolkeel.engines.sandbox.mounts import HANDLE
 
 BECOME = Path(__file__).with_name("become.py")
 """The program before bubblewrap that makes another user of root."""
@@ -41,17 +42,24 @@ def cannot_become(owned: tuple[str, ...]) -> str:
     """
     if os.geteuid() != 0:
         return "it is not root"
-    given = memory_file(json.dumps(owned).encode())
+    try:
+        handles = [os.open(path, HANDLE) for path in owned]
+    except OSError as error:
+        return f"cannot become another user: {error}"
+    found_there = [(handle, os.fstat(handle)) for handle in handles]
+    shown = [(handle, each.st_uid, each.st_gid) for handle, each in found_there]
+    given = memory_file(json.dumps(shown).encode())
     first = [found(), "--unshare-user", "--ro-bind", "/", "/", "--ro-bind", f"{STAGE}/0", "/mnt"]
     done = subprocess.run(
         [*becoming(given), *first, "--", "/bin/sh", "-c", "exit 42"],
         env={},
-        pass_fds=(given,),
+        pass_fds=(given, *handles),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
         timeout=30,
     )
-    os.close(given)
+    for descriptor in (given, *handles):
+        os.close(descriptor)
     said = done.stderr.decode("utf-8", "replace").strip()
     return "" if done.returncode == 42 else said[:300] or f"exit code {done.returncode}"

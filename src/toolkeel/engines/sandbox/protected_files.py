@@ -133,11 +133,21 @@ def _in_bare(path: str) -> bool:
     return len(parts) > 1 and parts[-2].endswith(".git") and parts[-2] != ".git"
 
 
-def protected_below(root: Path) -> Iterator[Path]:
+def protected_below(root: Path) -> list[Path]:
     """What is there of the protected files below a folder, those nested in it included.
 
-    Looked for to `DEPTH` and for `PATIENCE` seconds; the folder's own come first.
+    Looked for to `DEPTH` and for `PATIENCE` seconds; the folder's own come first. What was found
+    before is told as long as it is there: however many files a command makes, it hides none.
     """
+    known = _found.setdefault(root, {})
+    known.update(dict.fromkeys(_below(root)))
+    return [path for path in list(known) if os.path.lexists(path)]
+
+
+_found: dict[Path, dict[Path, None]] = {}
+
+
+def _below(root: Path) -> Iterator[Path]:
     end = time.monotonic() + PATIENCE
     waiting = [(root, 0)]
     while waiting and (time.monotonic() < end or waiting[0][1] == 0):
@@ -160,8 +170,8 @@ def protected_below(root: Path) -> Iterator[Path]:
 def _kept(path: Path) -> Iterable[Path]:
     """What of one name in a folder stays read-only in a sandbox."""
     name = folded(path.name)
-    if path.is_symlink():
-        return ()
+    if path.is_symlink():  # told when it is made; it cannot be mounted
+        return [path] if protected_part(path.name) else ()
     if name == ".git" and path.is_dir():
         inside = (pattern.partition("/")[2] for pattern in OBEYED if pattern.startswith(".git/"))
         return [path / each for each in inside if (path / each).exists()]
@@ -217,7 +227,9 @@ def set_aside(made: Iterable[str]) -> list[str]:
 
 
 def _state(path: Path) -> int:
-    inside = islice(path.rglob("*"), MAX_LOOKED_AT) if path.is_dir() else ()
+    inside = (
+        islice(path.rglob("*"), MAX_LOOKED_AT) if path.is_dir() and not path.is_symlink() else ()
+    )
     seen = []
     for each in (path, *inside):
         with suppress(OSError):

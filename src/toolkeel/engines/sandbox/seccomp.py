@@ -2,10 +2,11 @@
 
 Everything is allowed but what no tool of a project needs and what has opened sandboxes before:
 new namespaces and mounts, other processes' memory, kernel keys and modules, io_uring (which
-reaches files and sockets past such filters), odd socket families, typing into the terminal.
-What is refused fails with EPERM. ``clone3``, whose flags a filter cannot read, the calls of other
-architectures, and every call newer than those that were looked at fail with ENOSYS, upon which
-libraries take the call they used before.
+reaches files and sockets past such filters), odd socket families, typing into the terminal, and
+files that run as their owner (setuid): outside, that owner is the person, or root.
+What is refused fails with EPERM. ``clone3`` and ``openat2``, whose flags a filter cannot read, the
+calls of other architectures, and every call newer than those that were looked at fail with ENOSYS,
+upon which libraries take the call they used before.
 """
 
 from __future__ import annotations
@@ -104,16 +105,25 @@ _REFUSED = {
 LAST_REVIEWED = 469
 """The newest call that was looked at (``file_setattr`` of Linux 6.17, in November 2026)."""
 _PERSONALITY = (135, 92)
-_CLONE, _UNSHARE, _CLONE3 = (56, 220), (272, 97), (435, 435)
-_SOCKET, _IOCTL = (41, 198), (16, 29)
+_CLONE, _UNSHARE, _CLONE3, _OPENAT2 = (56, 220), (272, 97), (435, 435), (437, 437)
+_SOCKET, _SOCKETPAIR, _IOCTL = (41, 198), (53, 199), (16, 29)
+_OPEN, _OPENAT = (2, -1), (257, 56)
 
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEW{CGROUP,UTS,IPC,USER,PID,NET,NS,TIME}
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_SETUID, _MAKES = 0o6000, 0x400040  # S_ISUID, S_ISGID; O_CREAT, __O_TMPFILE
+_STREAM, _SEQPACKET = 1, 5
 UNIX, INTERNET = (1,), (2, 10, 16)
 """Families of sockets: local ones; those of the internet, with AF_NETLINK, which tells routes."""
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24  # offsets in struct seccomp_data
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+# offsets in struct seccomp_data
+_NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _THIRD, _FOURTH = 0, 4, 16, 24, 32, 40
+# Where the mode of a file stands: chmod, fchmod, mknod, creat; fchmodat, fchmodat2, mknodat.
+_MODES = {
+    _SECOND: ((90, -1), (91, 52), (133, -1), (85, -1)),
+    _THIRD: ((268, 53), (452, 452), (259, 33)),
+}
 _ALLOW = 0x7FFF0000
 _EPERM, _ENOSYS = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
 
@@ -122,8 +132,8 @@ def program(*, families: tuple[int, ...] = UNIX + INTERNET, machine: str | None 
     """The filter, as an array of ``struct sock_filter``.
 
     Args:
-        families: The families of which sockets may be opened; a pair of connected local ones
-            always may.
+        families: The families of which sockets may be opened. A pair of connected local ones
+            always may, but without `UNIX` not of datagrams: those can be sent elsewhere.
         machine: Name of the processor; this one's by default.
 
     Raises:
@@ -147,7 +157,9 @@ def program(*, families: tuple[int, ...] = UNIX + INTERNET, machine: str | None 
     for numbers in _REFUSED.values():
         if numbers[column] >= 0:
             code += [_op(_EQUAL, numbers[column], 0, 1), _op(_RETURN, _EPERM)]
-    code += [_op(_EQUAL, _CLONE3[column], 0, 1), _op(_RETURN, _ENOSYS)]
+    for unknown in (_CLONE3, _OPENAT2):
+        code += [_op(_EQUAL, unknown[column], 0, 1), _op(_RETURN, _ENOSYS)]
+    code += _setuid(column)
     for numbers in (_CLONE, _UNSHARE):
         code += _when(numbers[column], _FIRST, [_op(_ANY_BIT, _NEW_NAMESPACES, 0, 1)])
     code += _when(_IOCTL[column], _SECOND, [_op(_EQUAL, _TIOCSTI, 0, 1)])
@@ -156,11 +168,30 @@ def program(*, families: tuple[int, ...] = UNIX + INTERNET, machine: str | None 
     code += _when(_PERSONALITY[column], _FIRST, plain)
     known = [_op(_EQUAL, family, len(families) - i, 0) for i, family in enumerate(families)]
     code += _when(_SOCKET[column], _FIRST, known)
+    if UNIX[0] not in families:
+        held = [_op(_AND, 0xF), _op(_EQUAL, _STREAM, 2, 0), _op(_EQUAL, _SEQPACKET, 1, 0)]
+        code += _when(_SOCKETPAIR[column], _SECOND, held)
     return b"".join([*code, _op(_RETURN, _ALLOW)])
+
+
+def _setuid(column: int) -> list[bytes]:
+    """Refuse a file that runs as its owner or group, whichever call makes it one."""
+    has = _op(_ANY_BIT, _SETUID, 0, 1)
+    code = [
+        part
+        for offset, calls in _MODES.items()
+        for numbers in calls
+        for part in _when(numbers[column], offset, [has])
+    ]
+    for numbers, flags, mode in ((_OPEN, _SECOND, _THIRD), (_OPENAT, _THIRD, _FOURTH)):
+        code += _when(numbers[column], flags, [_op(_ANY_BIT, _MAKES, 0, 3), _op(_LOAD, mode), has])
+    return code
 
 
 def _when(number: int, offset: int, test: list[bytes]) -> list[bytes]:
     """Refuse a call when a test of its argument falls through to the next instruction."""
+    if number < 0:  # there is no such call here
+        return []
     body = [_op(_LOAD, offset), *test, _op(_RETURN, _EPERM), _op(_LOAD, _NUMBER)]
     return [_op(_EQUAL, number, 0, len(body)), *body]
 

@@ -82,11 +82,17 @@ def _files(paths: Iterable[str | Path]) -> Iterator[str]:
 
 def _values(path: str) -> Iterator[str]:
     """What in a file looks like a secret."""
+    for value in _VALUE.findall(start_of(path)):
+        if re.search(r"\d", value) and re.search(r"[^\W\d]", value):
+            yield value
+
+
+def start_of(path: str | Path) -> str:
+    """The first `LARGEST` bytes of a plain file, as text; empty for a pipe, a link or no file."""
     with suppress(OSError), open(os.open(path, _READ), "rb") as file:
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            for value in _VALUE.findall(file.read(LARGEST).decode("utf-8", "replace")):
-                if re.search(r"\d", value) and re.search(r"[^\W\d]", value):
-                    yield value
+            return file.read(LARGEST).decode("utf-8", "replace")
+    return ""
 
 
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

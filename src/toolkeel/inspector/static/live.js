@@ -74,13 +74,18 @@ function follow(talk) {
       return;
     }
     busy = true;
+    const began = performance.now();
     refresh(() => {
-      busy = false;
-      if (again) {
-        again = false;
-        renewAll();
-      }
+      // A page is made at most a sixteenth of the time, so that watching slows no run down.
+      setTimeout(rested, Math.min(16 * (performance.now() - began), 4000));
     });
+  }
+
+  function rested() {
+    busy = false;
+    if (!again) return;
+    again = false;
+    renewAll();
   }
 
   function open() {

@@ -24,7 +24,7 @@ from mcp.shared.message import SessionMessage
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError, ToolkeelError, describe
 from toolkeel.mcp.client.frames import Rate
-from toolkeel.mcp.client.http import http, speaks_sse
+from toolkeel.mcp.client.http import Network, http, speaks_sse
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.client.salvage import Sift, of_peer
@@ -54,6 +54,7 @@ class LinkOptions:
         connect_timeout: Seconds until it must have answered first.
         sample: Answers what the server asks the program's model; None: it may not ask.
         roots: Gives the folders it may work in; None: it is told none.
+        lent: A client of the program's own, by which requests on the network are sent.
     """
 
     config: ServerConfig
@@ -63,6 +64,7 @@ class LinkOptions:
     connect_timeout: float
     sample: SamplingFnT | None = None
     roots: ListRootsFnT | None = None
+    lent: httpx2.AsyncClient | None = None
 
 
 class Link:
@@ -82,6 +84,7 @@ class Link:
         self._legacy = False
         self.revision: str | None = None
         self._sse = options.config.kind == "sse"
+        self._network = Network(options.config, options.auth, options.lent)
         self._tools: dict[str, types.Tool] | None = None
         self.sift = Sift(lambda: self.revision)
         self.watches = Watches(self.client, lambda: self._legacy)
@@ -128,8 +131,8 @@ class Link:
         try:
             await self._try()
         except Unreachable:
-            config, auth = self._options.config, self._options.auth
-            if config.kind != "http" or self._sse or not await speaks_sse(config, auth, 10.0):
+            perhaps = self._network.config.url and not self._sse
+            if not (perhaps and await speaks_sse(self._network, 10.0)):
                 raise
             self._sse = True
             await self._try()
@@ -207,9 +210,7 @@ class Link:
         config = self._options.config
         if config.command:
             return stdio(config, self.stderr, self.raw)
-        kind = "sse" if self._sse else config.kind
-        where = ServerConfig(config.name, url=config.url, headers=config.headers, kind=kind)
-        return http(where, self._options.auth, min(self._options.connect_timeout, 30.0))
+        return http(self._network, min(self._options.connect_timeout, 30.0), older=self._sse)
 
     # — the tools —
 
@@ -267,8 +268,7 @@ class Link:
         self.changed()
 
     async def _log(self, params: types.LoggingMessageNotificationParams) -> None:
-        level = _LEVELS.get(params.level, logging.INFO)
-        log.log(level, "%s: %.2000s", self._name, params.data)
+        log.log(_LEVELS.get(params.level, logging.INFO), "%s: %.2000s", self._name, params.data)
         if self.logged is not None:
             await self.logged(params)
 

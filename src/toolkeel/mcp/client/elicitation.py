@@ -1,8 +1,8 @@
 """What a server asks a person in the middle of a call: a small form, or to open an address.
 
 It goes to whoever approves calls, as a ticket: the fields are its arguments, filled with the
-server's defaults. Approving sends them, editing fills them in, denying declines. What does not fit
-the form is asked again; where nobody is there to be asked, the server is told that it was cancelled.
+server's defaults. Approving sends them, editing fills them in, denying declines, None cancels. What
+does not fit the form is asked again; where nobody is there to be asked, it is cancelled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from toolkeel._records.tickets import LIFETIME, Ticket, digest_of, new_id
 from toolkeel.call.steps.approve import ask
 from toolkeel.context import ToolContext
 from toolkeel.define.schema.from_json_schema import JsonSchemaValidator, compile_json_schema
-from toolkeel.errors import DefinitionError
+from toolkeel.errors import DefinitionError, Suspend
 from toolkeel.mcp.hidden_text import clean
 
 log = logging.getLogger("toolkeel.mcp")
@@ -136,7 +136,10 @@ async def _ask(
     if context is None or context.run.approver is None:
         return None
     ticket = _ticket(elicitation, context.call.id, problem)
-    decision = await ask(context.run, context.call.id, ticket)
+    try:
+        decision = await ask(context.run, context.call.id, ticket)
+    except Suspend:  # nobody says yes or no: a server does not wait for another run
+        return None
     if decision.verdict == "edit":
         return decision.arguments
     return decision.verdict == "approve"
@@ -145,18 +148,19 @@ async def _ask(
 def _ticket(elicitation: Elicitation, call_id: str, problem: str) -> Ticket:
     """The question as something a person can approve."""
     name = f"answer to {elicitation.server}"
-    fields: dict[str, object] = elicitation.defaults
-    lines = [f"the server {elicitation.server} asks: {clean(elicitation.message)[0]}"]
+    fields, form = elicitation.defaults, elicitation.schema
+    lines = [f"the server {elicitation.server} asks: {_line(elicitation.message)}"]
     if elicitation.url:
         fields = {"url": elicitation.url}
+        form = {"type": "object", "properties": {"url": {"const": elicitation.url}}}
         lines = [f"the server {elicitation.server} wants you to open an address at "
-                 f"{elicitation.host}: {clean(elicitation.message)[0]}"]  # fmt: skip
+                 f"{elicitation.host}: {_line(elicitation.message)}"]  # fmt: skip
     lines += _described(elicitation.schema)
     if problem:
         lines.append(f"not sent yet: {problem}")
     digest = digest_of(name, {"message": elicitation.message}, fields)
     expires = time() + LIFETIME
-    return Ticket(new_id(), call_id, name, fields, digest, expires, "\n".join(lines))
+    return Ticket(new_id(), call_id, name, fields, digest, expires, "\n".join(lines), form=form)
 
 
 def _described(schema: Mapping[str, object]) -> list[str]:
@@ -168,9 +172,14 @@ def _described(schema: Mapping[str, object]) -> list[str]:
         choices = said.get("enum")
         if isinstance(choices, list):
             about.append("one of " + ", ".join(map(str, choices)))
-        text = clean("; ".join(str(each) for each in about if each))[0]
-        lines.append(f"  {name} ({said.get('type', 'any')}){': ' + text if text else ''}")
+        text = _line("; ".join(str(each) for each in about if each))
+        lines.append(f"  {_line(name)} ({said.get('type', 'any')}){': ' + text if text else ''}")
     return lines
+
+
+def _line(text: str) -> str:
+    """A server's words as one line: what a page shows is all of it, and no line of ours is forged."""
+    return " ".join(clean(text)[0].split())
 
 
 def elicitation_of(server: str, params: types.ElicitRequestParams) -> Elicitation:

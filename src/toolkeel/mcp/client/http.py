@@ -20,9 +20,10 @@ from mcp.client.auth import OAuthFlowError
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.frames import FRAME_LIMIT
-from toolkeel.mcp.client.proxies import ByEnvironment
+from toolkeel.mcp.client.proxies import ByEnvironment, Lent, tls_context
 from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.messages import with_whole_characters
@@ -221,26 +222,51 @@ class _Client(httpx2.AsyncClient):
 _METHOD = re.compile(rb'"method"\s*:\s*"(initialize|server/discover)"')
 
 
-def _client(config: ServerConfig, auth: httpx2.Auth | None, timeout: float) -> httpx2.AsyncClient:
+@record
+class Network:
+    """How a server on the network is reached.
+
+    Args:
+        config: Its address, headers and certificates.
+        auth: How requests are authorized.
+        lent: A client of the program's own, by which they are sent.
+    """
+
+    config: ServerConfig
+    auth: httpx2.Auth | None = None
+    lent: httpx2.AsyncClient | None = None
+
+    def transport(self) -> httpx2.AsyncBaseTransport:
+        """What sends.
+
+        Raises:
+            SetupError: its certificates cannot be used.
+        """
+        if self.lent is not None:
+            return Lent(self.lent)
+        return ByEnvironment(tls_context(self.config.tls))
+
+
+def _client(network: Network, timeout: float) -> httpx2.AsyncClient:
+    config = network.config
     return _Client(
         headers={"accept-encoding": "identity", **config.headers},
-        auth=auth,
+        auth=network.auth,
         timeout=httpx2.Timeout(timeout, read=_KEEP_OPEN),
-        transport=Bounded(ByEnvironment(), home=config.url),
+        transport=Bounded(network.transport(), home=config.url),
     )
 
 
-def http(
-    config: ServerConfig, auth: httpx2.Auth | None, timeout: float
-) -> AbstractAsyncContextManager[Any]:
+def http(network: Network, timeout: float, *, older: bool) -> AbstractAsyncContextManager[Any]:
     """The connection to a server on the network.
 
     Args:
-        config: Its address, headers, and whether it speaks the older form.
-        auth: How requests are authorized.
+        network: How it is reached.
         timeout: Seconds to connect, and to send.
+        older: Whether it speaks the older form (SSE).
     """
-    if config.kind == "sse":
+    config = network.config
+    if older:
 
         def factory(
             headers: dict[str, str] | None = None,
@@ -248,7 +274,7 @@ def http(
             auth: httpx2.Auth | None = None,
         ) -> httpx2.AsyncClient:
             return httpx2.AsyncClient(
-                headers=headers, auth=auth, timeout=timeout, transport=ByEnvironment()
+                headers=headers, auth=auth, timeout=timeout, transport=network.transport()
             )
 
         return sse_client(
@@ -257,42 +283,41 @@ def http(
             timeout,
             sse_read_timeout=_KEEP_OPEN,
             httpx_client_factory=factory,
-            auth=auth,
+            auth=network.auth,
         )
-    return _streamable(config, auth, timeout)
+    return _streamable(network, timeout)
 
 
 @asynccontextmanager
-async def _streamable(
-    config: ServerConfig, auth: httpx2.Auth | None, timeout: float
-) -> AsyncIterator[Any]:
+async def _streamable(network: Network, timeout: float) -> AsyncIterator[Any]:
     async with (
-        _client(config, auth, timeout) as client,
+        _client(network, timeout) as client,
         streamable_http_client(
-            config.url, http_client=client, max_sse_event_size=FRAME_LIMIT
+            network.config.url, http_client=client, max_sse_event_size=FRAME_LIMIT
         ) as streams,
     ):
         yield streams
 
 
-async def speaks_sse(config: ServerConfig, auth: httpx2.Auth | None, timeout: float) -> bool:
+async def speaks_sse(network: Network, timeout: float) -> bool:
     """Whether a server knows only the older form: its event stream begins with an endpoint.
 
     Asked only after the newer form failed, as the specification's section on compatibility has it.
     """
     try:
         async with asyncio.timeout(timeout):
-            return (await _first_line(config, auth)).replace(" ", "") == "event:endpoint"
+            return (await _first_line(network)).replace(" ", "") == "event:endpoint"
     except (httpx2.HTTPError, TimeoutError, OAuthFlowError):
         return False
 
 
-async def _first_line(config: ServerConfig, auth: httpx2.Auth | None) -> str:
+async def _first_line(network: Network) -> str:
     """What an event stream at the address begins with; empty if there is none."""
-    headers = {**config.headers, "accept": "text/event-stream"}
+    headers = {**network.config.headers, "accept": "text/event-stream"}
+    sends = network.transport()
     async with (
-        httpx2.AsyncClient(headers=headers, auth=auth, transport=ByEnvironment()) as client,
-        client.stream("GET", config.url) as response,
+        httpx2.AsyncClient(headers=headers, auth=network.auth, transport=sends) as client,
+        client.stream("GET", network.config.url) as response,
     ):
         async for line in response.aiter_lines():
             if response.status_code != 200 or line.strip():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -111,7 +112,8 @@ def _tokens(
 
 def _path(auth: OAuth, config: ServerConfig) -> Path:
     digest = hashlib.sha256(config.identity.encode()).hexdigest()[:16]
-    return auth.tokens or home() / "logins" / f"{config.name}-{digest}.json"
+    name = re.sub(r"[/\\:\0]", "-", config.name)  # a project's file may name a server like a path
+    return auth.tokens or home() / "logins" / f"{name}-{digest}.json"
 
 
 def _registered(auth: OAuth, redirect: str) -> OAuthClientInformationFull | None:

@@ -28,6 +28,7 @@ from toolkeel.errors import DefinitionError, SetupError, ToolError
 
 with needs_extra("An MCP server", "mcp"):
     import mcp_types as types
+import httpx2
 from mcp.client import ClientRequestContext, InputRequiredRoundsExceededError
 from mcp.shared.exceptions import MCPError
 
@@ -35,6 +36,7 @@ from toolkeel.call.body.sync_bridge import on_own_loop, run_sync
 from toolkeel.context import ToolContext
 from toolkeel.define.names import check_name, wire_name
 from toolkeel.define.tool import AnyTool
+from toolkeel.mcp.call_span import note_call
 from toolkeel.mcp.client.asks import Roots, Sample, lister, sampler
 from toolkeel.mcp.client.connection import Link, LinkOptions, Unreachable
 from toolkeel.mcp.client.elicitation import Elicit, Elicitation, answered, elicitation_of
@@ -76,6 +78,9 @@ class MCPServer(Contents):
         cwd: The folder a command is started in.
         auth: ``"oauth"`` for a login in the browser, `OAuth` to say more, or any
             `httpx2.Auth`.
+        http_client: By which requests to an address are sent, with its proxies and certificates
+            (``httpx2.AsyncClient(verify=context)``); it is used on a loop of the library's own,
+            and stays open.
         elicit: Answers what the server asks a person in the middle of a call; the run's approver
             by default. False: it may not ask.
         sample: Answers what the server asks the program's model; without it, it may not ask.
@@ -106,6 +111,7 @@ class MCPServer(Contents):
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
         auth: Auth = None,
+        http_client: httpx2.AsyncClient | None = None,
         elicit: Elicit | bool = True,
         sample: Sample | None = None,
         roots: Roots | None = None,
@@ -133,6 +139,7 @@ class MCPServer(Contents):
             connect_timeout,
             sampler(config.name, sample),
             lister(roots),
+            http_client,
         )
         self._resources = resources
         self._link: Link | None = None
@@ -249,11 +256,11 @@ class MCPServer(Contents):
         """
         caller = (asyncio.get_running_loop(), context)
         token = _caller.set(caller)
-        key = object()
-        self._running[key] = caller
+        self._running[key := object()] = caller
         try:
             return await on_own_loop(lambda: self._call(tool, arguments, context))
         finally:
+            note_call(self.config, self._link.revision if self._link else None)
             del self._running[key]
             _caller.reset(token)
 

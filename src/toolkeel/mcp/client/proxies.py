@@ -1,24 +1,83 @@
-"""The network as the environment has it: proxies for all addresses but this machine's own.
+"""The network as the environment, a file or a client of one's own has it: proxies, and TLS.
 
 ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` count, in capitals or not, as do the
 settings of the system where Python reads them. An HTTP client that is given a transport heeds none of
-them, so they are heeded here.
+them, so they are heeded here. ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` say whose certificates are
+trusted, in place of the system's.
 """
 
 from __future__ import annotations
 
+import ssl
 import urllib.request
+from collections.abc import Mapping
 
 import httpx2
 
 from toolkeel.errors import SetupError
 
 
-class ByEnvironment(httpx2.AsyncBaseTransport):
-    """Sends each request directly, or by the proxy that is set for its address."""
+def tls_context(said: Mapping[str, str]) -> ssl.SSLContext | bool:
+    """Whose certificates are trusted, and by which a server knows us.
 
-    def __init__(self) -> None:
-        self._direct = httpx2.AsyncHTTPTransport()
+    Args:
+        said: ``ca``, trusted beside those of the system; ``cert`` and ``key``, of ours.
+
+    Raises:
+        SetupError: one of the files cannot be used.
+    """
+    if not said:
+        return True
+    context = ssl.create_default_context()
+    try:
+        if ca := said.get("ca"):
+            context.load_verify_locations(ca)
+        if cert := said.get("cert"):
+            context.load_cert_chain(cert, said.get("key") or None, password=_no_password)
+    except (OSError, ValueError) as error:
+        files = ", ".join(f"{key}={path}" for key, path in said.items())
+        raise SetupError(f"tls: {files}: these files cannot be used: {error}") from None
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a passphrase; give one without")
+
+
+class Lent(httpx2.AsyncBaseTransport):
+    """Sends by a client of the program's own: its proxies, certificates, headers and login.
+
+    Args:
+        client: Whoever lent it closes it.
+    """
+
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self._client = client
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request; the body of the answer is read by whoever asked."""
+        for name, value in self._client.headers.items():
+            if name not in request.headers:
+                request.headers[name] = value
+        found = await self._client.send(request, stream=True)
+        return httpx2.Response(
+            found.status_code,
+            headers=found.headers,
+            stream=found.stream,
+            extensions=found.extensions,
+        )
+
+
+class ByEnvironment(httpx2.AsyncBaseTransport):
+    """Sends each request directly, or by the proxy that is set for its address.
+
+    Args:
+        verify: Whose certificates are trusted; as the environment says by default.
+    """
+
+    def __init__(self, verify: ssl.SSLContext | bool = True) -> None:
+        self._verify = verify
+        self._direct = httpx2.AsyncHTTPTransport(verify=verify)
         self._by_proxy: dict[str, httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -32,7 +91,7 @@ class ByEnvironment(httpx2.AsyncBaseTransport):
             return await self._direct.handle_async_request(request)
         if proxy not in self._by_proxy:
             try:
-                self._by_proxy[proxy] = httpx2.AsyncHTTPTransport(proxy=proxy)
+                self._by_proxy[proxy] = httpx2.AsyncHTTPTransport(proxy=proxy, verify=self._verify)
             except (ValueError, ImportError, httpx2.InvalidURL) as error:
                 why = str(error).replace(proxy, "its address")  # which may hold a password
                 raise SetupError(

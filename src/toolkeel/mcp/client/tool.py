@@ -238,7 +238,9 @@ def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
     options["metadata"] = {"mcp": {"server": peer.name, "tool": listed.name}}
     options["tags"] = ("mcp", peer.name)
     made = Tool.from_schema(name or shown.name, description, parameters, run, **options)
-    return Made(dataclasses.replace(made, output=output), hidden, problems)
+    # Servers tell what is absent from what is said: a default they state is theirs to fill in.
+    given = dataclasses.replace(made.arguments, fill=None)
+    return Made(dataclasses.replace(made, output=output, arguments=given), hidden, problems)
 
 
 def _output(schema: Mapping[str, object] | None) -> tuple[Output | None, tuple[str, ...]]:

@@ -3,8 +3,12 @@
 names      names that cannot collide: what clients call a tool, and whose it is
 audit      who called what and how it ended, as lines of JSON
 policy     who may call what, how often, and who is asked: a file of rules
-upstream   one server behind the gateway, spoken to in plain JSON
+ledger     what is known of each client from call to call: how often it called, what it has read
+cache      results that are kept for a while, of tools that only read
+lane       one connection to a server, the calls that run on it, and what the server asks meanwhile
+upstream   one server behind the gateway, spoken to in plain JSON; one connection for all, or for each
 table      what is offered at one time: every thing of every server, under the name clients know
+approve    a person's word before a call is sent: by a form in the host, and beside it
 calls      one call of a client: judged on the JSON it came as, sent, written down
 raw_calls  calls of a client over stdio, from line to line, without models
 search     finding tools where there are too many to list

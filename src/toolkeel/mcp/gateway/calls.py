@@ -19,17 +19,20 @@ from mcp_types import SERVER_INFO_META_KEY
 from pydantic import BaseModel, TypeAdapter
 
 from toolkeel._records.record import record
-from toolkeel.errors import CallError, SetupError
+from toolkeel._records.tickets import Approver
+from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.outcome import failed
 from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer
+from toolkeel.mcp.gateway.approve import decided, ticket_for
 from toolkeel.mcp.gateway.audit import Audit, digest_of_arguments
+from toolkeel.mcp.gateway.cache import Cache, key_of
+from toolkeel.mcp.gateway.ledger import Ledger
 from toolkeel.mcp.gateway.policy import Policy
 from toolkeel.mcp.gateway.table import Route
 from toolkeel.mcp.gateway.upstream import Upstream, as_it_came, is_first
 from toolkeel.mcp.pins import Pins, difference
-from toolkeel.mcp.server.asking import CannotAsk, Client
 from toolkeel.mcp.server.figures import Figures
 from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
 
@@ -51,11 +54,7 @@ _ANSWERS: Mapping[str, type[BaseModel]] = {
     "sampling/createMessage": types.CreateMessageResult,
     "roots/list": types.ListRootsResult,
 }
-_APPROVAL: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"approve": {"type": "boolean", "title": "Let this call run", "default": False}},
-    "required": ["approve"],
-}
+_READ = {"private": "private data", "stranger": "text of strangers"}
 
 
 @record
@@ -76,9 +75,15 @@ class Call:
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What is given to the tool."""
-        given = self.params.get("arguments")
-        return given if isinstance(given, Mapping) else {}
+        """What is given to the tool.
+
+        Raises:
+            MCPError: it is no object, so no rule could be about it.
+        """
+        given = self.params.get("arguments") or {}
+        if not isinstance(given, Mapping):
+            raise MCPError(types.INVALID_PARAMS, "arguments: one JSON object is needed")
+        return given
 
 
 class Gatekeeper:
@@ -88,32 +93,49 @@ class Gatekeeper:
         policy: Who may call what.
         pins: Definitions as they were approved.
         audit: Where calls are written down; None: nowhere.
-        trusted: Names of servers whose word is taken that a tool only reads.
+        ledger: What is known of clients from call to call.
+        approver: Asked beside the client's person.
     """
 
     def __init__(
-        self, policy: Policy, pins: Pins, audit: Audit | None, trusted: frozenset[str] = frozenset()
+        self,
+        policy: Policy,
+        pins: Pins,
+        audit: Audit | None,
+        ledger: Ledger,
+        approver: Approver | None = None,
     ) -> None:
         self.policy = policy
         self._pins = pins
         self._audit = audit
-        self._trusted = trusted
+        self._ledger = ledger
+        self._approver = approver
+        self._cache = Cache()
         self.figures = Figures()
 
-    def refusal(self, call: Call) -> str:
-        """Why a call may not be made, whoever is asked; empty if it may."""
-        rule = self.policy.rule(call.client, call.tool, call.arguments)
-        if rule is not None and rule.action == "deny":
-            return f"The gateway does not allow this call (rule: {rule}). It was not sent."
-        return self._changed(call) or self.policy.over_limit(call.client, call.tool)
+    async def refusal(self, call: Call) -> str:
+        """Why a call may not be made, whoever is asked; empty if it may. Counts it."""
+        if why := self._denied(call) or self._changed(call):
+            return why
+        limits = self.policy.limits(call.tool)
+        return await self._ledger.over_limit(call.client, limits) if limits else ""
 
-    def question(self, call: Call) -> str:
-        """What a person must be asked before the call is sent; empty if nothing."""
+    def _denied(self, call: Call) -> str:
         rule = self.policy.rule(call.client, call.tool, call.arguments)
-        if rule is None or rule.action != "ask":
+        if rule is None or rule.action != "deny":
             return ""
-        shown = json.dumps(call.arguments, ensure_ascii=False, indent=2)
-        return f"May {call.tool} run with these arguments?\n\n{shown}\n\n(rule: {rule})"
+        return f"The gateway does not allow this call (rule: {rule}). It was not sent."
+
+    async def question(self, call: Call) -> str:
+        """Why a person must be asked before the call is sent; empty if nobody must."""
+        rule = self.policy.rule(call.client, call.tool, call.arguments)
+        if rule is not None and rule.action == "ask":
+            return f"rule: {rule}"
+        if not self.policy.goes_out(call.tool):
+            return ""
+        read = await self._ledger.labels(call.client)
+        told = ", ".join(f"{_READ[label]} ({tool})" for label, tool in read.items())
+        return f"it acts outward, and this client has read {told}" if read else ""
 
     def _changed(self, call: Call) -> str:
         """Whether the definition is another than the one that was approved."""
@@ -132,20 +154,26 @@ class Gatekeeper:
             f"{route.server.name}\n{difference(known.definition, pin.definition)[:2000]}"
         )
 
-    async def approve(self, question: str, exchange: Exchange) -> str:
-        """Ask the client's person; why the call may not be made, or nothing."""
-        try:
-            found = await Client(exchange).elicit(question, _APPROVAL, key="approve")
-        except CannotAsk:
-            return (
-                "This call needs a person's approval, and this host cannot ask one. A person can "
-                "allow it in the gateway's file of rules: allow = [...]. It was not sent."
-            )
-        except CallError as error:
-            return error.text
-        if found.content is not None and found.content.get("approve") is True:
-            return ""
-        return "The person did not approve the call. It was not sent."
+    async def approve(self, call: Call, why: str, exchange: Exchange) -> Call | dict[str, Any]:
+        """Have a person decide; the call as it may be sent, or its result without."""
+        ticket = ticket_for(call.tool, call.arguments, why, call.route.definition)
+        decision = await decided(ticket, exchange, self._approver)
+        if decision.seal != ticket.seal:
+            decision = ticket.deny("it was decided about another call")
+        if self._audit is not None:
+            self._audit.write({"event": decision.verdict, **_said(call, self._audit)})
+        if decision.verdict == "answer":
+            said = decision.value if isinstance(decision.value, str) else json.dumps(decision.value)
+            return {"content": [{"type": "text", "text": said}]}
+        if decision.verdict == "deny":
+            why = decision.reason and f"The call was not approved: {decision.reason}"
+            why = why or "The person did not approve the call"
+            return self.refused(call, f"{why}. It was not sent and did not run.")
+        if decision.verdict == "edit":
+            params = {**call.params, "arguments": dict(decision.arguments)}
+            call = Call(call.client, call.tool, call.route, params)
+            return self.refused(call, denied) if (denied := self._denied(call)) else call
+        return call
 
     async def send(self, call: Call, progressed: Progressed | None) -> dict[str, Any]:
         """Send a call, and give its result as JSON; a call without one has an error as its result.
@@ -153,11 +181,18 @@ class Gatekeeper:
         Raises:
             MCPError: the server answered with an error of the protocol.
         """
+        key, server = self._key(call), call.route.server
+        if key and (found := self._cache.get(server.name, key)) is not None:
+            return await self._was_kept(call, found)
+        state = self._cache.state(server.name), server.questions
         began = time.monotonic()
         kind = "cancelled"
+        await self._mark(call)  # its server can tell the client something before it ends
         await self._before(call)
         try:
             result = await self._sent(call, progressed)
+            if key and state == (self._cache.state(server.name), server.questions):
+                self._cache.put(server.name, key, result, self.policy.keeps(call.tool))
             kind = "tool_error" if result.get("isError") else _ended(result)
             return result
         except MCPError as error:
@@ -174,7 +209,35 @@ class Gatekeeper:
                 kind, sent = "unknown_outcome", "What it did before it asked stays done."
             return error_result(f"{error}. {sent}")
         finally:
+            if not _only_reads(call.route):
+                self._cache.forget(server.name)
             self._after(call, kind, time.monotonic() - began)
+
+    def forget(self, server: str) -> None:
+        """Results of a server are good no more: another has its name."""
+        self._cache.forget(server)
+
+    def _key(self, call: Call) -> str:
+        """Under which the result of a call is kept; empty if it is not."""
+        route = call.route
+        if not (self.policy.keeps(call.tool) and _only_reads(route) and is_first(call.params)):
+            return ""
+        own = route.server.apart or "private" in self.policy.labels(call.tool)
+        if own and not call.client:
+            return ""
+        digest = route.pin.digest if route.pin is not None else ""
+        return key_of(call.client if own else "", digest, forwarded(call.params))
+
+    async def _mark(self, call: Call) -> None:
+        if labels := self.policy.labels(call.tool):
+            await self._ledger.mark(call.client, labels, call.tool)
+
+    async def _was_kept(self, call: Call, result: dict[str, Any]) -> dict[str, Any]:
+        await self._mark(call)
+        self.figures.ended("success", 0.0)
+        if self._audit is not None:
+            self._audit.write({"event": "cached", **_said(call, self._audit)})
+        return result
 
     async def _sent(self, call: Call, progressed: Progressed | None) -> dict[str, Any]:
         params = {**call.params, "name": call.route.name}
@@ -185,8 +248,7 @@ class Gatekeeper:
         if self._audit is None:
             return
         self._audit.write({"event": "call", **_said(call, self._audit)})
-        if not self._only_reads(call.route):
-            await self._audit.synced()
+        await self._audit.synced()
 
     def _after(self, call: Call, kind: str, seconds: float) -> None:
         self.figures.ended(kind, seconds)
@@ -202,10 +264,10 @@ class Gatekeeper:
             self._audit.write({**said, **_said(call, self._audit)})
         return error_result(why)
 
-    def _only_reads(self, route: Route) -> bool:
-        hints = route.definition.annotations
-        said = hints is not None and hints.read_only_hint is True
-        return said and route.server.name in self._trusted
+
+def _only_reads(route: Route) -> bool:
+    hints = route.definition.annotations
+    return hints is not None and hints.read_only_hint is True
 
 
 def _said(call: Call, audit: Audit) -> dict[str, object]:

@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, cast
 
 import mcp_types as types
@@ -19,6 +20,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
 
+from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.config import ServerConfig
@@ -36,6 +38,7 @@ from toolkeel.mcp.gateway.calls import (
     progress_of,
     told,
 )
+from toolkeel.mcp.gateway.ledger import Ledger, Shared
 from toolkeel.mcp.gateway.names import check_server
 from toolkeel.mcp.gateway.policy import SEARCH_ABOVE, Policy
 from toolkeel.mcp.gateway.raw_calls import RawCalls
@@ -65,6 +68,8 @@ class Gateway(ToolServer):
         audit: Where calls are written down.
         prefixed: False for one server whose names shall stay as they are.
         threshold: Tools beyond which they are searched for instead of listed.
+        approver: Decides beside the host about calls that need a person: a `Desk`, or a function.
+        shared: Where several gateways count calls together: a `KeyValueStore`.
 
     Raises:
         SetupError: names of servers that tools could not carry, or several without prefixes.
@@ -79,6 +84,8 @@ class Gateway(ToolServer):
         *,
         prefixed: bool = True,
         threshold: int = SEARCH_ABOVE,
+        approver: Approver | None = None,
+        shared: Shared | None = None,
     ) -> None:
         super().__init__((), name="toolkeel gateway", version="0", prompts=(), resources=())
         configs = list(configs)
@@ -90,7 +97,8 @@ class Gateway(ToolServer):
             self._servers[config.name] = Upstream(config, self._stale, self._sessions.level)
         self._prefixed = prefixed
         self._threshold = threshold
-        self._keeper = Gatekeeper(policy or Policy(), pins or Pins(), audit)
+        ledger = Ledger(shared)
+        self._keeper = Gatekeeper(policy or Policy(), pins or Pins(), audit, ledger, approver)
         self._keeper.figures = self.figures
         self._audit = audit
         self._table = Table((), prefixed)
@@ -174,6 +182,7 @@ class Gateway(ToolServer):
         await self._renew()
         for name, server in old.items():
             if name not in kept:
+                self._keeper.forget(name)
                 await server.close()
 
     async def _current(self, seconds: float = LISTING) -> Table:
@@ -205,18 +214,19 @@ class Gateway(ToolServer):
         if params.get("name") == NAME and NAME not in self._table.tools:
             return self._enveloped(await self._search(request, params), request)
         table = self._table if params.get("name") in self._table.tools else await self._current()
-        route = table.tool(params.get("name"))
-        call = Call(client_of(request), str(params.get("name")), route, params)
+        client = client_of(request)
+        route = table.tool(params.get("name"), partial(self._keeper.policy.hides, client))
+        call = Call(client, str(params.get("name")), route, params)
         state = params.get("requestState")
-        resumed = False
-        if isinstance(state, str) and state.startswith(PASSED):
-            resumed, own = True, {**params, "requestState": state.removeprefix(PASSED)}
+        resumed = isinstance(state, str) and state.startswith(PASSED)
+        if resumed:
+            own = {**params, "requestState": str(state).removeprefix(PASSED)}
             call = Call(call.client, call.tool, route, own)
-        elif state is not None:
+        elif state is not None and is_modern(request):  # older sessions have no rounds
             return await self._slow(call, request, "")
-        if why := self._keeper.refusal(call):
+        if why := await self._keeper.refusal(call):
             return self._enveloped(self._keeper.refused(call, why), request)
-        question = "" if resumed else self._keeper.question(call)
+        question = "" if resumed else await self._keeper.question(call)
         if question or self._may_be_asked(call, request):
             return await self._slow(call, request, question)
         return self._enveloped(await self._sent(call, request), request)
@@ -227,8 +237,7 @@ class Gateway(ToolServer):
         return is_modern(request) and (revision is None or revision < request.protocol_version)
 
     async def _sent(self, call: Call, request: Request) -> dict[str, Any]:
-        server = call.route.server
-        exchange = Exchange(request)
+        server, exchange = call.route.server, Exchange(request)
         async with server.running(call.client, exchange):
             result = await self._keeper.send(call, progress_of(request))
             if result.get("resultType") != "input_required":
@@ -244,13 +253,16 @@ class Gateway(ToolServer):
         params = types.CallToolRequestParams.model_validate(dict(call.params), by_name=False)
 
         async def work(exchange: Exchange) -> Any:
-            if question and (why := await self._keeper.approve(question, exchange)):
+            allowed = await self._keeper.approve(call, question, exchange) if question else call
+            if not isinstance(allowed, Call):
+                return as_model(allowed)
+            if why := self._table.changed(call.tool, call.route):
                 return as_model(self._keeper.refused(call, why))
             server = call.route.server
             async with server.running(call.client, exchange):
-                result = await self._keeper.send(call, progress_of(request))
+                result = await self._keeper.send(allowed, progress_of(request))
                 if result.get("resultType") == "input_required":
-                    sent = forwarded({**call.params, "name": call.route.name})
+                    sent = forwarded({**allowed.params, "name": call.route.name})
                     result = await answered(server, "tools/call", sent, exchange, None)
             return as_model(result)
 
@@ -271,10 +283,8 @@ class Gateway(ToolServer):
         self._found.setdefault(client, {}).update(dict.fromkeys(tool.name for tool in found))
         await self._tell(ToolsListChanged())
         told = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found]
-        text = types.TextContent(
-            text=json.dumps(told, ensure_ascii=False) if told else "no tool fits; try other words"
-        )
-        return {"content": [text.model_dump(mode="json", by_alias=True, exclude_none=True)]}
+        said = json.dumps(told, ensure_ascii=False) if told else "no tool fits; try other words"
+        return {"content": [{"type": "text", "text": said}]}
 
     async def _watch(self, params: Mapping[str, Any]) -> None:
         """Watch at the server what a client watches here."""
@@ -284,11 +294,13 @@ class Gateway(ToolServer):
         for uri in listed if isinstance(listed, list) else ():
             if not isinstance(uri, str) or uri in self._watched:
                 continue
+            route = table.resource(uri)  # an address that is nobody's is kept nowhere
             self._watched.add(uri)
-            route = table.resource(uri)
-            tell = _Teller(self, uri)
             with suppress(MCPError, Unreachable, SetupError):
-                await route.server.link.watches.add([route.name], tell)
+                await route.server.link.watches.add([route.name], partial(self._tell_updated, uri))
+
+    def _tell_updated(self, uri: str, _: str) -> None:
+        self._spawn(self.resource_updated(uri))
 
     async def _set_level(self, params: Mapping[str, Any]) -> None:
         """Servers with sessions write down from which level on they shall tell."""
@@ -300,21 +312,19 @@ class Gateway(ToolServer):
     # — lists —
 
     def _visible(self, table: Table, client: str) -> dict[str, types.Tool]:
-        policy = self._keeper.policy
         return {
             name: route.definition
             for name, route in table.tools.items()
-            if not policy.hides(client, name)
+            if not self._keeper.policy.hides(client, name)
         }
 
-    async def _list_tools(self, _: Request, params: Paginated | None) -> types.ListToolsResult:
-        request = _
-        table, client = await self._current(), client_of(request)
+    async def _list_tools(self, asked: Request, params: Paginated | None) -> types.ListToolsResult:
+        table, client = await self._current(), client_of(asked)
         tools = self._visible(table, client)
         if len(tools) > self._threshold:
             found = self._found.get(client, {})
             tools = {NAME: DEFINITION} | {name: tools[name] for name in found if name in tools}
-        shown = [for_revision(request, tool) for tool in tools.values()]
+        shown = [for_revision(asked, tool) for tool in tools.values()]
         listed, cursor = page(shown, params, self._page_size)
         return types.ListToolsResult(tools=listed, next_cursor=cursor)
 
@@ -379,17 +389,6 @@ class Gateway(ToolServer):
             route = table.resource(params.ref.uri)
             said["ref"] = {**said["ref"], "uri": route.name}
         return await told(lambda: route.server.send("completion/complete", forwarded(said)))
-
-
-class _Teller:
-    """Tells the clients that a resource has changed."""
-
-    def __init__(self, gateway: Gateway, uri: str) -> None:
-        self._gateway = gateway
-        self._uri = uri
-
-    def __call__(self, _: str) -> None:
-        self._gateway._spawn(self._gateway.resource_updated(self._uri))
 
 
 _BESIDE: Mapping[str, Callable[[Gateway, Mapping[str, Any]], Awaitable[None]]] = {

@@ -10,6 +10,14 @@
     "*" = "600/minute"
     "search__*" = "20/minute"
 
+    [cache]                                 # results of tools that only read
+    "docs__*" = "10 minutes"
+
+    [taint]                                 # who has read private data or strangers' text
+    private = ["files__*"]
+    stranger = ["web__*"]
+    outward = ["mail__send"]                # is asked about before this is called
+
     [clients.ada]                           # over HTTP: who comes with which token
     token = "${ADA_TOKEN}"
     deny = ["git__*"]
@@ -22,14 +30,12 @@ import hashlib
 import hmac
 import os
 import re
-import time
 import tomllib
-from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from toolkeel._records.record import record
+from toolkeel._records.record import NOTHING, record
 from toolkeel.call.steps.rules import ORDER, Rule, Rules
 from toolkeel.errors import SetupError
 from toolkeel.mcp.hosts import expand
@@ -37,8 +43,12 @@ from toolkeel.mcp.hosts import expand
 SEARCH_ABOVE = 100
 """Tools beyond which they are searched for."""
 _RATE = re.compile(r"\s*(\d+)\s*/\s*(second|minute|hour|day)\s*")
+_TIME = re.compile(r"\s*(\d+)\s*(second|minute|hour|day)s?\s*")
 _SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
-_TABLES = ("approval", "limits", "clients")
+_TABLES = ("approval", "limits", "cache", "taint", "clients")
+LABELS = ("private", "stranger")
+"""What a client can have read."""
+OUTWARD = "outward"
 _TOKEN = 16
 _STRICTEST = ("deny", "ask", None, "allow")
 _SHELL = frozenset(("command", "cmd", "script", "shell", "bash"))
@@ -68,6 +78,9 @@ class Policy:
         clients: For one client each, by name; they are added to those for everybody.
         tokens: SHA-256 of each client's token, by name.
         limits: Of calls.
+        cache: Seconds for which results are kept, by pattern of tools; the first that fits counts.
+        taint: Patterns of tools whose results leave a label, by label; and of those that act
+            ``outward``, which are asked about after that.
     """
 
     def __init__(
@@ -76,13 +89,17 @@ class Policy:
         clients: Mapping[str, Rules] | None = None,
         tokens: Mapping[str, bytes] | None = None,
         limits: Iterable[Limit] = (),
+        *,
+        cache: Mapping[str, float] = NOTHING,  # type: ignore[assignment]
+        taint: Mapping[str, Iterable[str]] = NOTHING,  # type: ignore[assignment]
     ) -> None:
         everybody = rules or Rules()
         self._everybody = everybody
         self._rules = {name: everybody | own for name, own in (clients or {}).items()}
         self._tokens = dict(tokens or {})
         self._limits = tuple(limits)
-        self._calls: defaultdict[tuple[str, Limit], deque[float]] = defaultdict(deque)
+        self._cache = dict(cache)
+        self._taint = {label: tuple(patterns) for label, patterns in taint.items()}
 
     @property
     def has_clients(self) -> bool:
@@ -117,25 +134,30 @@ class Policy:
         every = [self._everybody, *self._rules.values()]
         patterns = {str(rule): rule.tool for rules in every for rule in rules}
         patterns |= {f"the limit of {limit.pattern}": limit.pattern for limit in self._limits}
+        patterns |= {f"the cache of {pattern}": pattern for pattern in self._cache}
+        patterns |= {f"{key} {each}": each for key in self._taint for each in self._taint[key]}
         return [said for said, pattern in patterns.items() if not fnmatch.filter(names, pattern)]
 
-    def over_limit(self, client: str, tool: str) -> str:
-        """Count a call; why it is one too many, or nothing."""
-        now = time.monotonic()
-        fitting = [limit for limit in self._limits if fnmatch.fnmatchcase(tool, limit.pattern)]
-        for limit in fitting:
-            calls = self._calls[client, limit]
-            while calls and calls[0] <= now - limit.seconds:
-                calls.popleft()
-            if len(calls) >= limit.calls:
-                wait = calls[0] + limit.seconds - now
-                return (
-                    f"The limit of {limit.calls} calls of {limit.pattern} in {limit.seconds:g} "
-                    f"seconds is reached. The next is possible in {wait:.0f} seconds."
-                )
-        for limit in fitting:
-            self._calls[client, limit].append(now)
-        return ""
+    def limits(self, tool: str) -> list[Limit]:
+        """The limits that a tool's calls fall under."""
+        return [limit for limit in self._limits if fnmatch.fnmatchcase(tool, limit.pattern)]
+
+    def keeps(self, tool: str) -> float:
+        """Seconds for which a tool's results are kept; 0: not at all."""
+        fitting = (self._cache[each] for each in self._cache if fnmatch.fnmatchcase(tool, each))
+        return next(fitting, 0.0)
+
+    def labels(self, tool: str) -> list[str]:
+        """What a client has read that has called a tool."""
+        return [label for label in LABELS if _fits(tool, self._taint.get(label, ()))]
+
+    def goes_out(self, tool: str) -> bool:
+        """Whether a tool tells, or does, something outside."""
+        return _fits(tool, self._taint.get(OUTWARD, ()))
+
+
+def _fits(tool: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(tool, pattern) for pattern in patterns)
 
 
 def read_policy(path: Path) -> Policy:
@@ -159,14 +181,32 @@ def read_policy(path: Path) -> Policy:
     if len(set(tokens.values())) < len(tokens):
         raise SetupError(f"{path}: two clients have one token; give each its own")
     limits = [_limit(path, *pair) for pair in data.get("limits", {}).items()]
-    return Policy(_rules(f"{path}: [approval]", data.get("approval", {})), rules, tokens, limits)
+    return Policy(
+        _rules(f"{path}: [approval]", data.get("approval", {})),
+        rules,
+        tokens,
+        limits,
+        cache={key: _seconds(path, key, text) for key, text in data.get("cache", {}).items()},
+        taint=_lists(f"{path}: [taint]", data.get("taint", {}), (*LABELS, OUTWARD)),
+    )
 
 
 def _rules(where: str, table: Mapping[str, Any]) -> Rules:
+    return Rules(**_lists(where, table, ORDER))
+
+
+def _lists(where: str, table: Mapping[str, Any], keys: Iterable[str]) -> Mapping[str, Any]:
     for key, value in table.items():
-        if key not in ORDER or not isinstance(value, list):
-            raise SetupError(f"{where} holds lists of rules: deny, ask and allow; not {key!r}")
-    return Rules(**table)
+        if key not in keys or not isinstance(value, list):
+            raise SetupError(f"{where} holds lists: {', '.join(keys)}; not {key!r}")
+    return table
+
+
+def _seconds(path: Path, pattern: str, text: object) -> float:
+    found = _TIME.fullmatch(str(text))
+    if not found:
+        raise SetupError(f'{path}: [cache] {pattern!r} is written like "10 minutes", not {text!r}')
+    return int(found[1]) * _SECONDS[found[2]]
 
 
 def _token(where: str, written: object) -> bytes:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import anyio
 import mcp_types as types
@@ -76,7 +76,7 @@ class RawCalls:
         id, params = message.get("id"), message.get("params")
         if message.get("method") == _CANCELLED and isinstance(params, dict):
             return self._cancelled(params.get("requestId"))
-        if message.get("method") != "tools/call" or not isinstance(params, dict):
+        if message.get("method") != "tools/call" or not _is_plain(params):
             return False
         if isinstance(id, bool) or not isinstance(id, str | int) or id in self._running:
             return False
@@ -155,6 +155,13 @@ def _line(message: Mapping[str, object]) -> bytes:
 
 def _error(error: types.ErrorData) -> dict[str, Any]:
     return {"error": error.model_dump(mode="json", by_alias=True, exclude_none=True)}
+
+
+def _is_plain(params: object) -> TypeGuard[dict[str, Any]]:
+    """Whether they are objects where objects are needed; the session says what is wrong with others."""
+    return isinstance(params, dict) and all(
+        isinstance(params.get(key, {}), dict) for key in ("arguments", "_meta")
+    )
 
 
 def _envelope(params: Mapping[str, Any] | None) -> tuple[object, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import mcp_types as types
@@ -83,16 +83,27 @@ class Table:
     def _uri(self, server: Upstream, uri: str, owners: int) -> str:
         return public_uri(server.name, uri) if owners > 1 and self._prefixed else uri
 
-    def tool(self, name: object) -> Route:
+    def tool(self, name: object, hidden: Callable[[str], bool]) -> Route:
         """Where a tool's public name leads.
+
+        Args:
+            name: It.
+            hidden: Whether a tool is not listed for who asks: then it is not suggested either.
 
         Raises:
             MCPError: nowhere, with the nearest names.
         """
         found = self.tools.get(name) if isinstance(name, str) else None
         if found is None:
-            raise unknown("tool", name, self.tools)
+            raise unknown("tool", name, [each for each in self.tools if not hidden(each)])
         return found
+
+    def changed(self, name: str, route: Route) -> str:
+        """Why a call that waited is not sent: its tool's name leads elsewhere now; empty if not."""
+        now = self.tools.get(name)
+        if now is not None and now.server is route.server and now.pin == route.pin:
+            return ""
+        return "The tool changed or went while the call waited, so it was not sent."
 
     def prompt(self, name: str) -> Route:
         """Where a prompt's public name leads.
@@ -145,7 +156,7 @@ def _tool(server: Upstream, tool: types.Tool, name: str) -> Route:
     )
 
 
-def unknown(what: str, name: object, known: Mapping[str, object]) -> MCPError:
+def unknown(what: str, name: object, known: Iterable[str]) -> MCPError:
     """What a client is told of a name that leads nowhere."""
     near = difflib.get_close_matches(str(name), list(known), n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -1,9 +1,8 @@
 """One server behind the gateway: its lists, its calls in plain JSON, and what it asks.
 
 A call goes as the JSON it came as, and its result comes back as JSON: nothing on the way is made a
-model of. What the server asks in the middle of a call goes to the client whose call it is. Over
-stdio such a question names no call; where calls of two clients are running, nobody can know whose
-it is, so it is cancelled rather than guessed, and from then on that server's calls queue.
+model of. There is one connection for all clients, until the server asks something without saying in
+which call, as over stdio in the older revisions: from then on each client has one of its own.
 """
 
 from __future__ import annotations
@@ -11,31 +10,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Any
 
 import mcp_types as types
-from mcp.client import ClientRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
-from toolkeel.mcp.client.connection import Link, LinkOptions, Unreachable
-from toolkeel.mcp.client.login import kept
+from toolkeel.mcp.client.connection import Link, Unreachable
 from toolkeel.mcp.client.outcome import was_forgotten
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.client.salvage import data_of
 from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.gateway.lane import TIMEOUT, Lane, current, stamp_client
 from toolkeel.mcp.hidden_text import clean
-from toolkeel.mcp.server.asking import LEVELS, Client, Feature, Level
 from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
 
-TIMEOUT = 600.0
-"""Seconds of one call; hosts have limits of their own, which are nearly always shorter."""
-CONNECT = 60.0
+MOST = 32
+"""Connections of one server beside the first; clients beyond that share one, call after call."""
+IDLE = 600.0
+"""Seconds after which the connection of a client that calls no more is ended."""
 INSTRUCTIONS = 4000
 """Most characters of what one server says of its use: a stranger's text, in everybody's prompt."""
 
@@ -62,27 +59,6 @@ class Lists:
 EMPTY = Lists({}, {}, {}, {})
 
 
-@record
-class Running:
-    """A call that is running there.
-
-    Args:
-        client: Whose it is: a name that goes with a token, or a connection where nobody has one.
-        exchange: The client's request, by which it can be asked.
-        level: From which level on it wants to be told what is logged; None: nothing.
-        offered: What it can be asked for, as a request of the newest revision says it.
-    """
-
-    client: object
-    exchange: Exchange
-    level: Level | None
-    offered: Mapping[str, Any]
-
-
-_call: ContextVar[Running | None] = ContextVar("toolkeel_gateway_call", default=None)
-_ASKABLE = {"elicitation", "sampling", "roots"}
-
-
 class Upstream:
     """One server.
 
@@ -95,6 +71,8 @@ class Upstream:
         lists: What it had when it was last asked.
         problem: Why it cannot be used; empty if it can.
         ready: Set when it was asked for the first time, whatever came of it.
+        questions: How often it asked something.
+        apart: Whether each client has a connection of its own.
     """
 
     def __init__(
@@ -108,15 +86,18 @@ class Upstream:
         self.lists = EMPTY
         self.problem = ""
         self.ready = asyncio.Event()
-        options = LinkOptions(
-            config, kept(config), self._elicit, TIMEOUT, CONNECT, self._sample, self._roots
-        )
-        self.link = Link(options)
+        self.questions = 0
+        self.apart = False
+        self._shared = self._made()
         self.link.changed = changed
-        self.link.logged = self._logged
-        self._running: dict[int, Running] = {}
-        self._turn = asyncio.Lock()
-        self._asks = False
+        self._own: dict[object, Lane] = {}
+        self._users: list[object] = []
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def link(self) -> Link:
+        """The connection by which it is listed."""
+        return self._shared.link
 
     @property
     def name(self) -> str:
@@ -177,120 +158,85 @@ class Upstream:
         except MCPError as error:
             if not (was_forgotten(error) and is_first(params)):
                 raise
-        await self.link.close()  # the server has forgotten us, and did nothing
+        await self._link().close()  # the server has forgotten us, and did nothing
         return await self._sent(method, params, progressed)
 
     async def _sent(
         self, method: str, params: Mapping[str, Any], progressed: Progressed | None
     ) -> dict[str, Any]:
-        session = (await self.link.client()).session
+        link = self._link()
+        session = (await link.client()).session
         data: dict[str, Any] = {"method": method, "params": dict(params)}
         options: Any = {"timeout": TIMEOUT}
         if progressed is not None:
             options["on_progress"] = progressed
         # The session's own envelope and dispatcher, without its models of requests and results.
         session._stamp(data, options)  # pyright: ignore[reportPrivateUsage]
-        _stamp_client(data["params"].get("_meta"))
-        if self.link.raw.usable:
-            return await self.link.raw.send(method, data["params"], TIMEOUT, progressed)
+        stamp_client(data["params"].get("_meta"))
+        if link.raw.usable:
+            return await link.raw.send(method, data["params"], TIMEOUT, progressed)
         dispatcher = session._dispatcher  # pyright: ignore[reportPrivateUsage]
         return await dispatcher.send_raw_request(method, data["params"], options)
+
+    def _link(self) -> Link:
+        """Of the call that is being answered here, or the one for all."""
+        lane = current()
+        return lane.link if lane is not None and lane.server is self else self.link
+
+    # — whose connection —
 
     @asynccontextmanager
     async def running(self, client: str, exchange: Exchange) -> AsyncIterator[None]:
         """Around a call, so that what the server asks meanwhile reaches whose call it is."""
-        turn: AbstractAsyncContextManager[Any] = self._turn if self._asks else nullcontext()
-        async with turn:
-            call = self._running_of(client, exchange)
-            self._running[id(call)] = call
-            token = _call.set(call)
-            try:
-                yield
-            finally:
-                _call.reset(token)
-                del self._running[id(call)]
-
-    def _running_of(self, client: str, exchange: Exchange) -> Running:
         request = exchange.request
         assert request is not None
-        modern = is_modern(request)
-        level = (request.meta or {}).get(LOG_LEVEL_META_KEY) if modern else self._level_of(request)
         connection = request.session._connection  # pyright: ignore[reportPrivateUsage]
-        can = request.session.client_capabilities
-        offered = can.model_dump(by_alias=True, exclude_none=True, include=_ASKABLE) if can else {}
-        return Running(client or connection, exchange, level if level in LEVELS else None, offered)
+        nameless = is_modern(request) and request.request is not None  # and has no session
+        key = client or (None if nameless else connection)
+        lane = self._lane(key)
+        one_by_one = self.apart and lane is self._own.get(None)
+        try:
+            async with lane.running(client or connection, exchange, one_by_one):
+                yield
+        finally:
+            if lane is not self._shared:
+                asyncio.get_running_loop().call_later(IDLE, self._end_idle, IDLE)
 
-    # — what it asks —
+    def _lane(self, key: object) -> Lane:
+        """The connection of a client; the first that came keeps the first, if it was alone there."""
+        if not self.apart and key not in self._users[:2]:
+            self._users.append(key)  # a third changes nothing
+            del self._users[2:]
+        if not self.apart or (self._users == [key] and key is not None):
+            return self._shared
+        if key not in self._own and len(self._own) >= MOST:
+            self._end_idle(0.0)
+            key = key if len(self._own) < MOST else None
+        if key not in self._own:
+            self._own[key] = self._made()
+        return self._own[key]
 
-    async def _elicit(
-        self, context: ClientRequestContext, params: types.ElicitRequestParams
-    ) -> types.ElicitResult | types.ErrorData:
-        wanted: Feature = (
-            "url" if isinstance(params, types.ElicitRequestURLParams) else "elicitation"
-        )
-        exchange = self._whose(wanted)
-        if exchange is None:
-            return types.ElicitResult(action="cancel")
-        request = types.ElicitRequest(params=params)
-        return await exchange.ask("elicit", request, types.ElicitResult)
+    def _made(self) -> Lane:
+        return Lane(self, self.config, self._level_of, self._asked)
 
-    async def _sample(
-        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
-    ) -> types.CreateMessageResult | types.ErrorData:
-        exchange = self._whose("sampling")
-        if exchange is None:
-            return types.ErrorData(code=-1, message="the client has no model to lend")
-        request = types.CreateMessageRequest(params=params)
-        return await exchange.ask("sample", request, types.CreateMessageResult)
+    def _asked(self, named: bool) -> None:
+        self.questions += 1
+        self.apart = self.apart or not named
 
-    async def _roots(
-        self, context: ClientRequestContext
-    ) -> types.ListRootsResult | types.ErrorData:
-        exchange = self._whose("roots")
-        if exchange is None:
-            return types.ListRootsResult(roots=[])
-        return await exchange.ask("roots", types.ListRootsRequest(), types.ListRootsResult)
-
-    def _whose(self, feature: Feature) -> Exchange | None:
-        """The call that a question belongs to, if that is known and its client can answer."""
-        call = self._known_call()
-        if call is None:
-            self._asks = bool(self._running) or self._asks
-            return None
-        return call.exchange if Client(call.exchange).can(feature) else None
-
-    def _known_call(self) -> Running | None:
-        """The call that something of the server's belongs to, if that is known.
-
-        Over HTTP it comes in answer to a request of ours, and so in that one's context.
-        """
-        own = _call.get()
-        if own is not None and id(own) in self._running:
-            return own
-        calls = list(self._running.values())
-        return calls[-1] if len({call.client for call in calls}) == 1 else None
-
-    async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
-        call = self._known_call()
-        if call is None or call.level is None:
-            return
-        if LEVELS.index(params.level) >= LEVELS.index(call.level):
-            said = f"{self.name}: {params.logger}" if params.logger else self.name
-            await Client(call.exchange).log(params.level, params.data, said)
+    def _end_idle(self, seconds: float) -> None:
+        """End connections that nobody has used for so long; processes of ours are stopped."""
+        for key, lane in list(self._own.items()):
+            if not lane.busy and monotonic() - lane.used >= seconds:
+                del self._own[key]
+                task = asyncio.create_task(lane.link.close())
+                self._closing.add(task)
+                task.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
-        """End the connection; a process of ours is stopped."""
-        await self.link.close()
-
-
-def _stamp_client(meta: dict[str, Any] | None) -> None:
-    """A request of the newest revision offers what the client in front can do, and no more."""
-    call = _call.get()
-    if call is None or meta is None or CLIENT_CAPABILITIES_META_KEY not in meta:
-        return
-    meta[CLIENT_CAPABILITIES_META_KEY] = call.offered
-    if call.level is not None:
-        meta[LOG_LEVEL_META_KEY] = call.level
+        """End all connections; processes of ours are stopped."""
+        self._end_idle(0.0)
+        busy = [lane.link.close() for lane in (self._shared, *self._own.values())]
+        await asyncio.gather(*busy, *self._closing)
 
 
 async def instructions_of(servers: Iterable[Upstream]) -> dict[str, str]:

@@ -9,7 +9,6 @@ from toolkeel.content import Audio, File, Image
 from toolkeel.messages import (
     AssistantMessage,
     Message,
-    Reasoning,
     ToolCall,
     ToolMessage,
     UserMessage,
@@ -18,7 +17,7 @@ from toolkeel.model import ModelRequest, Settings
 from toolkeel.providers.anthropic.profile import PAUSE, WIRE, AnthropicProfile
 from toolkeel.providers.anthropic.stream import DECODING
 from toolkeel.providers.wire.claude import longest_reply, takes_temperature
-from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, note
+from toolkeel.providers.wire.media import note
 from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_object,
@@ -26,6 +25,7 @@ from toolkeel.providers.wire.plain_json import (
     as_list,
     as_text,
     clean_text,
+    given,
 )
 from toolkeel.providers.wire.request import (
     Encoding,
@@ -35,7 +35,7 @@ from toolkeel.providers.wire.request import (
 )
 from toolkeel.providers.wire.structured_output import held_schema
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
-from toolkeel.providers.wire.turns import Answer, ClaudeBlocks, TurnEncoder
+from toolkeel.providers.wire.turns import ClaudeBlocks, TurnEncoder
 
 MAX_IMAGE = 5 * 1024 * 1024
 """The most base64 characters of one picture that the API takes."""
@@ -143,7 +143,6 @@ class AnthropicBlocks(ClaudeBlocks[AnthropicProfile]):
     """
 
     wire = WIRE
-    __slots__ = ("container",)
 
     def __init__(self, tools: WireTools, profile: AnthropicProfile) -> None:
         super().__init__(tools, profile)
@@ -169,24 +168,18 @@ class AnthropicBlocks(ClaudeBlocks[AnthropicProfile]):
         self.container = as_text(extra.get("container")) if needed else ""
         return super().reply(message, ids)
 
-    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
-        blocks = self.blocks(self._tools.told(result).content)
-        after: list[Json] = []
-        if result.failed:  # "if is_error is true, all content must be type text"
-            after = [block for block in blocks if block["type"] != "text"]
-            blocks = [block for block in blocks if block["type"] == "text"]
-        if not any(block["type"] == "text" for block in blocks):
-            below = blocks or after
-            blocks = [self.text(BELOW if below else NO_OUTPUT), *blocks]
-        wire: Json = {"type": "tool_result", "tool_use_id": wire_id}
+    def fits(self, block: Json, failed: bool) -> bool:
+        return not failed or block["type"] == "text"  # "if is_error is true, all must be text"
+
+    def result(self, call: ToolCall, wire_id: str, blocks: list[Json], failed: bool) -> Json:
         alone = len(blocks) == 1 and blocks[0]["type"] == "text"
-        wire["content"] = blocks[0]["text"] if alone else blocks
-        if result.failed:
-            wire["is_error"] = True
-        toolset = as_dict(call.provider_options.get(WIRE)).get("toolset_name")
-        if toolset:
-            wire["toolset_name"] = toolset
-        return Answer([wire], after)
+        return given(
+            type="tool_result",
+            tool_use_id=wire_id,
+            content=blocks[0]["text"] if alone else blocks,
+            is_error=failed or None,
+            toolset_name=as_dict(call.provider_options.get(WIRE)).get("toolset_name"),
+        )
 
     def head(self, transcript: TurnEncoder, prepared: Prepared) -> Json:
         """Instructions, the container, and stand-ins for tools that are there no more."""
@@ -203,13 +196,10 @@ class AnthropicBlocks(ClaudeBlocks[AnthropicProfile]):
         wire: Json = {"type": "tool_use", "id": wire_id, "name": self._tools.alias(call.name)}
         return {**wire, "input": arguments, **as_dict(call.provider_options.get(WIRE))}
 
-    def thought(self, thought: Reasoning, own: bool) -> list[Json]:
-        """Reasoning: signed if it is this model's own, else as text."""
-        text = clean_text(thought.text)
-        signed = bool(thought.signature) or self._profile.unsigned_thinking
-        if signed and own:
-            return [{"type": "thinking", "thinking": text, "signature": thought.signature}]
-        return [self.text(text)] if text.strip() else []
+    def signed(self, text: str, signature: str) -> Json:
+        if not signature and not self._profile.unsigned_thinking:
+            return {}
+        return {"type": "thinking", "thinking": text, "signature": signature}
 
     def shown(self, block: Image | Audio | File) -> list[Json]:
         """A picture, or a PDF."""
@@ -261,10 +251,9 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
         if choice:
             body["tool_choice"] = choice
     thinks = thinking.get("type") in ("enabled", "adaptive")
-    if settings.temperature is not None and not thinks and takes_temperature(profile.model):
-        body["temperature"] = settings.temperature
-    if profile.stream:
-        body["stream"] = True
+    if not thinks and takes_temperature(profile.model):
+        body |= given(temperature=settings.temperature)
+    body |= given(stream=profile.stream or None)
     if settings.output is not None:
         schema = held_schema(settings.output, "anthropic-strict").schema
         form = {"format": {"type": "json_schema", "schema": schema}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeAlias, Unpack
 
@@ -11,9 +11,9 @@ from toolkeel.errors import MissingExtraError, SetupError
 from toolkeel.providers.anthropic.encode import ENCODING
 from toolkeel.providers.anthropic.profile import WIRE, AnthropicProfile
 from toolkeel.providers.anthropic.stream import StreamDecoder
-from toolkeel.providers.wire.http import PerLoop, check_options, hosts_at
+from toolkeel.providers.wire.http import check_options, hosts_at
 from toolkeel.providers.wire.model import ModelOptions
-from toolkeel.providers.wire.plain_json import as_list
+from toolkeel.providers.wire.plain_json import Json, as_list
 from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.structured_output import claude_holds
 
@@ -23,7 +23,7 @@ try:
     from anthropic.lib.bedrock import AsyncAnthropicBedrock, AsyncAnthropicBedrockMantle
     from anthropic.lib.vertex import AsyncAnthropicVertex
 
-    from toolkeel.providers.wire.sdk_model import SdkModel
+    from toolkeel.providers.wire.sdk_model import SdkModel, own_client, sdk_clients
 except ImportError as error:
     raise MissingExtraError("AnthropicMessages", "anthropic") from error
 
@@ -94,14 +94,15 @@ class AnthropicMessages(SdkModel):
     ) -> None:
         check_options("AnthropicMessages", options, AnthropicModelOptions.__annotations__)
         timeout = options.get("timeout")
-        given: dict[str, Any] = {
+        given: Json = {
             "base_url": base_url,
             "api_key": api_key,
             "timeout": anthropic.NOT_GIVEN if timeout is None else timeout,
         }
-        new: Callable[[], Client] = partial(_new_client, model, given)
-        clients: PerLoop[Client] = PerLoop(new, _checked(client))
-        host = clients.first.base_url.host
+        new = partial(own_client, anthropic, partial(_new_client, model), given)
+        kind = "anthropic.AsyncAnthropic"
+        clients = sdk_clients(new, client, "AnthropicMessages", kind, Client)
+        host = clients.first.sdk.base_url.host
         self._own = host.endswith("anthropic.com")
         hosts = options.get("hosts_tools", _hosts(base_url, client))
         self.hosts = WIRE if hosts else ""
@@ -123,16 +124,14 @@ class AnthropicMessages(SdkModel):
         asked = map(str, as_list(prepared.settings.provider_options.get("betas")))
         return ",".join(dict.fromkeys([*asked, *prepared.tools.betas]))
 
-    def _reads_body(self, client: Client) -> bool:  # clouds' read the model out of a dict
-        return type(client) is not anthropic.AsyncAnthropic
+    def _reads_body(self, sdk: Any) -> bool:  # clouds' read the model out of a dict
+        return type(sdk) is not anthropic.AsyncAnthropic
 
-    def _read(self, client: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
+    def _read(self, sdk: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
         kind = answer.headers.get("content-type", "").partition(";")[0].strip()
-        if self._reads_body(client) and kind != "application/json":
-            return _framed(
-                anthropic.AsyncStream[object](cast_to=object, response=answer, client=client)
-            )
-        return super()._read(client, answer)
+        if kind != "application/vnd.amazon.eventstream":
+            return super()._read(sdk, answer)
+        return _framed(anthropic.AsyncStream[object](cast_to=object, response=answer, client=sdk))
 
 
 async def _framed(stream: anthropic.AsyncStream[object]) -> AsyncGenerator[Sequence[object]]:
@@ -163,12 +162,3 @@ def _hosts(base_url: str | None, client: Client | None) -> bool:
         native = isinstance(client, anthropic.AsyncAnthropic)
         return native and hosts_at(str(client.base_url), _HOSTS)
     return hosts_at(base_url or os.environ.get("ANTHROPIC_BASE_URL"), _HOSTS)
-
-
-def _checked(client: object) -> Client | None:
-    if client is None or isinstance(client, Client):
-        return client
-    raise SetupError(
-        "AnthropicMessages(client=...): expected anthropic.AsyncAnthropic, got "
-        f"{type(client).__name__}"
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from toolkeel._records.record import record
@@ -23,22 +22,6 @@ REASONS: Mapping[str, FinishReason] = by_word(
     }
 )
 """Every stop reason of this wire; any other is an error, none at all a cut-off reply."""
-
-STATUS: Mapping[str, int] = MappingProxyType(
-    {
-        "invalid_request_error": 400,
-        "authentication_error": 401,
-        "billing_error": 402,
-        "permission_error": 403,
-        "not_found_error": 404,
-        "request_too_large": 413,
-        "rate_limit_error": 429,
-        "api_error": 500,
-        "timeout_error": 504,
-        "overloaded_error": 529,
-    }
-)
-"""The HTTP status of an error that is sent inside a stream: there it has only its type."""
 
 
 @record

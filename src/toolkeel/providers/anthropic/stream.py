@@ -11,12 +11,10 @@ kept in the reply's ``provider_options["anthropic"]``: ``content`` says where ea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
-from toolkeel.errors import model_error
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.model import CallDelta, Delta, ReasoningDelta
-from toolkeel.providers.anthropic.profile import PAUSE, REASONS, STATUS, WIRE, usage_of
+from toolkeel.providers.anthropic.profile import PAUSE, REASONS, WIRE, usage_of
 from toolkeel.providers.wire.decoder import Block, BlockDecoder, Decoding
 from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import (
@@ -26,12 +24,12 @@ from toolkeel.providers.wire.plain_json import (
     as_key,
     as_list,
     as_text,
+    by_word,
     clean_text,
     dumps,
-    no_answer,
     parsed_input,
-    words_of,
 )
+from toolkeel.providers.wire.server_errors import no_answer, sent_error
 from toolkeel.providers.wire.tools import WireTools
 
 _TELLING = ("stop_sequence", "stop_details")
@@ -98,8 +96,6 @@ class StreamDecoder(BlockDecoder):
     >>> decoder.finish()  # there was no message_stop: it was cut off
     []
     """
-
-    __slots__ = ("_container", "_ended", "_spent")
 
     target = WIRE
     reasons = REASONS
@@ -248,10 +244,7 @@ class StreamDecoder(BlockDecoder):
         return []
 
     def _fail(self, data: Json) -> list[Delta]:
-        error = as_dict(data.get("error"))
-        kind = as_text(error.get("type"))
-        message = words_of(data) or kind or "the server sent an error"
-        raise model_error(message, status=STATUS.get(kind))
+        raise sent_error(data)
 
     def _note(self, holder: Json) -> None:
         """Take usage, which is cumulative and may be null in parts, and the container."""
@@ -281,16 +274,16 @@ class StreamDecoder(BlockDecoder):
         return CallDelta(block.number, arguments=arguments, provider_options=extra)
 
 
-_HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = MappingProxyType(
+_HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = by_word(
     {
-        "message": StreamDecoder._message,
-        "message_start": StreamDecoder._start,
-        "content_block_start": StreamDecoder._open,
-        "content_block_delta": StreamDecoder._piece,
-        "content_block_stop": StreamDecoder._stop,
-        "message_delta": StreamDecoder._end_delta,
-        "message_stop": StreamDecoder._end,
-        "error": StreamDecoder._fail,
+        StreamDecoder._message: "message",
+        StreamDecoder._start: "message_start",
+        StreamDecoder._open: "content_block_start",
+        StreamDecoder._piece: "content_block_delta",
+        StreamDecoder._stop: "content_block_stop",
+        StreamDecoder._end_delta: "message_delta",
+        StreamDecoder._end: "message_stop",
+        StreamDecoder._fail: "error",
     }
 )
 

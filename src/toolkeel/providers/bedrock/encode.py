@@ -17,7 +17,7 @@ from toolkeel.model import ModelRequest, OutputFormat, Settings, ToolChoice
 from toolkeel.providers.bedrock.profile import WIRE, BedrockProfile, media_form, unpacked
 from toolkeel.providers.bedrock.stream import DECODING
 from toolkeel.providers.wire.claude import is_claude, longest_reply, takes_temperature
-from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, note
+from toolkeel.providers.wire.media import note
 from toolkeel.providers.wire.ownership import model_family
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -27,6 +27,7 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     clean_text,
     dumps,
+    given,
 )
 from toolkeel.providers.wire.request import (
     Encoding,
@@ -36,11 +37,12 @@ from toolkeel.providers.wire.request import (
 )
 from toolkeel.providers.wire.structured_output import held_schema
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
-from toolkeel.providers.wire.turns import Answer, ClaudeBlocks, TurnEncoder
+from toolkeel.providers.wire.turns import ClaudeBlocks, TurnEncoder
 
 MAX_IMAGE = 3_932_160
 """The most bytes of one picture that the service takes: 3.75 MB."""
 
+_IN_RESULTS = frozenset({"image", "document", "video"})
 _S3 = re.compile(r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](/.*)?")
 _LABEL = re.compile(r"[^A-Za-z0-9()\[\]-]+")
 _CACHE_POINT: Json = {"cachePoint": {"type": "default"}}
@@ -130,7 +132,6 @@ class BedrockBlocks(ClaudeBlocks[BedrockProfile]):
     """What the parts of a transcript look like on this wire."""
 
     wire = WIRE
-    __slots__ = ("_claude", "_labels")
 
     def __init__(self, tools: WireTools, profile: BedrockProfile) -> None:
         super().__init__(tools, profile)
@@ -142,16 +143,12 @@ class BedrockBlocks(ClaudeBlocks[BedrockProfile]):
         """A block that was kept, with bytes as bytes."""
         return as_dict(unpacked(block))
 
-    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
-        blocks = self.blocks(self._tools.told(result).content)
-        inside = ("text",) if result.failed else ("text", "image", "document", "video")
-        after = [block for block in blocks if not block.keys() & {*inside}]
-        blocks = [block for block in blocks if block.keys() & {*inside}]
-        if not any("text" in block for block in blocks):
-            blocks = [self.text(BELOW if blocks or after else NO_OUTPUT), *blocks]
-        status = "error" if result.failed else "success"
-        body: Json = {"toolUseId": wire_id, "content": blocks, "status": status}
-        return Answer([{"toolResult": body}], after)
+    def fits(self, block: Json, failed: bool) -> bool:
+        return "text" in block or (not failed and bool(block.keys() & _IN_RESULTS))
+
+    def result(self, call: ToolCall, wire_id: str, blocks: list[Json], failed: bool) -> Json:
+        status = "error" if failed else "success"
+        return {"toolResult": {"toolUseId": wire_id, "content": blocks, "status": status}}
 
     def call(self, call: ToolCall, wire_id: str) -> Json:
         """A call that has `wire_id`."""
@@ -162,13 +159,11 @@ class BedrockBlocks(ClaudeBlocks[BedrockProfile]):
 
     def thought(self, thought: Reasoning, own: bool) -> list[Json]:
         """Reasoning as Claude wants it back; other models want none."""
-        text = clean_text(thought.text)
-        if not self._claude:
-            return []
-        if thought.signature and own:
-            told = {"text": text, "signature": thought.signature}
-            return [{"reasoningContent": {"reasoningText": told}}]
-        return [self.text(text)] if text.strip() else []
+        return super().thought(thought, own) if self._claude else []
+
+    def signed(self, text: str, signature: str) -> Json:
+        told = {"text": text, "signature": signature}
+        return {"reasoningContent": {"reasoningText": told}} if signature else {}
 
     def spoken(self, block: Json) -> str:
         """The text that a block says, with sources or without."""
@@ -238,11 +233,11 @@ def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile
     serial = settings.parallel_tool_calls is False and settings.tool_choice in (None, "auto")
     if serial and tools.bodies and is_claude(profile.model):
         fields = {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}, **fields}
-    body: Json = {"modelId": profile.model}
-    if sampling:
-        body["inferenceConfig"] = sampling
-    if fields:
-        body["additionalModelRequestFields"] = fields
+    body = given(
+        modelId=profile.model,
+        inferenceConfig=sampling or None,
+        additionalModelRequestFields=fields or None,
+    )
     if settings.output is not None:
         form = {"textFormat": _text_format(settings.output)}
         body["outputConfig"] = {**as_dict(extra.pop("outputConfig", None)), **form}
@@ -250,24 +245,19 @@ def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile
 
 
 def _text_format(output: OutputFormat) -> Json:
-    form: Json = {"name": output.name}
-    if output.description:
-        form["description"] = output.description
-    form["schema"] = dumps(held_schema(output, "anthropic-strict").schema)
+    schema = dumps(held_schema(output, "anthropic-strict").schema)
+    form = given(name=output.name, description=output.description or None, schema=schema)
     return {"type": "json_schema", "structure": {"jsonSchema": form}}
 
 
 def _sampling(settings: Settings, model: str, thinking: Json) -> Json:
-    sampling: Json = {}
-    if settings.max_tokens is not None:
-        sampling["maxTokens"] = settings.max_tokens
-    elif is_claude(model):  # the service's own default, 4096, cuts calls off
+    most = settings.max_tokens
+    if most is None and is_claude(model):  # the service's own default, 4096, cuts calls off
         budget = thinking.get("budget_tokens")
         least = budget + 4096 if isinstance(budget, int) else 0
-        sampling["maxTokens"] = max(longest_reply(model, stream=True), least)
-    if settings.temperature is not None and not thinking and takes_temperature(model):
-        sampling["temperature"] = settings.temperature
-    return sampling
+        most = max(longest_reply(model, stream=True), least)
+    sampled = not thinking and takes_temperature(model)
+    return given(maxTokens=most, temperature=settings.temperature if sampled else None)
 
 
 def _tool_config(

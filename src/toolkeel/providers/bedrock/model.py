@@ -17,16 +17,16 @@ from toolkeel.errors import (
     ModelUnavailable,
     RequestRejected,
     SetupError,
-    model_error,
 )
 from toolkeel.providers.bedrock.encode import ENCODING
-from toolkeel.providers.bedrock.profile import STATUS, BedrockProfile
+from toolkeel.providers.bedrock.profile import BedrockProfile
 from toolkeel.providers.bedrock.stream import StreamDecoder
 from toolkeel.providers.wire.body_cache import ValueCache
-from toolkeel.providers.wire.http import check_options, retry_after
+from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions, WireModel
 from toolkeel.providers.wire.plain_json import Json
 from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.server_errors import refused, status_of
 from toolkeel.providers.wire.structured_output import claude_holds
 
 try:
@@ -87,6 +87,7 @@ class BedrockConverse(WireModel):
     decoder = StreamDecoder
     held_form = "anthropic-strict"
     requests = ValueCache
+    vendor = "aws.bedrock"
 
     def __init__(
         self,
@@ -228,12 +229,11 @@ def _model_errors(model: str) -> Iterator[None]:
         yield
     except botocore.exceptions.ClientError as error:
         answer: Mapping[str, Any] = error.response
-        meta = answer.get("ResponseMetadata", {})
-        code = answer.get("Error", {}).get("Code", "")
-        said = answer.get("Error", {}).get("Message") or code
-        status = STATUS.get(code[:1].lower() + code[1:]) or meta.get("HTTPStatusCode")
-        after = retry_after(meta.get("HTTPHeaders", {}))
-        raise model_error(f"{model}: {said}", status=status, retry_after=after) from error
+        meta, told = answer.get("ResponseMetadata", {}), answer.get("Error", {})
+        code = told.get("Code", "")
+        status = status_of({}, code) or meta.get("HTTPStatusCode")
+        failed = refused(status, told, meta.get("HTTPHeaders", {}), code)
+        raise failed.about(model) from error
     except botocore.exceptions.NoCredentialsError as error:
         raise SetupError(f"BedrockConverse({model!r}): {error}; see boto3's guide") from error
     except botocore.exceptions.ParamValidationError as error:

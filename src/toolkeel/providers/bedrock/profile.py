@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Final
 
 from toolkeel._records.record import record
@@ -53,17 +52,6 @@ REASONS: Mapping[str, FinishReason] = by_word(
     }
 )
 """Every stop reason of this wire; any other is an error, none at all a cut-off reply."""
-
-STATUS: Mapping[str, int] = MappingProxyType(
-    {
-        "validationException": 400,
-        "modelStreamErrorException": 424,
-        "throttlingException": 429,
-        "internalServerException": 500,
-        "serviceUnavailableException": 503,
-    }
-)
-"""The HTTP status of an error that is sent inside a stream."""
 
 
 @record

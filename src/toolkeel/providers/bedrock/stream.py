@@ -9,14 +9,11 @@ not know (the server's own tools, citations, redacted reasoning) is kept in the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
-from toolkeel.errors import model_error
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.model import Delta, ReasoningDelta
 from toolkeel.providers.bedrock.profile import (
     REASONS,
-    STATUS,
     WIRE,
     is_only_masked,
     joined,
@@ -28,16 +25,15 @@ from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import (
     Json,
     answer_of,
-    as_count,
     as_dict,
     as_key,
     as_list,
     as_text,
+    by_word,
     clean_text,
-    no_answer,
     parsed_input,
-    words_of,
 )
+from toolkeel.providers.wire.server_errors import no_answer, sent_error
 
 
 class ConverseBlock(Block):
@@ -90,8 +86,6 @@ class StreamDecoder(BlockDecoder):
     []
     """
 
-    __slots__ = ()
-
     target = WIRE
     reasons = REASONS
     says_model = False
@@ -101,8 +95,8 @@ class StreamDecoder(BlockDecoder):
         """The deltas in one event: a dict with the event under its name."""
         deltas: list[Delta] = []
         for name, body in data.items():
-            if name in STATUS:
-                raise_error(name, as_dict(body))
+            if name.endswith("Exception"):
+                raise sent_error(as_dict(body), name)
             handler = _HANDLERS.get(name)
             if handler is not None:
                 deltas += handler(self, as_dict(body))
@@ -255,27 +249,15 @@ class StreamDecoder(BlockDecoder):
             block.wire |= as_dict(piece)
 
 
-_HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = MappingProxyType(
+_HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = by_word(
     {
-        "contentBlockStart": StreamDecoder._start,
-        "contentBlockDelta": StreamDecoder._piece,
-        "contentBlockStop": StreamDecoder._end,
-        "messageStop": StreamDecoder._stop,
-        "metadata": StreamDecoder._metadata,
+        StreamDecoder._start: "contentBlockStart",
+        StreamDecoder._piece: "contentBlockDelta",
+        StreamDecoder._end: "contentBlockStop",
+        StreamDecoder._stop: "messageStop",
+        StreamDecoder._metadata: "metadata",
     }
 )
-
-
-def raise_error(name: str, body: Json) -> None:
-    """Raise an error that was sent inside a stream.
-
-    Raises:
-        ModelError: with the server's own words, and the status that its name stands for.
-    """
-    status = as_count(body.get("originalStatusCode")) or STATUS.get(name)
-    said = as_text(body.get("originalMessage")) or words_of(body) or name
-    raise model_error(said, status=status)
-
 
 DECODING = Decoding(WIRE, StreamDecoder)
 """The functions that read this wire's answers."""

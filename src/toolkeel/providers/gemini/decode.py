@@ -5,69 +5,55 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolkeel.content import Block, Content, Text
-from toolkeel.messages import Message, SystemMessage, UserMessage
+from toolkeel.messages import ToolMessage
 from toolkeel.providers.gemini.profile import WIRE
 from toolkeel.providers.gemini.stream import DECODING
-from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
-from toolkeel.providers.wire.stored_conversations import (
-    StoredCalls,
+from toolkeel.providers.wire.media import (
     base64_block,
-    body_of,
     content_of,
     data_block,
-    from_wire,
     media_block,
-    texts_of,
     unknown_block,
 )
-from toolkeel.providers.wire.tools import Tools
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
+from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredTurns
 
 
-def decode_messages(body: object, *, tools: Tools = (), model: str = "") -> list[Message]:
-    """A stored conversation of this wire as messages, to go on with over any.
-
-    Args:
-        body: A request's body, or its ``contents`` alone.
-        tools: The tools as they were sent; then calls carry their own names again.
-        model: Which model answered, since the body does not say it: what is signed goes back to
-            that one alone. Unknown, it goes back to any model on this wire.
+class StoredContents(StoredTurns):
+    """Reads stored conversations of this wire, which never say which model answered.
 
     >>> [message] = decode_messages([{"role": "user", "parts": [{"text": "几点?"}]}])
     >>> message
     UserMessage(content='几点?')
     """
-    request = body_of(body, "contents")
-    system = request.get("systemInstruction") or request.get("system_instruction")
-    told = system if isinstance(system, str) else as_dict(system).get("parts")
-    messages: list[Message] = [SystemMessage(text) for text in texts_of(told) if text]
-    calls = StoredCalls()
-    for content in map(as_dict, as_list(request.get("contents"))):
-        parts = [as_dict(part) for part in as_list(content.get("parts"))]
-        if content.get("role") == "model":
-            candidate = {"content": {"parts": parts}, "finishReason": "STOP"}
-            said = DECODING.decode({"candidates": [candidate]}, tools=tools)
-            reply = from_wire(said, WIRE, model)
-            called = [as_dict(part["functionCall"]) for part in parts if "functionCall" in part]
-            calls.add(reply, [as_text(one.get("id")) for one in called])
-            messages.append(reply)
-        else:
-            messages += _said(parts, calls)
-    return messages
 
+    decoding = DECODING
+    key = "contents"
+    inside = "parts"
+    assistant = "model"
 
-def _said(parts: list[Json], calls: StoredCalls) -> Iterator[Message]:
-    """The results in a content of the person's, and what else it says."""
-    for part in parts:
-        if "functionResponse" in part:
-            told = as_dict(part["functionResponse"])
-            id, name = as_text(told.get("id")), as_text(told.get("name"))
-            response = as_dict(told.get("response"))
-            failed = response.keys() == {"error"}
-            inside = _result(response, as_list(told.get("parts")))
-            yield calls.answer(inside, id, name=name, failed=failed)
-    rest = [part for part in parts if "functionResponse" not in part]
-    if rest:
-        yield UserMessage(content_of(map(_part, rest)))
+    def system(self, request: Json) -> object:
+        system = request.get("systemInstruction") or request.get("system_instruction")
+        return system if isinstance(system, str) else as_dict(system).get("parts")
+
+    def answer(self, blocks: list[Json]) -> Json:
+        return {"candidates": [{"content": {"parts": blocks}, "finishReason": "STOP"}]}
+
+    def ids(self, blocks: list[Json]) -> list[str]:
+        called = [as_dict(part["functionCall"]) for part in blocks if "functionCall" in part]
+        return [as_text(one.get("id")) for one in called]
+
+    def result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
+        if "functionResponse" not in block:
+            return None
+        told = as_dict(block["functionResponse"])
+        response = as_dict(told.get("response"))
+        inside = _result(response, as_list(told.get("parts")))
+        id, name = as_text(told.get("id")), as_text(told.get("name"))
+        return calls.answer(inside, id, name=name, failed=response.keys() == {"error"})
+
+    def blocks(self, blocks: list[Json]) -> Iterator[Block]:
+        return map(_part, blocks)
 
 
 def _result(response: Json, media: list[object]) -> Content:
@@ -88,3 +74,6 @@ def _part(part: Json) -> Block:
         media_type = as_text(file.get("mimeType")) or "application/octet-stream"
         return media_block(b"", media_type, as_text(file.get("fileUri")))
     return unknown_block(WIRE, part)
+
+
+decode_messages = StoredContents().decode_messages

@@ -27,6 +27,7 @@ from toolkeel.providers.wire.plain_json import (
     as_dict,
     as_list,
     as_text,
+    given,
 )
 from toolkeel.providers.wire.request import (
     Encoding,
@@ -129,7 +130,6 @@ class GeminiBlocks(Blocks[GeminiProfile]):
     """What the parts of a transcript look like on this wire."""
 
     wire = WIRE
-    __slots__ = ("_ids",)
 
     def __init__(self, tools: WireTools, profile: GeminiProfile) -> None:
         super().__init__(tools, profile)
@@ -221,29 +221,19 @@ class GeminiBlocks(Blocks[GeminiProfile]):
 def encode_options(settings: Settings, tools: WireTools, profile: GeminiProfile) -> Json:
     """The body of a request without what depends on its messages."""
     extra = dict(settings.provider_options)
-    body: Json = {}
     wires: list[object] = [*_declared(tools.bodies)]
     wires += [*tools.native_bodies, *as_list(extra.pop("tools", None))]
-    if wires:
-        body["tools"] = wires
     config = _tool_choice(settings, tools) if tools.bodies else {}
     if tools.bodies and tools.natives:  # the server refuses the mixture otherwise
         config["includeServerSideToolInvocations"] = True
     config |= as_dict(extra.pop("toolConfig", None))
-    if config:
-        body["toolConfig"] = config
-    generation: Json = {}
-    if settings.temperature is not None:
-        generation["temperature"] = settings.temperature
-    if settings.max_tokens is not None:
-        generation["maxOutputTokens"] = settings.max_tokens
+    generation = given(temperature=settings.temperature, maxOutputTokens=settings.max_tokens)
     if settings.output is not None:
         generation["responseMimeType"] = "application/json"
         generation["responseJsonSchema"] = held_schema(settings.output, "gemini").schema
     generation |= as_dict(extra.pop("generationConfig", None))
-    if generation:
-        body["generationConfig"] = generation
-    return {**body, **extra}
+    body = {"tools": wires, "toolConfig": config, "generationConfig": generation}
+    return {**{key: value for key, value in body.items() if value}, **extra}
 
 
 def _tool_choice(settings: Settings, tools: WireTools) -> Json:

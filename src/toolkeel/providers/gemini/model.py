@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from functools import partial
 from typing import Any, TypeVar, Unpack
 
-from toolkeel.errors import (
-    MissingExtraError,
-    ModelError,
-    ModelUnavailable,
-    SetupError,
-    model_error,
-)
+from toolkeel.errors import MissingExtraError, ModelError, ModelUnavailable, SetupError
 from toolkeel.providers.gemini.encode import ENCODING
-from toolkeel.providers.gemini.profile import GeminiProfile, retry_delay
+from toolkeel.providers.gemini.profile import GeminiProfile
 from toolkeel.providers.gemini.stream import StreamDecoder
-from toolkeel.providers.wire.http import PerLoop, check_options, retry_after
-from toolkeel.providers.wire.model import ModelOptions, WireModel
-from toolkeel.providers.wire.plain_json import as_dict
+from toolkeel.providers.wire.http import check_options
+from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.request import Prepared
-from toolkeel.providers.wire.sse import parsed
+from toolkeel.providers.wire.server_errors import refused
 from toolkeel.providers.wire.structured_output import gemini_holds
 
 try:
@@ -31,7 +24,7 @@ try:
     from google import genai
     from google.genai import errors, types
 
-    from toolkeel.providers.wire.sdk_model import draft_of, read_to_end, sent_again
+    from toolkeel.providers.wire.sdk_model import SdkClient, SdkModel, draft_of, sdk_clients
 except ImportError as error:
     raise MissingExtraError("Gemini", "gemini") from error
 
@@ -56,7 +49,7 @@ class GeminiModelOptions(ModelOptions, total=False):
     hosts_tools: bool
 
 
-class Gemini(WireModel):
+class Gemini(SdkModel):
     """A Gemini model, at Google's own service or on Vertex AI.
 
     The SDK's environment variables stay in force: ``GOOGLE_API_KEY``, ``GEMINI_API_KEY``,
@@ -80,6 +73,10 @@ class Gemini(WireModel):
     encoding = ENCODING
     decoder = StreamDecoder
     held_form = "gemini"
+    stand_in = (
+        "run here, since no Gemini before 3 has tools of its own beside functions; "
+        "where='local' says that they shall"
+    )
 
     def __init__(
         self,
@@ -99,11 +96,13 @@ class Gemini(WireModel):
             timeout=None if timeout is None else max(1, round(timeout * 1000)),
         )
         given = {"api_key": api_key, "http_options": http, "vertexai": options.get("vertexai")}
-        new: Callable[[], _Client] = partial(_new_client, model, given)
-        self._sdk: PerLoop[_Client] = PerLoop(new, _checked(client))
-        vertex = bool(self._sdk.first.sdk.vertexai)
+        drafts: dict[str, httpx2.Request] = {}
+        new = partial(_new_client, model, given, drafts)
+        clients = sdk_clients(new, client, "Gemini", "google.genai.Client", genai.Client)
+        vertex = bool(clients.first.sdk.vertexai)
+        self.vendor = "gcp.vertex_ai" if vertex else "gcp.gemini"
         profile = GeminiProfile(model, vertex, options.get("hosts_tools", True), base_url or "")
-        super().__init__(model, stream, profile, options, self._sdk)
+        super().__init__(model, stream, profile, options, clients, drafts)
 
     def _errors(self) -> AbstractContextManager[None]:
         return _model_errors(self.name)
@@ -111,17 +110,14 @@ class Gemini(WireModel):
     def _is_known_to_hold(self, tools: bool) -> bool:
         return gemini_holds(self.name, tools=tools)
 
-    async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
+    def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
         client = self._sdk.get()
-        if client.draft:
-            answer = await sent_again(client.draft, client.http, body, self._stream)
-            await errors.APIError.raise_for_async_response(answer)
-            async with aclosing(
-                read_to_end(answer, parsed(answer.aiter_bytes()), self._stream)
-            ) as parts:
-                async for part in parts:
-                    yield part
-            return
+        if self._drafts and client.http is not None:
+            return super()._events(body, prepared)
+        return self._chunks(client.sdk, body)
+
+    async def _chunks(self, sdk: genai.Client, body: bytes) -> AsyncGenerator[Sequence[object]]:
+        """The answer to a request that the SDK sends, as its objects."""
         options = types.HttpOptions(
             extra_body=json.loads(body), retry_options=types.HttpRetryOptions(attempts=1)
         )
@@ -130,7 +126,7 @@ class Gemini(WireModel):
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )
         asked: Any = {"model": self.name, "contents": _HERE, "config": config}
-        models = client.sdk.aio.models
+        models = sdk.aio.models
         if not self._stream:
             yield [await models.generate_content(**asked)]
             return
@@ -162,54 +158,36 @@ async def _pumped(chunks: AsyncIterator[T]) -> AsyncGenerator[T]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-class _Client:
-    """The SDK's client, closed as the others are.
+def _new_client(
+    model: str, options: Mapping[str, Any], drafts: dict[str, httpx2.Request]
+) -> SdkClient:
+    """A client of our own, which keeps what it sent first unless each request has a token of its
+    own, as Vertex's."""
+    http = httpx2.AsyncClient(follow_redirects=True)
 
-    Args:
-        sdk: The client.
-        own: Whether it is ours: then requests after the first are made like that one (see
-            `toolkeel.providers.wire.sdk_model`), unless each has a token of its own, as Vertex's.
-
-    Attributes:
-        draft: What the SDK sent first.
-    """
-
-    def __init__(self, sdk: genai.Client, own: bool) -> None:
-        self.sdk = sdk
-        self.draft: httpx2.Request | None = None
-        self.http: Any = getattr(sdk._api_client, "_async_httpx_client", None)
-        if own and not sdk.vertexai and self.http is not None:
-            self.http.event_hooks = {"response": [self._hear]}
-
-    async def _hear(self, answer: httpx2.Response) -> None:
+    async def hear(answer: httpx2.Response) -> None:
         if answer.status_code == 200:
-            self.draft = draft_of(answer.request)
-        if self.draft or answer.is_redirect:
-            self.http.event_hooks = {}
+            drafts[""] = draft_of(answer.request)
+        if drafts or answer.is_redirect:
+            http.event_hooks = {}
 
-    async def close(self) -> None:
-        await self.sdk.aio.aclose()
-        self.sdk.close()
+    async def close() -> None:
+        await sdk.aio.aclose()
+        sdk.close()
+        await http.aclose()
 
-
-def _new_client(model: str, options: Mapping[str, Any]) -> _Client:
+    http.event_hooks = {"response": [hear]}
+    above = options["http_options"].model_copy(update={"httpx_async_client": http})
     try:
-        return _Client(genai.Client(**options), own=True)
+        sdk = genai.Client(**{**options, "http_options": above})
+        if sdk.vertexai:  # its SDK has more to do than to send
+            sdk = genai.Client(**options)
     except ValueError as error:
         raise SetupError(
             f"Gemini({model!r}): {error} Set GEMINI_API_KEY or pass api_key=; for Vertex AI set "
             "GOOGLE_CLOUD_PROJECT and pass vertexai=True"
         ) from error
-
-
-def _checked(client: object) -> _Client | None:
-    if client is None:
-        return None
-    if isinstance(client, genai.Client):
-        return _Client(client, own=False)
-    raise SetupError(
-        f"Gemini(client=...): expected google.genai.Client, got {type(client).__name__}"
-    )
+    return SdkClient(sdk, None if sdk.vertexai else http, close)
 
 
 @contextmanager
@@ -218,13 +196,10 @@ def _model_errors(model: str) -> Iterator[None]:
     try:
         yield
     except errors.APIError as error:
-        details = as_dict(error.details)
-        after = retry_delay(as_dict(details.get("error")) or details)
-        if after is None:
-            after = retry_after(getattr(error.response, "headers", None) or {})
+        headers = getattr(error.response, "headers", None) or {}
         status = error.code if 400 <= (error.code or 0) < 600 else None
-        said = error.message or error.status or "the server sent an error"
-        raise model_error(f"{model}: {said}", status=status, retry_after=after) from error
+        said = error.message or error.status or ""
+        raise refused(status, error.details, headers, said).about(model) from error
     except (httpx2.HTTPError, OSError) as error:
         raise ModelUnavailable(f"{model}: {str(error) or type(error).__name__}") from error
     except (errors.UnknownApiResponseError, json.JSONDecodeError) as error:

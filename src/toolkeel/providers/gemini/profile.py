@@ -17,8 +17,6 @@ from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import (
     Json,
     as_count,
-    as_dict,
-    as_list,
     as_text,
     by_word,
     plain,
@@ -133,19 +131,3 @@ def usage_of(usage: Json) -> Usage:
         as_count(usage.get("cachedContentTokenCount")),
         thought,
     )
-
-
-def retry_delay(error: Json) -> float | None:
-    """Seconds the server asks to wait, from the ``RetryInfo`` in an error's details.
-
-    >>> retry_delay({"details": [{"@type": "x/google.rpc.RetryInfo", "retryDelay": "7.5s"}]})
-    7.5
-    """
-    for detail in map(as_dict, as_list(error.get("details"))):
-        delay = as_text(detail.get("retryDelay"))
-        if delay.endswith("s"):
-            try:
-                return max(0.0, float(delay[:-1]))
-            except ValueError:
-                continue
-    return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolkeel.errors import ModelError, ModelUnavailable, model_error
+from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.messages import Usage
 from toolkeel.model import CallDelta, Delta, ReasoningDelta, TextDelta
 from toolkeel.providers.gemini.profile import (
@@ -17,7 +17,6 @@ from toolkeel.providers.gemini.profile import (
     REASONS,
     WIRE,
     kind_of,
-    retry_delay,
     signature_of,
     usage_of,
     wire_form,
@@ -34,9 +33,8 @@ from toolkeel.providers.wire.plain_json import (
     dumps,
     extra_under,
     input_text,
-    no_answer,
-    words_of,
 )
+from toolkeel.providers.wire.server_errors import no_answer, sent_error
 from toolkeel.providers.wire.tools import WireTools
 
 _CALL_KEYS = frozenset({"id", "name", "args"})
@@ -58,8 +56,6 @@ class StreamDecoder(Decoder):
     >>> decoder.finish()  # there was no finishReason: it was cut off
     []
     """
-
-    __slots__ = ("_grounds", "_message", "_parts", "_pieces", "empty")
 
     target = WIRE
     reasons = REASONS
@@ -96,7 +92,7 @@ class StreamDecoder(Decoder):
     def take(self, data: Json) -> list[Delta]:
         """The deltas in one chunk."""
         if data.get("error"):
-            raise_error(data)
+            raise sent_error(data)
         self._model = as_text(data.get("modelVersion")) or self._model
         for key, value in as_dict(data.get("usageMetadata")).items():
             if value is not None:
@@ -196,19 +192,6 @@ class StreamDecoder(Decoder):
             kept |= {"name": alias, "args": given}
         number, self._calls = self._calls, self._calls + 1
         return CallDelta(number, id, name, arguments, extra_under(WIRE, kept))
-
-
-def raise_error(data: Json) -> None:
-    """Raise the error that a server sent in place of an answer.
-
-    Raises:
-        ModelError: with the server's own words, its status and how long it asks to wait.
-    """
-    error = as_dict(data.get("error"))
-    code = error.get("code")
-    status = code if isinstance(code, int) and 400 <= code < 600 else None
-    message = words_of(data) or as_text(error.get("status")) or "the server sent an error"
-    raise model_error(message, status=status, retry_after=retry_delay(error))
 
 
 DECODING = Decoding(WIRE, StreamDecoder)

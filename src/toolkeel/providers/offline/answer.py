@@ -24,14 +24,6 @@ _TEMPERATURES = ("temperature", "temp", "temperature_2m", "temp_c", "气温", "�
 _SKIES = ("condition", "conditions", "weather", "description", "sky", "summary", "天气")
 _PLACES = ("city", "location", "place", "name", "城市")
 _WINDS = ("wind", "wind_speed", "windspeed", "风速")
-_DEGREES = {
-    "celsius": "°C",
-    "c": "°C",
-    "metric": "°C",
-    "fahrenheit": "°F",
-    "f": "°F",
-    "imperial": "°F",
-}
 
 
 def sentence(language: Language, prompt: str, done: Done) -> str:
@@ -183,7 +175,7 @@ def _weather(language: Language, done: Done, fields: Mapping[str, object]) -> st
     if temperature is None or isinstance(temperature, Mapping | list):
         return ""
     place = _pick(fields, _PLACES) or _subject(done)
-    unit = _DEGREES.get(str(_pick(fields, ("unit", "units")) or "").lower(), "")
+    unit = concepts.DEGREES.get(str(_pick(fields, ("unit", "units")) or "").lower(), "")
     number = f"{temperature:g}" if isinstance(temperature, float) else str(temperature)
     degrees = f"{number} {unit}".strip()
     sky, wind = _pick(fields, _SKIES), _pick(fields, _WINDS)

@@ -9,14 +9,6 @@ from typing import NamedTuple
 
 from toolkeel.providers.offline import concepts
 
-FUNCTIONS = frozenset(
-    concepts.words_of(
-        """
-    sqrt cbrt sin cos tan asin acos atan log ln log2 log10 exp abs round floor ceil min max
-    factorial gcd lcm comb perm pow hypot mean sum
-    """
-    )
-)
 _CONSTANTS = frozenset(("pi", "π", "e", "tau"))
 
 _SIGN_WORDS = (
@@ -166,9 +158,9 @@ def _token(match: re.Match[str]) -> _Token | None:
     kind, text = match.lastgroup or "", match[0]
     if kind == "name":
         name = text.lower()
-        if name not in FUNCTIONS and name not in _CONSTANTS:
+        if name not in concepts.FUNCTIONS and name not in _CONSTANTS:
             return None
-        kind = "function" if name in FUNCTIONS else "number"
+        kind = "function" if name in concepts.FUNCTIONS else "number"
         text = name
     elif kind == "number":
         text = text.replace(",", "")
@@ -228,7 +220,7 @@ def _spell(tokens: list[_Token]) -> str:
             out.append(f"({following})" + power if power else f"{token.text}({following})")
         elif index and tokens[index - 1].kind == "before":
             continue
-        elif token.kind == "after" and token.text in FUNCTIONS and out:
+        elif token.kind == "after" and token.text in concepts.FUNCTIONS and out:
             out[-1] = f"{token.text}({out[-1]})"
         elif token.text == "portion":
             out.append("*")

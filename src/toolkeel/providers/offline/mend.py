@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from toolkeel.model import ToolDefinition
+from toolkeel.providers.offline import concepts
 from toolkeel.providers.offline.read import read
 from toolkeel.providers.offline.slots import Slot, slots_of
 
@@ -27,16 +28,6 @@ _EXPECTED = re.compile(
 )
 _MISSPELT = re.compile(r"['\"`“](?P<bad>[^'\"`”\n]{1,80})['\"`”](?=.{0,80}did you mean)", re.I)
 _UNKNOWN = re.compile(r"unknown|unexpected|extra|not (?:allowed|permitted|known)|未知|多余", re.I)
-_TYPES = {
-    "int": "integer",
-    "integer": "integer",
-    "number": "number",
-    "float": "number",
-    "bool": "boolean",
-    "boolean": "boolean",
-    "string": "string",
-    "text": "string",
-}
 
 
 def mended(
@@ -88,7 +79,7 @@ def _retyped(
         slot = slots.get((key,))
         if value is None or slot is None or isinstance(value, dict | list):
             continue
-        wanted = _TYPES[match["type"].lower()]
+        wanted = concepts.TYPES[match["type"].lower()]
         if wanted == "string":
             converted: object = str(value)
         else:

@@ -13,33 +13,12 @@ from toolkeel.providers.offline.values import Value
 from toolkeel.providers.offline.words import idea, pieces
 
 _NEIGHBOUR = re.compile(r"[A-Za-zÀ-ÿ]+|[\u4e00-\u9fff]+|[=:：,，;；.。]")
-_FILLERS = frozenset(
-    concepts.words_of(
-        """
-    is of the a an was are as named called = : ： equal equals for at than 是 为 的 个
-    """
-    )
-)
 _BREAKS = frozenset([",", "，", ";", "；", ".", "。"])
-_FROM = frozenset(
-    ["from", "origin", "source", "start", "departure", "depart", "begin", "sender", "起点", "出发"]
-)
-_TO = frozenset(
-    [
-        "to",
-        "destination",
-        "target",
-        "end",
-        "arrival",
-        "until",
-        "recipient",
-        "receiver",
-        "目的地",
-        "终点",
-    ]
-)
-_BY = frozenset(("by", "artist", "author", "writer", "creator", "singer", "maker", "brand"))
-_DIRECTION = {"by": _BY, "from": _FROM, "从": _FROM, "to": _TO, "into": _TO, "到": _TO, "至": _TO}
+_DIRECTION = {
+    "by": concepts.BY,
+    **dict.fromkeys(("from", "从"), concepts.FROM),
+    **dict.fromkeys(("to", "into", "到", "至"), concepts.TO),
+}
 
 _ROLELESS = {
     "quoted": 2.0,
@@ -138,7 +117,7 @@ def _direction(slot: Slot, side: frozenset[str]) -> float:
     labels = set(slot.labels)
     if labels & side:
         return 1.5
-    return -1.0 if side is _BY or labels & (_FROM | _TO) else 0.0
+    return -1.0 if side is concepts.BY or labels & (concepts.FROM | concepts.TO) else 0.0
 
 
 def _naming(slot: Slot, word: str) -> float:
@@ -168,9 +147,9 @@ def _near(words: Iterable[str], most: int, backwards: bool) -> tuple[str, ...]:
         if word in _BREAKS or len(found) >= most:
             break
         if word.isascii():
-            found += [] if word.lower() in _FILLERS else [word.lower()]
+            found += [] if word.lower() in concepts.FILLERS else [word.lower()]
         else:
-            parts = [piece.text for piece in pieces(word) if piece.text not in _FILLERS]
+            parts = [piece.text for piece in pieces(word) if piece.text not in concepts.FILLERS]
             found += parts[::-1] if backwards else parts
     return tuple(found[:most])
 

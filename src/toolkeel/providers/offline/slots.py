@@ -179,7 +179,7 @@ def _role(schema: Schema, labels: tuple[str, ...], description: str) -> str:
             return role
     first = description.split(".")[0].lower()[:100]
     for role in ("expression", "path", "url", "email", "zone", "place"):
-        if set(re.findall(r"[a-z]+|[\u4e00-\u9fff]{2}", first)) & {role, *_STRONG[role]}:
+        if set(re.findall(r"[a-z]+|[\u4e00-\u9fff]{2}", first)) & {role, *concepts.STRONG[role]}:
             return role
     return ""
 
@@ -200,16 +200,6 @@ def _is_program(labels: tuple[str, ...], description: str) -> bool:
     if labels[-1:] not in (("code",), ("代码",)):
         return False
     return not _SIGNS.search(description.lower()) if len(labels) == 1 else labels[-2] in _LANGUAGES
-
-
-_STRONG = {
-    "expression": {"formula", "equation"},
-    "path": {"file", "folder"},
-    "url": {"uri", "link"},
-    "email": set[str](),
-    "zone": {"timezone"},
-    "place": {"city", "location"},
-}
 
 
 class Checker:

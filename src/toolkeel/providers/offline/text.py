@@ -18,14 +18,6 @@ _SAYING = re.compile(
     r"\b(?:saying|says|that says|with the (?:text|message|body|content)|which reads)\b[:：,]?\s*"
     r"|(?:内容|正文|消息)(?:是|为|：|:)\s*|说[：:，]?\s*|[:：]\s+"
 )
-_COMMANDS = frozenset(
-    concepts.words_of(
-        """
-    search read list translate send calculate convert run fetch find show say open make ask
-    turn switch set
-    """
-    )
-)
 
 
 class _Atom(NamedTuple):
@@ -48,7 +40,7 @@ def rest(text: str, used: Sequence[Span], said: Iterable[str]) -> str:
     >>> rest("帮我搜索猫的图片", [], ["search"])
     '猫的图片'
     """
-    atoms = _atoms(text, used, frozenset(said) | _COMMANDS)
+    atoms = _atoms(text, used, frozenset(said) | concepts.COMMANDS)
     best = ""
     run: list[_Atom] = []
     for atom in [*atoms, _Atom(0, 0, True, True)]:

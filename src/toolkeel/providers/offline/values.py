@@ -68,33 +68,9 @@ _CODE = re.compile(
 _SYMBOL = re.compile(r"(?<![\w$])\$?([A-Z]{2,5})(?![\w])")
 _NAMES = re.compile(_NAME)
 _LOWER_PLACE = re.compile(r"\b(?:in|at|near|for|of|to|from)\s+([a-zà-ÿ]{3,})\b|\b([a-z]{4,})\b")
-_COUNTS = {
-    **dict(
-        zip(
-            ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
-            range(1, 11),
-            strict=True,
-        )
-    ),
-    "eleven": 11,
-    "twelve": 12,
-    "dozen": 12,
-    "twenty": 20,
-    "hundred": 100,
-    "thousand": 1000,
-}
-_COUNT = re.compile(rf"\b(?:{'|'.join(_COUNTS)})\b", re.I)
+_COUNT = re.compile(rf"\b(?:{'|'.join(concepts.COUNTS)})\b", re.I)
 _HAN_COUNTS = dict(zip("一两二三四五六七八九十", (1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10), strict=True))
 _HAN_COUNT = re.compile(r"([一两二三四五六七八九十])(?=[个条张只天次位份项行页本倍人件周年月日楼])")
-_NOT_NAMES = frozenset(
-    concepts.words_of(
-        """
-    i i'm i'd i'll what's how's it's let's who's where's that's monday tuesday wednesday
-    thursday friday saturday sunday january february march april june july august september
-    october november december ok please
-    """
-    )
-)
 _RUN = re.compile(f"[{_HAN}]+")
 _HAN_FILE = re.compile(
     f"([{_HAN}]{{1,30}})[A-Za-z0-9_-]{{0,60}}\\.[A-Za-z][A-Za-z0-9]{{0,7}}(?![A-Za-z0-9_])"
@@ -189,7 +165,7 @@ def _numbers(text: str) -> list[Value]:
         if number not in (float("inf"), float("-inf")):
             found.append(Value("number", number, match.start(), match.end()))
     found += [
-        Value("number", _COUNTS[match[0].lower()], match.start(), match.end())
+        Value("number", concepts.COUNTS[match[0].lower()], match.start(), match.end())
         for match in _COUNT.finditer(text)
     ]
     found += [
@@ -232,7 +208,11 @@ def _opens_sentence(text: str, start: int) -> bool:
 def _ordinary(word: str, opening: bool) -> bool:
     """Whether a capitalised word is no name: a stop word, or an everyday word that opens."""
     lower = word.lower().replace("’", "'")
-    if lower in _NOT_NAMES or lower in concepts.STOP or lower.split("'")[0] in concepts.STOP:
+    if (
+        lower in concepts.NOT_NAMES
+        or lower in concepts.STOP
+        or lower.split("'")[0] in concepts.STOP
+    ):
         return True
     return lower not in concepts.PLACES_LATIN and (
         len(lower) == 1 or (opening and _everyday(lower))
@@ -240,26 +220,10 @@ def _ordinary(word: str, opening: bool) -> bool:
 
 
 def _everyday(lower: str) -> bool:
-    return idea(lower) in _IDEAS or lower in _OPENERS
+    return idea(lower) in _IDEAS or lower in concepts.OPENERS
 
 
 _IDEAS = frozenset(line.split()[0] for line in concepts.CONCEPTS.strip().splitlines())
-_OPENERS = frozenset(
-    [
-        "use",
-        "try",
-        "make",
-        "turn",
-        "put",
-        "take",
-        "say",
-        "explain",
-        "describe",
-        "compare",
-        "check",
-        "start",
-    ]
-)
 
 
 def _lower(text: str) -> list[Value]:

@@ -141,8 +141,6 @@ class _OpenCall:
 class CallTracker:
     """Sorts the pieces of one reply's calls."""
 
-    __slots__ = ("_by_id", "_by_index", "_calls", "_heads", "_open", "_overfull")
-
     def __init__(self) -> None:
         self._calls: list[_OpenCall] = []
         self._by_id: dict[str, _OpenCall] = {}

@@ -5,16 +5,9 @@ from __future__ import annotations
 from toolkeel.content import Audio, Block, Content, File, Image, Text
 from toolkeel.messages import Message, SystemMessage, UserMessage
 from toolkeel.providers.openai_chat.stream import DECODING
-from toolkeel.providers.wire.media import inline
+from toolkeel.providers.wire.media import content_of, inline, unknown_block
 from toolkeel.providers.wire.plain_json import as_dict, as_list, as_text, decoded_base64
-from toolkeel.providers.wire.stored_conversations import (
-    StoredCalls,
-    body_of,
-    content_of,
-    from_wire,
-    texts_of,
-    unknown_block,
-)
+from toolkeel.providers.wire.stored_conversations import StoredCalls, body_of, from_wire, texts_of
 from toolkeel.providers.wire.tools import Tools
 
 WIRE = "openai-chat"

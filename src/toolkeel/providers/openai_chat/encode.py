@@ -22,9 +22,16 @@ from toolkeel.providers.chat_servers import OPENAI, ChatProfile
 from toolkeel.providers.openai_chat.profile import ChatTarget, made_media
 from toolkeel.providers.openai_chat.stream import DECODING
 from toolkeel.providers.wire.ids import paired
-from toolkeel.providers.wire.media import NO_OUTPUT, inline, note, readable, words_alone
+from toolkeel.providers.wire.media import NO_OUTPUT, inline, kept_block, note, readable, words_alone
 from toolkeel.providers.wire.ownership import is_own, owns_thought
-from toolkeel.providers.wire.plain_json import WIRES, Json, arguments_text, as_text, clean_text
+from toolkeel.providers.wire.plain_json import (
+    WIRES,
+    Json,
+    arguments_text,
+    as_text,
+    clean_text,
+    given,
+)
 from toolkeel.providers.wire.request import (
     Encoder,
     Encoding,
@@ -32,7 +39,6 @@ from toolkeel.providers.wire.request import (
     encode_request,
     encode_transcript,
 )
-from toolkeel.providers.wire.stored_conversations import kept_block
 from toolkeel.providers.wire.structured_output import held_schema
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
@@ -161,8 +167,6 @@ class ChatEncoder(Encoder):
         called: Whether any tool was called.
     """
 
-    __slots__ = ("_last", "_media", "_profile", "_target", "_tools", "called")
-
     def __init__(self, tools: WireTools, target: ChatTarget) -> None:
         super().__init__(_short_id if target.server.short_ids else _long_id)
         self._tools = tools
@@ -258,7 +262,8 @@ class ChatEncoder(Encoder):
         calls = [self._call(call) for call in message.tool_calls]
         if not calls and not text.strip() and not media:
             return
-        wire: Json = {"role": "assistant", "content": text or None, **media}
+        nothing = None if self._profile.null_content else ""
+        wire: Json = {"role": "assistant", "content": text or nothing, **media}
         if calls:
             self.called = True
             wire["tool_calls"] = calls
@@ -346,36 +351,33 @@ def _short_id(id: str) -> str:
 def encode_options(settings: Settings, tools: WireTools, target: ChatTarget) -> Json:
     """The body of a request without its ``messages``."""
     profile = target.server
+    counted = target.stream and profile.stream_usage
     body: Json = {"model": target.model}
     if tools.bodies:
-        body["tools"] = list(tools.bodies)
-        if settings.tool_choice is not None:
-            body["tool_choice"] = _tool_choice(settings.tool_choice, tools)
-        if settings.parallel_tool_calls is not None and profile.parallel:
-            body["parallel_tool_calls"] = settings.parallel_tool_calls
-    if settings.temperature is not None:
-        body["temperature"] = settings.temperature
-    if settings.max_tokens is not None:
-        body[profile.max_tokens_key] = settings.max_tokens
-    if settings.output is not None:
-        body["response_format"] = _response_format(settings.output)
-    if target.stream:
-        body["stream"] = True
-        if profile.stream_usage:
-            body["stream_options"] = {"include_usage": True}
+        body |= given(
+            tools=list(tools.bodies),
+            tool_choice=_tool_choice(settings.tool_choice, tools),
+            parallel_tool_calls=settings.parallel_tool_calls if profile.parallel else None,
+        )
+    body |= given(
+        temperature=settings.temperature,
+        **{profile.max_tokens_key: settings.max_tokens},
+        response_format=settings.output and _response_format(settings.output),
+        stream=target.stream or None,
+        stream_options={"include_usage": True} if counted else None,
+    )
     return {**body, **settings.provider_options}
 
 
 def _response_format(output: OutputFormat) -> Json:
     compiled = held_schema(output, "openai-strict")
     form: Json = {"name": output.name, "schema": compiled.schema, "strict": compiled.strict}
-    if output.description:
-        form["description"] = output.description
+    form |= given(description=output.description or None)
     return {"type": "json_schema", "json_schema": form}
 
 
-def _tool_choice(choice: str, tools: WireTools) -> object:
-    if choice in ("auto", "none", "required"):
+def _tool_choice(choice: str | None, tools: WireTools) -> object:
+    if choice in (None, "auto", "none", "required"):
         return choice
     return {"type": "function", "function": {"name": tools.chosen(choice)}}
 

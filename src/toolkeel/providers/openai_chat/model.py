@@ -81,7 +81,7 @@ class OpenAIChat(OpenAIModel):
         check_options("OpenAIChat", options, ChatOptions.__annotations__)
         place = (base_url, api_key, options.get("timeout"))
         clients = open_clients("OpenAIChat", model, client, place)
-        host = clients.first.base_url.host
+        host = clients.first.sdk.base_url.host
         self.profile = options.get("profile") or (OPENAI if is_own_host(host) else COMPATIBLE)
         self._text_calls = _checked_choice(options.get("text_calls", "never"))
         target = ChatTarget(self.profile, model, stream, host)

@@ -25,21 +25,6 @@ REASONS: Mapping[str, FinishReason] = by_word(
 )
 """Every reason seen on this wire; any other is an error, none at all a cut-off reply."""
 
-STATUS: Mapping[str, int] = by_word(
-    {
-        400: "invalid_request_error context_length_exceeded",
-        401: "authentication_error invalid_api_key",
-        402: "insufficient_quota",
-        403: "permission_error",
-        404: "model_not_found not_found_error",
-        429: "rate_limit_error rate_limit_exceeded",
-        500: "api_error internal_error internal_server_error server_error",
-        503: "service_unavailable",
-        529: "overloaded_error",
-    }
-)
-"""The HTTP status of an error that is sent in place of a chunk, by its code or type."""
-
 
 @record
 class ChatTarget:
@@ -75,22 +60,6 @@ def usage_of(usage: Json) -> Usage:
         as_count(details_out.get("reasoning_tokens")),
         as_count(details_in.get("cache_write_tokens")),
     )
-
-
-def status_of(error: Mapping[str, object]) -> int | None:
-    """The HTTP status that an error's ``code``, ``status`` or ``type`` is or stands for.
-
-    >>> status_of({"code": "429"}), status_of({"type": "server_error", "code": None})
-    (429, 500)
-    """
-    for key in ("code", "status", "status_code", "type"):
-        code = error.get(key)
-        number = int(code) if isinstance(code, str) and code.isdecimal() else code
-        if isinstance(number, int) and 400 <= number < 600:
-            return number
-        if isinstance(code, str) and code.lower() in STATUS:
-            return STATUS[code.lower()]
-    return None
 
 
 def made_media(message: AssistantMessage) -> Json:

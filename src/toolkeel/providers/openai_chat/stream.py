@@ -6,11 +6,10 @@ from dataclasses import replace
 
 from toolkeel._records.data_urls import inline
 from toolkeel.content import Audio, Image, sniff
-from toolkeel.errors import model_error
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.model import CallDelta, Delta
 from toolkeel.providers.openai_chat.call_pieces import CallTracker, extra_of, text_of_arguments
-from toolkeel.providers.openai_chat.profile import REASONING_KEYS, REASONS, status_of, usage_of
+from toolkeel.providers.openai_chat.profile import REASONING_KEYS, REASONS, usage_of
 from toolkeel.providers.wire.decoder import Decoder, Decoding
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -20,9 +19,8 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     clean,
     decoded_base64,
-    no_answer,
-    words_of,
 )
+from toolkeel.providers.wire.server_errors import no_answer, sent_error
 from toolkeel.providers.wire.tools import WireTools
 
 _SILENT = frozenset({"role", "tool_calls"})
@@ -42,17 +40,6 @@ class StreamDecoder(Decoder):
     >>> [delta.reason for delta in decoder.finish()]
     ['stop']
     """
-
-    __slots__ = (
-        "_details",
-        "_heard",
-        "_kept",
-        "_reasoning_key",
-        "_refused",
-        "_said",
-        "_sound",
-        "_tracker",
-    )
 
     target = "openai-chat"
     reasons = REASONS
@@ -141,8 +128,9 @@ class StreamDecoder(Decoder):
 
     def _open_chunk(self, data: Json) -> Json:
         """Read what stands beside the message; return the first choice."""
-        if "choices" not in data or data.get("error") or data.get("object") == "error":
-            raise_error(data)
+        fails = data.get("error") or data.get("object") == "error"
+        if fails or ("choices" not in data and data.get("detail")):
+            raise sent_error(data)
         self._model = as_text(data.get("model")) or self._model
         choice: Json = {}
         for one in as_list(data.get("choices")):
@@ -265,19 +253,6 @@ def _part_text(parts: object) -> str:
     if isinstance(parts, str):
         return parts
     return "".join(as_text(as_dict(part).get("text")) for part in as_list(parts))
-
-
-def raise_error(data: Json) -> None:
-    """Raise the error that `data` is, if it is one and no answer.
-
-    Raises:
-        ModelError: with the server's own words, and the status that its code or type stands for.
-    """
-    error = data.get("error")
-    if not error and data.get("object") != "error" and not data.get("detail"):
-        return
-    body = as_dict(error) or (data if not error else {})
-    raise model_error(words_of(data) or "the server sent an error", status=status_of(body))
 
 
 DECODING = Decoding("openai-chat", StreamDecoder)

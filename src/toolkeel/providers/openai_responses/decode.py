@@ -9,17 +9,9 @@ from toolkeel.messages import AssistantMessage, Message, SystemMessage, UserMess
 from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS
 from toolkeel.providers.openai_responses.profile import CALLS, WIRE
 from toolkeel.providers.openai_responses.stream import DECODING
-from toolkeel.providers.wire.media import inline
+from toolkeel.providers.wire.media import content_of, data_block, inline, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
-from toolkeel.providers.wire.stored_conversations import (
-    StoredCalls,
-    body_of,
-    content_of,
-    data_block,
-    from_wire,
-    texts_of,
-    unknown_block,
-)
+from toolkeel.providers.wire.stored_conversations import StoredCalls, body_of, from_wire, texts_of
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 _ANSWERS = frozenset(

@@ -39,6 +39,7 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     clean_text,
     dumps,
+    given,
 )
 from toolkeel.providers.wire.request import (
     Encoder,
@@ -156,8 +157,6 @@ class ResponsesEncoder(Encoder):
         tools: The request's.
         profile: What the model and its server take.
     """
-
-    __slots__ = ("_natives", "_profile", "_tools")
 
     def __init__(self, tools: WireTools, profile: ResponsesProfile) -> None:
         super().__init__()
@@ -292,37 +291,33 @@ def encode_options(settings: Settings, tools: WireTools, profile: ResponsesProfi
     body: Json = {**({"model": model} if model else {}), "store": False}
     wires = [*tools.bodies, *tools.native_bodies, *as_list(extra.pop("tools", None))]
     if wires:
-        body["tools"] = wires
-        if settings.tool_choice is not None:
-            body["tool_choice"] = _tool_choice(settings.tool_choice, tools)
-        if settings.parallel_tool_calls is not None:
-            body["parallel_tool_calls"] = settings.parallel_tool_calls
+        body |= given(
+            tools=wires,
+            tool_choice=_tool_choice(settings.tool_choice, tools),
+            parallel_tool_calls=settings.parallel_tool_calls,
+        )
     include = [*tools.native_includes, *as_list(extra.pop("include", None))]
     if _THINKS.match(model_family(model)) and "-chat" not in model and ENCRYPTED not in include:
         include = [*include, ENCRYPTED]
-    if include:
-        body["include"] = include
-    if settings.temperature is not None:
-        body["temperature"] = settings.temperature
-    if settings.max_tokens is not None:
-        body["max_output_tokens"] = settings.max_tokens
+    body |= given(
+        include=include or None,
+        temperature=settings.temperature,
+        max_output_tokens=settings.max_tokens,
+        stream=profile.stream or None,
+    )
     if settings.output is not None:
         body["text"] = {**as_dict(extra.pop("text", None)), "format": _format(settings.output)}
-    if profile.stream:
-        body["stream"] = True
     return {**body, **extra}
 
 
 def _format(output: OutputFormat) -> Json:
     compiled = held_schema(output, "openai-strict")
     form: Json = {"type": "json_schema", "name": output.name, "schema": compiled.schema}
-    if output.description:
-        form["description"] = output.description
-    return {**form, "strict": compiled.strict}
+    return {**form, **given(description=output.description or None), "strict": compiled.strict}
 
 
-def _tool_choice(choice: str, tools: WireTools) -> object:
-    if choice in ("auto", "none", "required"):
+def _tool_choice(choice: str | None, tools: WireTools) -> object:
+    if choice in (None, "auto", "none", "required"):
         return choice
     native = tools.natives.get(choice)
     if native is None:

@@ -70,7 +70,7 @@ class OpenAIResponses(OpenAIModel):
         check_options("OpenAIResponses", options, ResponsesOptions.__annotations__)
         place = (base_url, api_key, options.get("timeout"))
         clients = open_clients("OpenAIResponses", model, client, place)
-        host = clients.first.base_url.host
+        host = clients.first.sdk.base_url.host
         self._own = is_own_host(host)
         hosts = options.get("hosts_tools", self._own)
         self.hosts = WIRE if hosts else ""

@@ -36,21 +36,6 @@ INCOMPLETE: Mapping[str, FinishReason] = MappingProxyType(
 )
 """Why a response is incomplete; any other reason counts as ``length``."""
 
-STATUS: Mapping[str, int] = MappingProxyType(
-    {
-        "rate_limit_exceeded": 429,
-        "insufficient_quota": 429,
-        "server_error": 500,
-        "vector_store_timeout": 504,
-        "invalid_api_key": 401,
-        "model_not_found": 404,
-    }
-)
-"""The HTTP status of an error that is sent inside an answer; of ``invalid_…`` it is 400."""
-
-NO_MONEY = "insufficient_quota"
-"""The code of a 429 that does not pass by itself."""
-
 _SAID = frozenset({"type", "call_id", "name", "arguments", "input"})
 _BREAK = "\n\n"
 _NOT_SENT = frozenset({"created_by", "parsed_arguments", "status"})

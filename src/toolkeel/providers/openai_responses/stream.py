@@ -14,19 +14,15 @@ stands for the message's calls, one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 from toolkeel._records.record import NOTHING
 from toolkeel.agent.reply_assembly import assemble
-from toolkeel.errors import model_error
 from toolkeel.messages import AssistantMessage, FinishReason, Usage
 from toolkeel.model import CallDelta, Delta, ReasoningDelta, TextDelta
 from toolkeel.providers.openai_responses.native_calls import NATIVE, as_function_call
 from toolkeel.providers.openai_responses.profile import (
     CALLS,
     INCOMPLETE,
-    NO_MONEY,
-    STATUS,
     WIRE,
     Item,
     call_extra,
@@ -42,11 +38,11 @@ from toolkeel.providers.wire.plain_json import (
     as_dict,
     as_list,
     as_text,
+    by_word,
     clean_text,
     extra_under,
-    no_answer,
-    words_of,
 )
+from toolkeel.providers.wire.server_errors import no_answer, sent_error
 from toolkeel.providers.wire.tools import WireTools
 
 _ENDS = frozenset({"failed", "incomplete", "cancelled"})
@@ -66,8 +62,6 @@ class StreamDecoder(Decoder):
     []
     """
 
-    __slots__ = ("_contradicted", "_items", "_refused", "_status", "_stored")
-
     target = WIRE
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
@@ -82,7 +76,7 @@ class StreamDecoder(Decoder):
         """The deltas in one event; a whole response is one."""
         kind = as_text(data.get("type"))
         if kind == "error" or (not kind and data.get("error")):
-            raise_error(data)
+            raise sent_error(data)
         if data.get("object") == "response":
             return self._response(data)
         handler = _HANDLERS.get(kind)
@@ -97,7 +91,7 @@ class StreamDecoder(Decoder):
         data = answer_of("openai_responses", reply)
         self._usage = as_dict(data.get("usage"))
         if data.get("error") or data.get("type") == "error":
-            raise_error(data)
+            raise sent_error(data)
         if "output" not in data:
             raise no_answer("output", data)
         return self._response(data)
@@ -121,7 +115,7 @@ class StreamDecoder(Decoder):
         self._status = as_text(response.get("status")) or "completed"
         self._usage = as_dict(response.get("usage")) or self._usage
         if self._status == "failed":
-            raise_error(response if response.get("error") else {"message": self._reason})
+            raise sent_error(response if response.get("error") else {"message": self._reason})
         deltas: list[Delta] = []
         for index, wire in enumerate(as_list(response.get("output"))):
             deltas += self._end_item({"output_index": index, "item": wire})
@@ -327,39 +321,21 @@ class StreamDecoder(Decoder):
         return self._name(item) in self._tools.keys
 
 
-def raise_error(data: Json) -> None:
-    """Raise the error that a server sent inside an answer.
-
-    Raises:
-        ModelError: with the server's own words, and the status that its code stands for.
-    """
-    error = as_dict(data.get("error")) or data
-    code = as_text(error.get("code")) or as_text(error.get("type"))
-    message = words_of(data) or code or "the response failed"
-    status = STATUS.get(code, 400 if code.startswith("invalid_") else None)
-    if code.isdecimal() and 400 <= int(code) < 600:
-        status = int(code)
-    raise model_error(message, status=status, retryable=False if code == NO_MONEY else None)
-
-
-_HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = MappingProxyType(
+_HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = by_word(
     {
-        "response.created": StreamDecoder._begin,
-        "response.in_progress": StreamDecoder._begin,
-        "response.completed": StreamDecoder._end,
-        "response.incomplete": StreamDecoder._end,
-        "response.failed": StreamDecoder._end,
-        "response.cancelled": StreamDecoder._end,
-        "response.output_item.added": StreamDecoder._start_item,
-        "response.output_item.done": StreamDecoder._end_item,
-        "response.output_text.delta": StreamDecoder._say_on,
-        "response.refusal.delta": StreamDecoder._refuse,
-        "response.reasoning_summary_text.delta": StreamDecoder._think_on,
-        "response.reasoning_text.delta": StreamDecoder._think_on,
-        "response.function_call_arguments.delta": StreamDecoder._argue,
-        "response.function_call_arguments.done": StreamDecoder._end_arguments,
-        "response.custom_tool_call_input.delta": StreamDecoder._argue,
-        "response.custom_tool_call_input.done": StreamDecoder._end_arguments,
+        StreamDecoder._begin: "response.created response.in_progress",
+        StreamDecoder._end: "response.completed response.incomplete response.failed "
+        "response.cancelled",
+        StreamDecoder._start_item: "response.output_item.added",
+        StreamDecoder._end_item: "response.output_item.done",
+        StreamDecoder._say_on: "response.output_text.delta",
+        StreamDecoder._refuse: "response.refusal.delta",
+        StreamDecoder._think_on: "response.reasoning_summary_text.delta "
+        "response.reasoning_text.delta",
+        StreamDecoder._argue: "response.function_call_arguments.delta "
+        "response.custom_tool_call_input.delta",
+        StreamDecoder._end_arguments: "response.function_call_arguments.done "
+        "response.custom_tool_call_input.done",
     }
 )
 

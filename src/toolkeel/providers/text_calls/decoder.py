@@ -43,8 +43,6 @@ _UNCERTAIN = TextForm("", "", json_calls)
 class _Brackets:
     """Finds the end of a Python list, piece by piece; strings in it may hold brackets."""
 
-    __slots__ = ("_at", "_depth", "_quote")
-
     def __init__(self) -> None:
         self._at = 0
         self._depth = 0

@@ -75,8 +75,6 @@ class Media:
 
 
 class _Known(Generic[G]):
-    __slots__ = ("grown", "key", "media", "messages")
-
     def __init__(self, grown: G, key: object) -> None:
         self.grown = grown
         self.key = key
@@ -96,8 +94,6 @@ class _Known(Generic[G]):
 
 class Transcripts(Generic[G]):
     """The transcripts of one model's requests; not safe to use from several threads at once."""
-
-    __slots__ = ("_known", "_media")
 
     def __init__(self, media: Media | None = None) -> None:
         self._media = media or Media()
@@ -162,8 +158,6 @@ class Constant(Generic[T]):
         make: Makes it.
     """
 
-    __slots__ = ("_make", "_settings", "_tools", "_value")
-
     def __init__(self, make: Callable[[ModelRequest], T]) -> None:
         self._make = make
         self._tools: tuple[ToolDefinition, ...] = ()
@@ -182,8 +176,6 @@ class Constant(Generic[T]):
 
 class _Json:
     """The messages of one run so far, as JSON."""
-
-    __slots__ = ("encoder", "over")
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
@@ -204,8 +196,6 @@ class _Json:
 
 class _Values:
     """The messages of one run so far, as JSON values."""
-
-    __slots__ = ("encoder", "over", "size")
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder

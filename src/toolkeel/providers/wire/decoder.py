@@ -15,6 +15,7 @@ from toolkeel.content import Block as Made
 from toolkeel.define.dialect.definition import Form
 from toolkeel.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.providers.wire.media import base64_block
 from toolkeel.providers.wire.part_order import Kind, layout_of
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -25,7 +26,6 @@ from toolkeel.providers.wire.plain_json import (
     input_text,
     plain,
 )
-from toolkeel.providers.wire.stored_conversations import base64_block
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 _NOTHING = ("", "[DONE]", b"", b"[DONE]")
@@ -45,8 +45,6 @@ class Decoder:
         reasons: What the server's words for the end of a reply mean.
         says_model: Whether the wire says which model answers.
     """
-
-    __slots__ = ("_calls", "_media", "_model", "_reason", "_text", "_thought", "_tools", "_usage")
 
     target: Form = "plain"
     empty = False
@@ -201,7 +199,6 @@ class BlockDecoder(Decoder):
     """
 
     call_keys: ClassVar[frozenset[str]]
-    __slots__ = ("_blocks", "_by_index", "_told")
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
@@ -269,7 +266,7 @@ class Decoding:
     """
 
     def __init__(self, target: Form, new: Callable[[WireTools, str], Decoder]) -> None:
-        self._target: Form = target
+        self.target: Form = target
         self._make = new
 
     def decode(self, reply: object, *, tools: Tools = (), model: str = "") -> AssistantMessage:
@@ -331,4 +328,4 @@ class Decoding:
             yield last
 
     def _new(self, tools: Tools, model: str) -> Decoder:
-        return self._make(wire_tools(tools, self._target), model)
+        return self._make(wire_tools(tools, self.target), model)

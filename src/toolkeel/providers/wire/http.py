@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from email.utils import parsedate_to_datetime
 from traceback import walk_tb
 from typing import Generic, Protocol, TypedDict, TypeVar
 from urllib.parse import urlsplit
@@ -167,31 +164,3 @@ def _status_behind(error: BaseException) -> int | None:
         if isinstance(status, int) and 400 <= status < 600:
             return status
     return None
-
-
-def retry_advice(headers: Mapping[str, str]) -> bool | None:
-    """What the server says of sending the request again, with OpenAI's and Anthropic's header.
-
-    >>> retry_advice({"x-should-retry": "false"})
-    False
-    """
-    return {"true": True, "false": False}.get(headers.get("x-should-retry", "").lower())
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks to wait: ``retry-after-ms``, or ``Retry-After`` (RFC 9110 10.2.3).
-
-    >>> retry_after({"retry-after": "7"})
-    7.0
-    """
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name, "")) * unit
-        except ValueError:
-            continue
-        if math.isfinite(seconds) and seconds >= 0:
-            return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
-    except (KeyError, ValueError, TypeError, OverflowError):
-        return None

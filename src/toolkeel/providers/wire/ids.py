@@ -43,8 +43,6 @@ class WireIds:
         legal: Gives an id that the wire takes: its argument itself, if it does.
     """
 
-    __slots__ = ("_legal", "_repeats", "own")
-
     def __init__(self, legal: Callable[[str], str] = common_id) -> None:
         self._legal = legal
         self._repeats: dict[str, int] = {}
@@ -66,8 +64,6 @@ class WireIds:
 
 class Waiting:
     """The calls of one turn that have no result yet."""
-
-    __slots__ = ("_by_call", "_ids")
 
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
@@ -108,8 +104,6 @@ class OpenCalls:
         calls: Each by its id on the wire, in order.
         late: Whether a result came when its call had been answered with a sentence already.
     """
-
-    __slots__ = ("_ids", "_made_up", "_waiting", "calls", "late")
 
     def __init__(self, legal: Callable[[str], str] = common_id) -> None:
         self._ids = WireIds(legal)

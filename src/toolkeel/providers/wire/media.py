@@ -1,19 +1,21 @@
-"""Content blocks as providers can take them: which are text, and the bytes of the others."""
+"""Content blocks as providers can take them and send them: which are text, and the bytes of the others."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from toolkeel._records.data_urls import inline as inline
 from toolkeel._records.data_urls import is_text_type
-from toolkeel.content import (
-    Block,
-    Content,
-    Data,
-    File,
-    Text,
-    text_of,
-)
+from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, text_of
 from toolkeel.messages import AssistantMessage
-from toolkeel.providers.wire.plain_json import clean_text
+from toolkeel.providers.wire.plain_json import (
+    Json,
+    as_dict,
+    as_text,
+    clean_text,
+    decoded_base64,
+    dumps,
+)
 
 NO_OUTPUT = "(no tool output)"
 """Stands for an empty result: models make one up where they see nothing."""
@@ -68,3 +70,43 @@ def is_blank(content: Content) -> bool:
     if isinstance(content, str):
         return not content.strip()
     return all(isinstance(block, Text) and not block.text.strip() for block in content)
+
+
+def content_of(blocks: Iterable[Block]) -> Content:
+    """Blocks as content: one plain text is text."""
+    made = tuple(blocks)
+    if len(made) == 1 and isinstance(made[0], Text) and not made[0].extra:
+        return made[0].text
+    return made
+
+
+def unknown_block(wire: str, block: Json) -> Text:
+    """A block that only its wire knows: it goes back there, and others are told of it."""
+    kind = as_text(block.get("type")) or next(iter(block), "block")
+    return Text(f"[{kind}, which only {wire} knows]", {wire: block})
+
+
+def kept_block(wire: str, block: Block) -> Json:
+    """The wire's own block that `unknown_block` kept; empty if there is none."""
+    return as_dict(block.extra.get(wire)) if isinstance(block, Text) and block.extra else {}
+
+
+def data_block(value: object) -> Data:
+    """A JSON value as a block."""
+    return Data(value, dumps(value))
+
+
+def media_block(data: bytes, media_type: str, url: str = "", name: str = "file") -> Block:
+    """A picture, a sound or a file, by its media type."""
+    kind = media_type.partition("/")[0]
+    if kind == "image":
+        return inline(Image(data, media_type, url))
+    if kind == "audio" and data:
+        return Audio(data, media_type)
+    return inline(File(data, name, media_type, url))
+
+
+def base64_block(text: object, media_type: object, name: str = "file") -> Block:
+    """A picture, a sound or a file whose bytes stand there as base64."""
+    kind = as_text(media_type) or "application/octet-stream"
+    return media_block(decoded_base64(as_text(text)), kind, "", name)

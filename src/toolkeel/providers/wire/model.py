@@ -6,6 +6,7 @@ connections closed is the same for all of them.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from toolkeel.define.dialect import Target
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.messages import AssistantMessage, Usage
 from toolkeel.model import Delta, Finish, ModelRequest, OutputFormat
+from toolkeel.providers.chat_servers import provider_at
 from toolkeel.providers.wire.body_cache import BodyCache, ValueCache
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import CommonOptions, PerLoop, media_of, unreadable
@@ -24,6 +26,8 @@ from toolkeel.providers.wire.ownership import Asked, asked_note
 from toolkeel.providers.wire.request import Encoding, Prepared
 from toolkeel.providers.wire.retry import Deltas, Retries
 from toolkeel.providers.wire.structured_output import is_held
+
+log = logging.getLogger("toolkeel")
 
 MAX_PAUSES = 8
 """How often a reply may pause before it is given as it is."""
@@ -57,6 +61,13 @@ class WireModel:
     held_form: ClassVar[Target]
     """The form in which the wire takes the schema of a reply."""
     requests: ClassVar[type[BodyCache[Any]] | type[ValueCache[Any]]] = BodyCache
+    stand_in = (
+        "run here, since the server is not known to have tools of its own; say hosts_tools=True "
+        "if it does, as a proxy in front of the provider, else hosts_tools=False"
+    )
+    """Why tools that the provider has run here nevertheless."""
+    vendor = ""
+    """Whose service it is whatever its address; empty if the address says it."""
     hosts = ""
     """Whose own tools the server has, such as web search; empty if it has none."""
 
@@ -74,11 +85,18 @@ class WireModel:
         self._stream = stream
         self._clients = clients
         self._native = options.get("native_output")
+        self._told = "hosts_tools" in options
+        """Whether somebody knows where hosted tools run."""
         self._retries = Retries(model, options.get("max_retries", limit))
         self._bodies = self.requests(self.encoding, profile, media_of(options))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def provider(self) -> str:
+        """Whose server is asked; see `toolkeel.model.provider_of`."""
+        return self.vendor or provider_at(self._profile.endpoint)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | AssistantMessage]:
         """Ask for a reply; see `toolkeel.model.Model`.
@@ -103,6 +121,9 @@ class WireModel:
 
     async def _attempt(self, request: ModelRequest) -> AsyncGenerator[Deltas]:
         prepared = self._bodies.prepared(request)
+        if prepared.tools.stand_ins and not self._told:
+            self._told = True
+            log.warning("%r: %s: %s", self, ", ".join(prepared.tools.stand_ins), self.stand_in)
         body = self._bodies.body(request)  # what fails by now is the program's fault
         decoder = self.decoder(prepared.tools, self.name)
         said: list[Delta | AssistantMessage] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from toolkeel.providers.wire.http import PerLoop
 try:
     import openai
 
-    from toolkeel.providers.wire.sdk_model import SdkModel
+    from toolkeel.providers.wire.sdk_model import SdkClient, SdkModel, own_client, sdk_clients
 except ImportError as error:
     raise MissingExtraError("OpenAI's models", "openai") from error
 
@@ -54,22 +54,9 @@ def new_client(owner: str, model: str, options: Mapping[str, Any]) -> openai.Asy
         ) from error
 
 
-def checked_client(owner: str, client: object) -> openai.AsyncOpenAI | None:
-    """`client`, if it is one or None.
-
-    Raises:
-        SetupError: if it is something else, such as the synchronous client.
-    """
-    if client is None or isinstance(client, openai.AsyncOpenAI):
-        return client
-    raise SetupError(
-        f"{owner}(client=...): expected openai.AsyncOpenAI, got {type(client).__name__}"
-    )
-
-
 def open_clients(
     owner: str, model: str, client: object, place: tuple[str | None, str | None, float | None]
-) -> PerLoop[openai.AsyncOpenAI]:
+) -> PerLoop[SdkClient]:
     """The clients of a model of class `owner`, one for each event loop.
 
     Args:
@@ -81,10 +68,9 @@ def open_clients(
     Raises:
         SetupError: if the client is none of the SDK's, or there is no key.
     """
-    new: Callable[[], openai.AsyncOpenAI] = partial(
-        new_client, owner, model, client_options(*place)
-    )
-    return PerLoop(new, checked_client(owner, client))
+    make = partial(new_client, owner, model)
+    new = partial(own_client, openai, make, client_options(*place))
+    return sdk_clients(new, client, owner, "openai.AsyncOpenAI", openai.AsyncOpenAI)
 
 
 class OpenAIModel(SdkModel):
@@ -92,5 +78,5 @@ class OpenAIModel(SdkModel):
 
     package: ClassVar[Any] = openai
 
-    def _reads_body(self, client: Any) -> bool:
-        return isinstance(client, openai.AsyncAzureOpenAI)
+    def _reads_body(self, sdk: Any) -> bool:
+        return isinstance(sdk, openai.AsyncAzureOpenAI)

@@ -95,33 +95,6 @@ _SHAPES: Mapping[str, tuple[frozenset[str], Mapping[str, str]]] = {
 """What tells whole answers apart: keys they have, and values of others."""
 
 
-def no_answer(missing: str, data: object) -> ModelError:
-    """The error that a server's answer is none, in the server's own words if it has any."""
-    said = words_of(data)
-    why = f": {said}" if said else f": {str(data)[:80]!r}"
-    return ModelError(f"the server's answer has no {missing}{why}")
-
-
-_WORDS = ("message", "error", "detail", "errors", "msg", "error_message", "Message", "title")
-
-
-def words_of(value: object, depth: int = 4) -> str:
-    """What a server says in an error, wherever it puts it; empty if it says nothing.
-
-    >>> words_of({"error": "no such model"}), words_of({"error": {"message": "busy"}})
-    ('no such model', 'busy')
-    >>> words_of({"detail": [{"loc": ["body"], "msg": "field required"}, {"msg": "too long"}]})
-    'field required; too long'
-    """
-    if isinstance(value, str):
-        return clean_text(value).strip()
-    if isinstance(value, list) and depth:
-        return "; ".join(filter(None, (words_of(one, depth - 1) for one in value[:8])))
-    if not isinstance(value, dict) or not depth:
-        return ""
-    return next((said for key in _WORDS if (said := words_of(value.get(key), depth - 1))), "")
-
-
 def by_word(rows: Mapping[M, str]) -> Mapping[str, M]:
     """What each word of a wire stands for.
 
@@ -132,6 +105,15 @@ def by_word(rows: Mapping[M, str]) -> Mapping[str, M]:
     'stop'
     """
     return MappingProxyType({word: one for one, words in rows.items() for word in words.split()})
+
+
+def given(**values: object) -> Json:
+    """The keys of a body that anything is said about.
+
+    >>> given(temperature=0.0, max_tokens=None)
+    {'temperature': 0.0}
+    """
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def as_list(value: object) -> list[object]:

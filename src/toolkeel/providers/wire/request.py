@@ -16,9 +16,8 @@ from toolkeel.content import Audio, Block, File, Image
 from toolkeel.messages import Message
 from toolkeel.model import ModelRequest, Settings
 from toolkeel.providers.wire.ids import OpenCalls, common_id
-from toolkeel.providers.wire.media import inline, note, readable
+from toolkeel.providers.wire.media import inline, kept_block, note, readable
 from toolkeel.providers.wire.plain_json import Json, clean_text
-from toolkeel.providers.wire.stored_conversations import kept_block
 from toolkeel.providers.wire.tools import Tools, WireTools
 
 P = TypeVar("P")
@@ -45,8 +44,6 @@ class Encoder:
     Args:
         legal: Gives a call id that the wire takes: its argument itself, if it does.
     """
-
-    __slots__ = ("_open",)
 
     def __init__(self, legal: Callable[[str], str] = common_id) -> None:
         self._open = OpenCalls(legal)

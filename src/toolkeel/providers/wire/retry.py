@@ -47,8 +47,6 @@ class Retries:
         SetupError: if `limit` is no count.
     """
 
-    __slots__ = ("_limit", "_model", "_not_before")
-
     def __init__(self, model: str, limit: int | None = None) -> None:
         if limit is not None and limit < 0:
             raise SetupError(f"max_retries={limit}: expected 0 or more")

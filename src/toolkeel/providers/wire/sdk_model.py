@@ -1,4 +1,4 @@
-"""Models behind OpenAI's and Anthropic's SDKs, which are made alike: requests, answers, errors.
+"""Models behind vendors' SDKs on HTTP, which are made alike: requests, answers, errors.
 
 What an SDK makes of a request, beside its body, is the same each time, and costs as much as the
 sending. So the first request of a client of our own goes through the SDK, and the others have that
@@ -9,22 +9,86 @@ send each request themselves: their keys may change, and whatever else they do a
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from typing import Any, ClassVar
 
 import httpx2
 
-from toolkeel.errors import ModelError, ModelUnavailable, model_error
-from toolkeel.providers.wire.http import PerLoop, retry_advice, retry_after
+from toolkeel.errors import ModelError, ModelUnavailable, SetupError
+from toolkeel.providers.wire.http import PerLoop
 from toolkeel.providers.wire.model import ModelOptions, WireModel
 from toolkeel.providers.wire.ownership import Asked
-from toolkeel.providers.wire.plain_json import words_of
+from toolkeel.providers.wire.plain_json import Json
 from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.server_errors import refused
 from toolkeel.providers.wire.sse import parsed
 
-NO_MONEY = "insufficient_quota"
-"""The code of a 429 that does not pass by itself."""
+
+class SdkClient:
+    """An SDK's client, and the HTTP client below it.
+
+    Args:
+        sdk: The client.
+        http: What it sends with, if later requests may be sent there as the first one was: the
+            client is ours, and its key stays the same.
+        close: Closes the client; None: the program does it itself.
+    """
+
+    def __init__(
+        self,
+        sdk: Any,
+        http: httpx2.AsyncClient | None = None,
+        close: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        self.sdk = sdk
+        self.http = http
+        self._close = close
+
+    async def close(self) -> None:
+        if self._close is not None:
+            await self._close()
+
+
+def sdk_clients(
+    new: Callable[[], SdkClient], given: object, owner: str, expected: str, kinds: Any
+) -> PerLoop[SdkClient]:
+    """The clients of a model, one for each event loop.
+
+    Args:
+        new: Makes one.
+        given: The program's own, or None.
+        owner: The model's class, for errors.
+        expected: What the SDK calls its client.
+        kinds: What a program's own may be.
+
+    Raises:
+        SetupError: if it is something else, such as the synchronous client.
+    """
+    if given is None:
+        return PerLoop(new)
+    if isinstance(given, kinds):
+        return PerLoop(new, SdkClient(given))
+    raise SetupError(f"{owner}(client=...): expected {expected}, got {type(given).__name__}")
+
+
+def own_client(package: Any, make: Callable[[Mapping[str, Any]], Any], given: Json) -> SdkClient:
+    """A client of our own, above an HTTP client of our own.
+
+    Args:
+        package: OpenAI's or Anthropic's SDK.
+        make: Makes its client.
+        given: What that takes beside the HTTP client.
+    """
+    http = package.DefaultAsyncHttpxClient()
+    sdk = make({**given, "http_client": http})
+    return SdkClient(sdk, http if keeps_its_key(sdk) else None, sdk.close)
+
+
+def keeps_its_key(sdk: Any) -> bool:
+    """Whether every request of a client has the same key."""
+    changing = getattr(sdk, "workload_identity", None) or getattr(sdk, "credentials", None)
+    return not changing and sdk.api_key != ""  # OpenAI's, where a function gives the key
 
 
 class SdkModel(WireModel):
@@ -36,6 +100,7 @@ class SdkModel(WireModel):
         profile: What the model and its server take.
         options: How to deal with the server.
         sdk: One client for each event loop.
+        drafts: What was sent first, by the betas it asked for.
 
     Attributes:
         package: The SDK.
@@ -46,11 +111,17 @@ class SdkModel(WireModel):
     path: ClassVar[str]
 
     def __init__(
-        self, model: str, stream: bool, profile: Asked, options: ModelOptions, sdk: PerLoop[Any]
+        self,
+        model: str,
+        stream: bool,
+        profile: Asked,
+        options: ModelOptions,
+        sdk: PerLoop[SdkClient],
+        drafts: dict[str, httpx2.Request] | None = None,
     ) -> None:
         self._sdk = sdk
-        self._drafts: dict[str, httpx2.Request] = {}
-        limit = None if sdk.given is None else sdk.given.max_retries
+        self._drafts = {} if drafts is None else drafts
+        limit = None if sdk.given is None else getattr(sdk.given.sdk, "max_retries", None)
         super().__init__(model, stream, profile, options, sdk, limit)
 
     def _errors(self) -> AbstractContextManager[None]:
@@ -60,29 +131,36 @@ class SdkModel(WireModel):
         """What of the server's interface a request needs that is not for everybody yet."""
         return ""
 
-    def _reads_body(self, client: Any) -> bool:
+    def _reads_body(self, sdk: Any) -> bool:
         """Whether a client looks for the model's name in the body, and so wants it as a dict."""
         raise NotImplementedError
 
     async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
-        client = self._sdk.get()
-        answer = await self._answer(client, body, self._betas(prepared))
-        async with aclosing(read_to_end(answer, self._read(client, answer), self._stream)) as read:
-            async for events in read:
-                yield events
+        client, betas = self._sdk.get(), self._betas(prepared)
+        if client.http is not None and (draft := self._drafts.get(betas)):
+            answer = await self._again(draft, client.http, body)
+        else:
+            answer = await self._first(client, body, betas)
+        try:
+            if self._stream:
+                async with aclosing(self._read(client.sdk, answer)) as read:
+                    async for some in read:
+                        yield some
+            else:
+                yield [await answer.aread()]
+        finally:
+            await answer.aclose()
 
-    def _read(self, client: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
+    def _read(self, sdk: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
         """The events of a streamed answer, read here: the SDKs lose those without a name, and the
         first one behind a byte order mark."""
         return parsed(answer.aiter_bytes())
 
-    async def _answer(self, client: Any, body: bytes, betas: str) -> httpx2.Response:
-        """What the server answers, of which the body is still to be read."""
-        if draft := self._drafts.get(betas):
-            return await self._answer_to(draft, client, body)
+    async def _first(self, client: SdkClient, body: bytes, betas: str) -> httpx2.Response:
+        """The answer to a request that the SDK sends; its body is still to be read."""
         headers = {"anthropic-beta": betas} if betas else {}
-        sent = {"body": json.loads(body)} if self._reads_body(client) else {"content": body}
-        answer: httpx2.Response = await client.post(
+        sent = {"body": json.loads(body)} if self._reads_body(client.sdk) else {"content": body}
+        answer: httpx2.Response = await client.sdk.post(
             self.path,
             cast_to=httpx2.Response,
             options={"headers": headers, "max_retries": 0},  # retry.py sends it again
@@ -90,15 +168,26 @@ class SdkModel(WireModel):
             stream_cls=self.package.AsyncStream[object],
             **sent,
         )
-        if self._sdk.given is None and not answer.history and _keeps_its_key(client):
+        if client.http is not None and not answer.history:
             self._drafts[betas] = draft_of(answer.request)
         return answer
 
-    async def _answer_to(self, draft: httpx2.Request, client: Any, body: bytes) -> httpx2.Response:
-        answer = await sent_again(draft, client._client, body, self._stream)
+    async def _again(
+        self, draft: httpx2.Request, http: httpx2.AsyncClient, body: bytes
+    ) -> httpx2.Response:
+        """The answer to a request like an earlier one, with another body."""
+        request = httpx2.Request(
+            "POST",
+            draft.url,
+            headers=draft.headers,
+            cookies=http.cookies,
+            content=body,
+            extensions=draft.extensions,
+        )
+        answer = await http.send(request, stream=self._stream)
         if not answer.is_success:
             await answer.aread()
-            raise client._make_status_error_from_response(answer)
+            raise _refused(answer)
         return answer
 
 
@@ -109,43 +198,8 @@ def draft_of(request: httpx2.Request) -> httpx2.Request:
     return request
 
 
-async def sent_again(
-    draft: httpx2.Request, http: httpx2.AsyncClient, body: bytes, stream: bool
-) -> httpx2.Response:
-    """The answer to a request like an earlier one, with another body."""
-    request = httpx2.Request(
-        "POST",
-        draft.url,
-        headers=draft.headers,
-        cookies=http.cookies,
-        content=body,
-        extensions=draft.extensions,
-    )
-    return await http.send(request, stream=stream)
-
-
-async def read_to_end(
-    answer: httpx2.Response, events: AsyncGenerator[Sequence[object]], stream: bool
-) -> AsyncGenerator[Sequence[object]]:
-    """The events of an answer, which is then closed; without a stream it is one event."""
-    try:
-        if stream:
-            async with aclosing(events) as read:
-                async for some in read:
-                    yield some
-        else:
-            yield [await answer.aread()]
-    finally:
-        await answer.aclose()
-
-
-def _keeps_its_key(client: Any) -> bool:
-    """Whether every request of a client has the same key."""
-    return not (
-        getattr(client, "workload_identity", None)
-        or getattr(client, "credentials", None)
-        or getattr(client, "_api_key_provider", None)
-    )
+def _refused(response: httpx2.Response) -> ModelError:
+    return refused(response.status_code, response.text, response.headers)
 
 
 @contextmanager
@@ -154,13 +208,7 @@ def sdk_errors(package: Any, model: str) -> Iterator[None]:
     try:
         yield
     except package.APIStatusError as error:
-        headers = error.response.headers
-        raise model_error(
-            f"{model}: {words_of(error.body)[:1000] or error.message}",
-            status=error.status_code,
-            retry_after=retry_after(headers),
-            retryable=False if getattr(error, "code", None) == NO_MONEY else retry_advice(headers),
-        ) from error
+        raise _refused(error.response).about(model) from error
     except (package.APIConnectionError, httpx2.HTTPError) as error:
         url = error.request.url
         why = str(error.__cause__ or error) or type(error).__name__
@@ -168,5 +216,5 @@ def sdk_errors(package: Any, model: str) -> Iterator[None]:
         raise ModelUnavailable(said) from error
     except json.JSONDecodeError as error:
         raise ModelError(f"{model}: the server sent something that is not JSON") from error
-    except ModelError as error:  # sent inside a stream
+    except ModelError as error:  # sent in place of an answer, or inside a stream
         raise error.about(model) from error

@@ -32,8 +32,6 @@ class SSEParser:
     ['{"a": 1}', '[DONE]']
     """
 
-    __slots__ = ("_data", "_decoder", "_held", "_line", "_skip_newline", "_start")
-
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._line: list[str] = []

@@ -7,21 +7,25 @@ can say. What only one wire knows of a block of the person's is kept in the bloc
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import ClassVar
 
-from toolkeel._records.data_urls import inline
-from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
-from toolkeel.messages import AssistantMessage, Status, ToolCall, ToolMessage
-from toolkeel.providers.wire.ownership import ASKED
-from toolkeel.providers.wire.plain_json import (
-    Json,
-    as_dict,
-    as_list,
-    as_text,
-    decoded_base64,
-    dumps,
+from toolkeel.content import Block, Content
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    Status,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
 )
+from toolkeel.providers.wire.decoder import Decoding
+from toolkeel.providers.wire.media import content_of
+from toolkeel.providers.wire.ownership import ASKED
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
+from toolkeel.providers.wire.tools import Tools
 
 
 class StoredCalls:
@@ -59,6 +63,90 @@ class StoredCalls:
         return ToolMessage(content, id, name or self._names.get(id, ""), status)
 
 
+class StoredTurns:
+    """Reads stored conversations of a wire that has user and assistant by turns, made of blocks.
+
+    Attributes:
+        decoding: Reads a reply.
+        key: Where the messages stand in a request.
+        inside: Where a message has its blocks.
+        assistant: What the wire calls the model.
+    """
+
+    decoding: ClassVar[Decoding]
+    key: ClassVar[str] = "messages"
+    inside: ClassVar[str] = "content"
+    assistant: ClassVar[str] = "assistant"
+
+    def decode_messages(self, body: object, *, tools: Tools = (), model: str = "") -> list[Message]:
+        """A stored conversation of this wire as messages, to go on with over any.
+
+        Args:
+            body: A request's body, or its messages alone; bytes as bytes, or as base64 text.
+            tools: The tools as they were sent; then calls carry their own names again.
+            model: Which model answered, if the body does not say it: what is signed goes back to
+                that one alone. Unknown, it goes back to any model on this wire.
+        """
+        request = body_of(body, self.key)
+        named = model or as_text(request.get("model")) or as_text(request.get("modelId"))
+        messages: list[Message] = [
+            SystemMessage(text) for text in texts_of(self.system(request)) if text
+        ]
+        calls = StoredCalls()
+        for wire in map(as_dict, as_list(request.get(self.key))):
+            blocks = blocks_of(wire.get(self.inside))
+            if wire.get("role") == self.assistant:
+                said = self.decoding.decode(self.answer(blocks), tools=tools)
+                reply = from_wire(said, self.decoding.target, named)
+                calls.add(reply, self.ids(blocks))
+                messages.append(reply)
+            elif wire.get("role") == "system":
+                messages += [SystemMessage(text) for text in texts_of(wire.get(self.inside))]
+            else:
+                messages += self._said(blocks, calls)
+        return messages
+
+    def _said(self, blocks: list[Json], calls: StoredCalls) -> Iterator[Message]:
+        """The results in a message of the person's, and what else it says."""
+        rest: list[Json] = []
+        for block in blocks:
+            if (result := self.result(block, calls)) is not None:
+                yield result
+            else:
+                rest.append(block)
+        if said := [*self.blocks(rest)]:
+            yield UserMessage(content_of(said))
+
+    # — what each wire says itself —
+
+    def system(self, request: Json) -> object:
+        """The instructions."""
+        return request.get("system")
+
+    def answer(self, blocks: list[Json]) -> Json:
+        """A whole answer of these blocks, as the wire's decoder takes it."""
+        raise NotImplementedError
+
+    def ids(self, blocks: list[Json]) -> list[str]:
+        """The ids of the calls among them, where they are not the reply's."""
+        return []
+
+    def result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
+        """The result that a block is, if it is one."""
+        raise NotImplementedError
+
+    def blocks(self, blocks: list[Json]) -> Iterator[Block]:
+        """Our blocks."""
+        raise NotImplementedError
+
+
+def blocks_of(content: object) -> list[Json]:
+    """Content as blocks; a text is one."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [as_dict(block) for block in as_list(content)]
+
+
 def from_wire(reply: AssistantMessage, wire: str, model: str) -> AssistantMessage:
     """A reply with where it came from, so that what is signed goes to no other wire.
 
@@ -72,46 +160,6 @@ def from_wire(reply: AssistantMessage, wire: str, model: str) -> AssistantMessag
     note = {ASKED: {"wire": wire, "model": name, "endpoint": ""}}
     options = {**reply.provider_options, **note}
     return replace(reply, model=name, reasoning=thoughts, provider_options=options)
-
-
-def content_of(blocks: Iterable[Block]) -> Content:
-    """Blocks as content: one plain text is text."""
-    made = tuple(blocks)
-    if len(made) == 1 and isinstance(made[0], Text) and not made[0].extra:
-        return made[0].text
-    return made
-
-
-def unknown_block(wire: str, block: Json) -> Text:
-    """A block that only its wire knows: it goes back there, and others are told of it."""
-    kind = as_text(block.get("type")) or next(iter(block), "block")
-    return Text(f"[{kind}, which only {wire} knows]", {wire: block})
-
-
-def kept_block(wire: str, block: Block) -> Json:
-    """The wire's own block that `unknown_block` kept; empty if there is none."""
-    return as_dict(block.extra.get(wire)) if isinstance(block, Text) and block.extra else {}
-
-
-def data_block(value: object) -> Data:
-    """A JSON value as a block."""
-    return Data(value, dumps(value))
-
-
-def media_block(data: bytes, media_type: str, url: str = "", name: str = "file") -> Block:
-    """A picture, a sound or a file, by its media type."""
-    kind = media_type.partition("/")[0]
-    if kind == "image":
-        return inline(Image(data, media_type, url))
-    if kind == "audio" and data:
-        return Audio(data, media_type)
-    return inline(File(data, name, media_type, url))
-
-
-def base64_block(text: object, media_type: object, name: str = "file") -> Block:
-    """A picture, a sound or a file whose bytes stand there as base64."""
-    kind = as_text(media_type) or "application/octet-stream"
-    return media_block(decoded_base64(as_text(text)), kind, "", name)
 
 
 def body_of(body: object, key: str) -> Json:

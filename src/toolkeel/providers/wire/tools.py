@@ -32,6 +32,7 @@ class WireTools:
     Attributes:
         bodies: The JSON of each function, in order. Not to be changed: copy it.
         natives: By the tool's name, those that are the provider's own on this wire.
+        stand_ins: Those that the provider has, and that run here since the server may not.
         names: Alias on the wire by the tool's name.
         keys: Wire name by own name of renamed properties, by the tool's name.
     """
@@ -52,6 +53,7 @@ class WireTools:
             if native is not None:
                 self.natives[tool.name] = native
         functions = [tool for tool in tools if tool.name not in self.natives]
+        self.stand_ins = [] if hosting else _stand_ins(functions, target)
         self.names = wire_names([tool.name for tool in functions], POLICIES[target])
         self.bodies: list[Json] = []
         self.keys: dict[str, Mapping[str, str]] = {}
@@ -188,6 +190,11 @@ class WireTools:
             return dumps(restore_keys(json.loads(text), keys))
         except (ValueError, RecursionError):
             return text
+
+
+def _stand_ins(functions: Iterable[ToolDefinition], target: Form) -> list[str]:
+    """The functions that the provider has as tools of its own."""
+    return [tool.name for tool in functions if native_of(tool, target) is not None]
 
 
 def _aliases(name: str, native: Native) -> tuple[str, ...]:

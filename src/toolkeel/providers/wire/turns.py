@@ -31,7 +31,7 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.providers.wire.ids import paired
-from toolkeel.providers.wire.media import NO_TEXT, is_blank
+from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, NO_TEXT, is_blank
 from toolkeel.providers.wire.ownership import Asked, is_own, owns_thought
 from toolkeel.providers.wire.part_order import arrange
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text
@@ -63,7 +63,6 @@ class Blocks(Generic[P]):
     """
 
     wire: ClassVar[str]
-    __slots__ = ("_profile", "_tools")
 
     def __init__(self, tools: WireTools, profile: P) -> None:
         self._tools = tools
@@ -129,14 +128,20 @@ class ClaudeBlocks(Blocks[P]):
     among them, a cache mark behind them, and a reply that shall go on may not end in white space.
     """
 
-    __slots__ = ()
-
     def call(self, call: ToolCall, wire_id: str) -> Json:
         """A call that has `wire_id`."""
         raise NotImplementedError
 
-    def thought(self, thought: Reasoning, own: bool) -> list[Json]:
-        """Reasoning, the asked model's own or another's."""
+    def result(self, call: ToolCall, wire_id: str, blocks: list[Json], failed: bool) -> Json:
+        """The result of a call."""
+        raise NotImplementedError
+
+    def fits(self, block: Json, failed: bool) -> bool:
+        """Whether a result may hold a block, and not only be followed by it."""
+        raise NotImplementedError
+
+    def signed(self, text: str, signature: str) -> Json:
+        """Reasoning of the asked model's own; empty if it does not go back as such."""
         raise NotImplementedError
 
     def spoken(self, block: Json) -> str:
@@ -158,6 +163,22 @@ class ClaudeBlocks(Blocks[P]):
     def block(self, block: Block) -> list[Json]:
         """The wire's blocks for one of ours."""
         return [self.unpacked(one) for one in super().block(block)]
+
+    def thought(self, thought: Reasoning, own: bool) -> list[Json]:
+        """Reasoning: signed if it is the asked model's own, else as text."""
+        text = clean_text(thought.text)
+        if own and (signed := self.signed(text, thought.signature)):
+            return [signed]
+        return [self.text(text)] if text.strip() else []
+
+    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+        """A result, in which some text must stand, and what does not fit in it."""
+        blocks = self.blocks(self._tools.told(result).content)
+        inside = [block for block in blocks if self.fits(block, result.failed)]
+        after = [block for block in blocks if not self.fits(block, result.failed)]
+        if not any("text" in block for block in inside):
+            inside = [self.text(BELOW if blocks else NO_OUTPUT), *inside]
+        return Answer([self.result(call, wire_id, inside, result.failed)], after)
 
     def reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
         """What the model thought, said and called, in the order it came in; not thoughts alone."""
@@ -207,17 +228,6 @@ class TurnEncoder(Encoder):
         system: The blocks of all instructions so far; they stand apart on these wires.
         called: Names of all tools called so far.
     """
-
-    __slots__ = (
-        "_answers",
-        "_assistant",
-        "_begun",
-        "_blocks",
-        "_content",
-        "_growing",
-        "called",
-        "system",
-    )
 
     def __init__(
         self, blocks: Blocks[Any], *, content: str = "content", assistant: str = "assistant"

@@ -68,7 +68,9 @@ def test_anything_but_a_clear_yes_means_no_and_the_reason_is_told(
     url: str, answer: Any, told: str
 ) -> None:
     message = run(HostedMCPTool(Mcp(url), lambda request: answer), "echo", text="hi")
-    assert message.kind == "denied" and told in message.text
+    assert (
+        message.kind == "denied" and f"The call of 'echo' was not approved: {told}" in message.text
+    )
 
 
 def test_a_function_that_fails_means_no(url: str) -> None:

@@ -26,11 +26,7 @@ ApplyPatchOnApprovalFunctionResult: TypeAlias = dict[str, Any]
 
 
 def approving(
-    tool: AnyTool,
-    needs: Needs,
-    decide: OnApproval | None,
-    key: str,
-    action: Callable[..., Any],
+    tool: AnyTool, needs: Needs, decide: OnApproval | None, key: str, action: Callable[..., Any]
 ) -> AnyTool:
     """The tool, of which a person approves the calls that need it.
 

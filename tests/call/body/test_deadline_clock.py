@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.waiting import run, until
-from toolkeel.call.body.loop_timer import Deadlines, deadlines
+from toolkeel.call.body.deadline_clock import Deadlines, deadlines
 
 
 class Bell:

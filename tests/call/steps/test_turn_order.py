@@ -28,8 +28,8 @@ from toolkeel import (
 )
 from toolkeel.call.batch import Batch
 from toolkeel.call.steps.guard import Allow, Reject, input_guard
-from toolkeel.call.steps.lock import locks
 from toolkeel.call.steps.resources import branch_of, overlap
+from toolkeel.call.steps.turn_order import locks
 from toolkeel.errors import DefinitionError
 from toolkeel.events import Event, Progress, ToolFinished
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,10 +11,11 @@ from toolkeel._records.entries import CallEnded, RunEnded
 from toolkeel._records.taint import Source
 from toolkeel._records.tickets import Decision
 from toolkeel.agent.conversation import SAVED
-from toolkeel.agent.run_state import RunState
+from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.agent.transcript import no_result
 from toolkeel.context import RunContext
 from toolkeel.messages import unanswered
+from toolkeel.sessions.checkpoint import checkpoint_of
 from toolkeel.sessions.code_calls import JournalledCode, SessionRecorder
 from toolkeel.sessions.fold import Fold
 from toolkeel.sessions.journal import SessionJournal
@@ -64,12 +66,55 @@ def last_goes_on(journal: SessionJournal, says: bool) -> bool:
     return False
 
 
-def end_run(journal: SessionJournal) -> None:
-    """The run has ended, in whatever way: what it leaves is written before this returns."""
+async def end_run(journal: SessionJournal) -> None:
+    """The run has ended, in whatever way: what it leaves is written before this returns or raises.
+
+    Another one may write then, so a cancellation meanwhile waits for that, too.
+    """
     fold = journal.fold
     if fold.rests:
-        journal.append(fold.checkpoint())
-    journal.close()
+        journal.append(checkpoint_of(fold))
+    if (closed := journal.close()) is None:
+        return
+    written = asyncio.wrap_future(closed)
+    cancelled: asyncio.CancelledError | None = None
+    while not written.done():
+        try:
+            await asyncio.wait([written])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    written.result()
+    if cancelled is not None:
+        raise cancelled
+
+
+def _within(fold: Fold, decisions: Mapping[str, InnerRun]) -> dict[str, InnerRun]:
+    """The runs that are calls of a run, by the keys of those, where they stand.
+
+    Args:
+        fold: Of the run.
+        decisions: By which such calls were let through, by their ids.
+    """
+    found = {}
+    for each in fold.within():
+        call = fold.intended[each.began.call].call_id
+        let = decisions.get(call, InnerRun(RunState(())))
+        queued = [(queued.when, queued.message) for queued in each.queued.values()]
+        state = RunState(
+            tuple(each.view.messages),
+            tuple(each.waiting.values()),
+            _within(each, let.state.inner),
+            dict(each.state),
+            instructions=each.instructions,
+            agent=each.agent,
+            path=each.path,
+            cuts=tuple(each.cuts),
+            said=tuple(message for when, message in queued if when == "steer"),
+            later=tuple(message for when, message in queued if when != "steer"),
+            counts=each.counts,
+        )
+        found[each.began.call] = InnerRun(state, let.decision, each.began.run, each.turn, call)
+    return found
 
 
 def state_of(fold: Fold, goes_on: bool) -> RunState:
@@ -77,10 +122,13 @@ def state_of(fold: Fold, goes_on: bool) -> RunState:
     text = fold.suspended
     saved = RunState.from_json(text, SAVED) if isinstance(text, str) else RunState(())
     messages, waiting = tuple(fold.view.messages), tuple(fold.waiting.values())
-    state = RunState(messages, waiting, saved.inner, agent=fold.agent, path=fold.path)
+    state = RunState(messages, waiting, agent=fold.agent, path=fold.path)
     if not goes_on:
         return state
     told, spent = fold.instructions, fold.spent
-    known = saved.counts if fold.reason == "waiting" else fold.counts  # of calls made in code, too
+    known = saved.counts if text else fold.counts  # of calls made in code, too
     counts = {**known, "requests": spent.requests, "tokens": spent.total_tokens}
-    return replace(state, instructions=told, usage=spent, cost=saved.cost, counts=counts)
+    inner = _within(fold, saved.inner)
+    return replace(
+        state, inner=inner, instructions=told, usage=spent, cost=saved.cost, counts=counts
+    )

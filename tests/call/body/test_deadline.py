@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.waiting import run, until
-from toolkeel.call.body import stop, tasks_left_behind
-from toolkeel.call.body.loop_timer import deadlines
-from toolkeel.call.body.stop import GIVE_UP, run_coroutine
+from toolkeel.call.body import deadline, tasks_left_behind
+from toolkeel.call.body.deadline import GIVE_UP, run_coroutine
+from toolkeel.call.body.deadline_clock import deadlines
 from toolkeel.context import CancelToken, RunContext, ToolContext
 from toolkeel.errors import Cancelled, TimedOut, ToolError
 from toolkeel.messages import ToolCall
@@ -31,9 +31,9 @@ SOON = 0.02
 @pytest.fixture(autouse=True)
 def short_grace() -> Iterator[None]:
     """Bodies that resist get less time here than in earnest."""
-    usual, stop.GRACE = stop.GRACE, 0.05
+    usual, deadline.GRACE = deadline.GRACE, 0.05
     yield
-    stop.GRACE = usual
+    deadline.GRACE = usual
 
 
 def context(token: CancelToken | None = None) -> ToolContext[Any]:

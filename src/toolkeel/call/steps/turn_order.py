@@ -1,4 +1,4 @@
-"""Locks by declared resource: what stands before in a turn has happened, all else overlaps.
+"""Order within a turn: locks by declared resource, so that what stands before has happened.
 
 A tool says what it touches in its effects, ``resources=("file:{path}",)``. Calls that only read it
 share it; a call that writes has it alone, with all that lies below it (`resources`). Who comes

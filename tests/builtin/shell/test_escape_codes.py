@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.builtin.shell.terminal_output import TerminalOutput
+from toolkeel.builtin.shell.escape_codes import TerminalOutput
 
 
 def plain(*pieces: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Stopping a body that waits: at its deadline, when the run is cancelled, or with its whole turn.
+"""Deadlines and cancel: a body that waits is stopped at its deadline, when the run is cancelled, or with its whole turn.
 
 A body runs in the task of whoever awaits it, driven here step by step instead of by a bare
 `await`. So nothing is watched until it waits for the first time, and a body that will not stop can
@@ -24,7 +24,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any, TypeGuard, cast
 
-from toolkeel.call.body.loop_timer import Deadlines, deadlines
+from toolkeel.call.body.deadline_clock import Deadlines, deadlines
 from toolkeel.call.body.stopped_text import Reason, Work, cancelled_itself, overdue, told
 from toolkeel.call.body.tasks_left_behind import leave
 from toolkeel.call.steps.compose import Handler
@@ -54,15 +54,8 @@ class Stop:
     """
 
     __slots__ = (
-        "_closed",
-        "_deadlines",
-        "_halt",
-        "_left",
-        "_loop",
-        "_timeout",
-        "context",
-        "reason",
-    )
+        "_closed", "_deadlines", "_halt", "_left", "_loop", "_timeout", "context", "reason"
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -1,0 +1,42 @@
+"""A run's time limit: at its end all that runs is cancelled, and the run ends with ``limit``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from toolkeel.context import CancelToken, RunContext
+
+
+def bound_time(run: RunContext[Any], *, own: bool) -> Callable[[], object] | None:
+    """Let a run's time pass, if it is bounded: at its end all that runs is cancelled.
+
+    Args:
+        run: The run.
+        own: Whether it has limits of its own, besides those of the run around it.
+
+    Returns:
+        What ends that.
+    """
+    pool = run.limits
+    if pool is None or (seconds := pool.limits.seconds) is None or (run.parent and not own):
+        return None
+    outer, run.cancel = run.cancel, (inner := CancelToken())
+    forget = outer.watch(lambda: inner.cancel(outer.reason))
+    run.deadline = min(filter(None, (perf_counter() + seconds, run.deadline)))
+
+    def expire() -> None:
+        pool.over = pool.over or f"seconds: {seconds:g}"
+        inner.cancel(f"its {seconds:g} seconds are over")
+
+    if seconds <= 0:  # before anything is asked or run
+        expire()
+    timer = asyncio.get_running_loop().call_later(seconds, expire)
+
+    def end() -> None:
+        timer.cancel()
+        forget()
+
+    return end

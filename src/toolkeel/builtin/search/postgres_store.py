@@ -1,0 +1,349 @@
+"""A store in PostgreSQL: words in a table of its own, meaning by pgvector's index.
+
+::
+
+    store = PostgresStore("postgresql://user@host/database", "docs", embedder)
+
+Each store is a schema of that database. Vectors need the extension pgvector, version 0.8 or newer;
+they are kept in half precision, which costs nothing that can be measured in what is found.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import secrets
+import weakref
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from toolkeel._records.needs_extra import needs_extra
+from toolkeel.builtin.search import stores
+from toolkeel.builtin.search.filters import FILE_ID, build
+from toolkeel.builtin.search.stores import Embedder, Passage, Source, Store, StoredFile
+from toolkeel.errors import SetupError, ToolError
+
+with needs_extra("file search in PostgreSQL", "postgres"):
+    import psycopg
+
+_NAME = re.compile(r"[\w-]{1,63}")
+_SCHEMA: Final = """
+CREATE TABLE notes (format TEXT NOT NULL, model TEXT NOT NULL, passages BIGINT NOT NULL);
+CREATE TABLE files (
+    id BIGSERIAL PRIMARY KEY, file_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL, stamp TEXT NOT NULL, digest TEXT NOT NULL, attributes JSONB NOT NULL
+);
+CREATE TABLE chunks (
+    id BIGSERIAL PRIMARY KEY, file BIGINT NOT NULL REFERENCES files,
+    start INTEGER NOT NULL, heading TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX ON chunks (file);
+CREATE TABLE terms (
+    term TEXT COLLATE "C", chunk BIGINT, weight REAL NOT NULL, PRIMARY KEY (term, chunk)
+);
+CREATE TABLE vocabulary (term TEXT COLLATE "C" PRIMARY KEY, passages BIGINT NOT NULL);
+INSERT INTO notes VALUES (%s, '', 0);
+"""
+_VECTORS: Final = """
+CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;
+CREATE TABLE vectors (
+    chunk BIGINT PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, vector halfvec({}) NOT NULL
+);
+CREATE INDEX ON vectors USING hnsw (vector halfvec_cosine_ops);
+"""
+_COUNT = """INSERT INTO vocabulary AS v VALUES (%s, %s)
+ON CONFLICT (term) DO UPDATE SET passages = v.passages + excluded.passages"""
+_PASSAGE = """SELECT c.id, f.attributes, f.file_id, f.name, f.title, c.heading, c.start, c.text
+FROM chunks c JOIN files f ON f.id = c.file WHERE c.id = ANY(%s)"""
+_ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+class PostgresStore(Store):
+    """See `Store`; made if it is missing, unless `create` is False.
+
+    Args:
+        address: Of the database, as libpq reads it.
+        name: Of the store: the schema it has to itself.
+        embedder: Makes vectors of what is put in and of what is asked; None: words alone.
+        create: Whether to make the store.
+
+    Raises:
+        SetupError: if it cannot be reached, there is no such store, or its vectors are of another
+            model than the embedder's.
+    """
+
+    def __init__(
+        self, address: str, name: str, embedder: Embedder | None = None, *, create: bool = True
+    ) -> None:
+        if not _NAME.fullmatch(name):
+            raise SetupError(f"{name!r} is no name of a store: letters, digits, '_' and '-'")
+        self.name, self.embedder = name, embedder
+        self._address = address
+        self._idle: list[psycopg.Connection[tuple[Any, ...]]] = []
+        # Stores are often left to the garbage collector, which warns about open connections.
+        weakref.finalize(self, _close, self._idle)
+        try:
+            with self._transaction() as db:
+                self._open(db, create)
+        except ToolError as error:
+            raise SetupError(error.text) from None
+
+    def _open(self, db: Any, create: bool) -> None:
+        db.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self.name,))
+        notes = f'"{self.name}".notes'
+        if db.execute("SELECT to_regclass(%s)", (notes,)).fetchone() == (None,):
+            if not create:
+                raise SetupError(f"there is no vector store {self.name!r} in the database")
+            db.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.name}"')
+            for statement in _SCHEMA.split(";\n")[:-1]:
+                db.execute(statement, (stores.FORMAT,) if "%s" in statement else None)
+        format, model = db.execute("SELECT format, model FROM notes").fetchone()
+        if format != stores.FORMAT:
+            raise SetupError(f"{self.name!r} was made by another version: index it anew")
+        mine = self.embedder.model if self.embedder is not None else ""
+        if mine and model and mine != model:
+            raise SetupError(f"{self.name!r} has vectors of {model!r}, not of {mine!r}")
+        if mine:
+            db.execute("UPDATE notes SET model = %s", (mine,))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        """A connection within a transaction, which is undone if anything goes wrong."""
+        db = None
+        try:
+            db = self._connection()
+            with db.transaction():
+                yield db
+        except psycopg.Error as error:
+            told = str(error).strip() or type(error).__name__
+            raise ToolError(f"The database cannot be asked ({told:.300}).") from error
+        finally:
+            if db is not None and not db.closed:
+                self._idle.append(db)
+
+    def _connection(self) -> Any:
+        """One that answers: idle ones may have been lost while nobody looked."""
+        with suppress(IndexError):
+            while True:
+                db = self._idle.pop()
+                with suppress(psycopg.Error):
+                    db.execute("SELECT 1")
+                    return db
+        db = psycopg.connect(self._address, autocommit=True)
+        path = f'"{self.name}", public, extensions'  # where pgvector is, with most who host it
+        db.execute("SELECT set_config('search_path', %s, false)", (path,))
+        return db
+
+    def close(self) -> None:
+        """See `Store`."""
+        _close(self._idle)
+
+    @contextmanager
+    def view(self, filters: object = None) -> Iterator[_View]:
+        """See `Store`."""
+        within = ("", ()) if filters is None else build(filters, _comparison, _compound)
+        with self._transaction() as db:
+            db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield _View(db, *within)
+
+    def _all(self, query: str) -> list[tuple[Any, ...]]:
+        with self._transaction() as db:
+            rows: list[tuple[Any, ...]] = db.execute(query).fetchall()
+            return rows
+
+    def model(self) -> str:
+        """See `Store`."""
+        return str(self._all("SELECT model FROM notes")[0][0])
+
+    def __len__(self) -> int:
+        """How many passages there are."""
+        return int(self._all("SELECT passages FROM notes")[0][0])
+
+    def files(self) -> list[StoredFile]:
+        """All files, by name."""
+        rows = self._all(
+            'SELECT file_id, name, stamp, digest, attributes FROM files ORDER BY name COLLATE "C"'
+        )
+        return [StoredFile(*row) for row in rows]
+
+    def without_vectors(self) -> frozenset[str]:
+        """See `Store`."""
+        with self._transaction() as db:
+            query = "SELECT DISTINCT f.name FROM chunks c JOIN files f ON f.id = c.file"
+            if _has_vectors(db):
+                query += " LEFT JOIN vectors v ON v.chunk = c.id WHERE v.chunk IS NULL"
+            return frozenset(row[0] for row in db.execute(query).fetchall())
+
+    def add(self, *sources: Source) -> list[str]:
+        """See `Store`."""
+        parts = list(stores.cut(sources, self.embedder))
+        with self._writing() as db:
+            return [self._put(db, source, chunks) for source, chunks in parts]
+
+    def touch(self, name: str, stamp: str) -> None:
+        """See `Store`."""
+        with self._writing() as db:
+            db.execute("UPDATE files SET stamp = %s WHERE name = %s", (stamp, name))
+
+    def remove(self, *names: str) -> int:
+        """See `Store`."""
+        with self._writing() as db:
+            return sum(self._drop(db, name) is not None for name in names)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Any]:
+        """One who writes, at a time: counts of terms are kept right."""
+        with self._transaction() as db:
+            db.execute("SELECT 1 FROM notes FOR UPDATE")
+            yield db
+
+    def _put(self, db: Any, source: Source, chunks: Sequence[tuple[Any, Any]]) -> str:
+        file_id = self._drop(db, source.name) or f"file-{secrets.token_hex(12)}"
+        attributes = json.dumps(dict(source.attributes), ensure_ascii=False)
+        said = (source.name, source.title, source.stamp, source.digest, attributes)
+        [file] = db.execute(
+            "INSERT INTO files (file_id, name, title, stamp, digest, attributes)"
+            " VALUES (%s, %s, %s, %s, %s, %s) RETURNING id",
+            (file_id, *said),
+        ).fetchone()
+        if any(vector is not None for _, vector in chunks) and not _has_vectors(db):
+            db.execute(_VECTORS.format(len(chunks[0][1])))
+        counts: Counter[str] = Counter()
+        with db.cursor() as many:
+            for chunk, vector in chunks:
+                [at] = db.execute(
+                    "INSERT INTO chunks (file, start, heading, text) VALUES (%s, %s, %s, %s)"
+                    " RETURNING id",
+                    (file, chunk.start, chunk.heading, chunk.text),
+                ).fetchone()
+                held = stores.weights(source.name, source.title, chunk.heading, chunk.text)
+                counts.update(held.keys())
+                db.execute(
+                    "INSERT INTO terms SELECT t, %s, w FROM unnest(%s::text[], %s::real[]) u(t, w)",
+                    (at, list(held), list(held.values())),
+                )
+                if vector is not None:
+                    db.execute("INSERT INTO vectors VALUES (%s, %s)", (at, _written(vector)))
+            many.executemany(_COUNT, sorted(counts.items()))
+        db.execute("UPDATE notes SET passages = passages + %s", (len(chunks),))
+        return file_id
+
+    def _drop(self, db: Any, name: str) -> str | None:
+        """Take a file out; its id, if it was there."""
+        find = "SELECT id, file_id, title FROM files WHERE name = %s"
+        found = db.execute(find, (name,)).fetchone()
+        if found is None:
+            return None
+        row, file_id, title = found
+        counts: Counter[str] = Counter()
+        gone = db.execute("SELECT id, heading, text FROM chunks WHERE file = %s", (row,)).fetchall()
+        for at, heading, text in gone:
+            held = list(stores.weights(name, title, heading, text))
+            counts.subtract(held)
+            db.execute("DELETE FROM terms WHERE chunk = %s AND term = ANY(%s)", (at, held))
+        with db.cursor() as many:
+            many.executemany(_COUNT, sorted(counts.items()))
+        db.execute("DELETE FROM vocabulary WHERE passages = 0 AND term = ANY(%s)", (list(counts),))
+        db.execute("DELETE FROM chunks WHERE file = %s", (row,))
+        db.execute("DELETE FROM files WHERE id = %s", (row,))
+        db.execute("UPDATE notes SET passages = passages - %s", (len(gone),))
+        return str(file_id)
+
+
+def _close(connections: list[Any]) -> None:
+    while connections:
+        connections.pop().close()
+
+
+def _has_vectors(db: Any) -> bool:
+    """Whether the table of vectors was made: with the first of them, which says how long they are."""
+    found = "SELECT to_regclass(quote_ident(current_schema()) || '.vectors')"
+    return bool(db.execute(found).fetchone() != (None,))
+
+
+def _written(vector: Any) -> str:
+    """A vector as pgvector reads it."""
+    return f"[{','.join(map(str, vector.tolist()))}]"
+
+
+class _View:
+    """See `View`."""
+
+    def __init__(self, db: Any, within: str, values: Sequence[object]) -> None:
+        self._db, self._values = db, tuple(values)
+        self._within = within and (
+            "AND EXISTS (SELECT 1 FROM chunks c JOIN files f ON f.id = c.file"
+            f" WHERE c.id = chunk AND {within})"
+        )
+
+    def frequencies(self, asked: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+        [total] = self._db.execute("SELECT passages FROM notes").fetchone()
+        rows = self._db.execute("SELECT * FROM vocabulary WHERE term = ANY(%s)", (list(asked),))
+        return total, dict(rows.fetchall())
+
+    def by_words(self, asked: Sequence[str], count: int) -> Mapping[int, float]:
+        total, held = self.frequencies(asked)
+        rarity = [_rarity(total, held.get(term, 0)) for term in asked]
+        rows = self._db.execute(
+            "SELECT chunk, sum(weight * rarity) AS value"
+            " FROM unnest(%s::text[], %s::real[]) AS asked(term, rarity)"
+            f" JOIN terms USING (term) WHERE true {self._within}"
+            " GROUP BY chunk ORDER BY value DESC, chunk LIMIT %s",
+            (list(asked), rarity, *self._values, count),
+        )
+        return dict(rows.fetchall())
+
+    def by_meaning(self, vector: Any, count: int, others: Sequence[int]) -> Mapping[int, float]:
+        if not _has_vectors(self._db):
+            return {}
+        given = _written(vector)
+        self._db.execute("SET LOCAL hnsw.iterative_scan = 'strict_order'")
+        self._db.execute(f"SET LOCAL hnsw.ef_search = {min(1000, 2 * count)}")
+        near = (
+            f"SELECT chunk, 1 - (vector <=> %s) FROM vectors WHERE true {self._within}"
+            " ORDER BY vector <=> %s LIMIT %s"
+        )
+        found = dict(self._db.execute(near, (given, *self._values, given, count)).fetchall())
+        known = "SELECT chunk, 1 - (vector <=> %s) FROM vectors WHERE chunk = ANY(%s)"
+        told = dict(self._db.execute(known, (given, list(others))).fetchall())
+        return {id: value for id, value in found.items() if value > 0} | told
+
+    def passages(self, ids: Sequence[int]) -> Iterator[Passage]:
+        rows = {row[0]: row[1:] for row in self._db.execute(_PASSAGE, (list(ids),)).fetchall()}
+        for id in ids:
+            yield Passage(*rows[id])
+
+
+def _rarity(total: int, held: int) -> float:
+    """How much a term says (inverse document frequency), as SQLite's FTS5 has it."""
+    return max(math.log((total - held + 0.5) / (held + 0.5)), 1e-6)
+
+
+# — filters: an expression, and its values —
+
+_Said = tuple[str, tuple[object, ...]]
+_SHOWN = f"(f.attributes || jsonb_build_object('{FILE_ID}', f.file_id, 'filename', f.name))"
+
+
+def _comparison(kind: str, key: str, value: Any) -> _Said:
+    if kind in _ORDERS:
+        number = not isinstance(value, str)
+        cast = "::numeric" if number else ' COLLATE "C"'
+        said = (
+            f"CASE WHEN jsonb_typeof({_SHOWN} -> %s) = '{'number' if number else 'string'}'"
+            f" THEN ({_SHOWN} ->> %s){cast} {_ORDERS[kind]} %s{cast} ELSE false END"
+        )
+        return said, (key, key, str(value))
+    values = value if kind in ("in", "nin") else [value]
+    same = f"coalesce({_SHOWN} -> %s = ANY(%s::jsonb[]), false)"
+    written = [json.dumps(one, ensure_ascii=False) for one in values]
+    return (same if kind in ("eq", "in") else f"NOT {same}"), (key, written)
+
+
+def _compound(kind: str, said: list[_Said]) -> _Said:
+    joined = f" {kind.upper()} ".join(one for one, _ in said)
+    values = tuple(value for _, values in said for value in values)
+    return (f"({joined})" if said else str(kind == "and").lower()), values

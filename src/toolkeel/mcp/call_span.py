@@ -1,0 +1,34 @@
+"""What OpenTelemetry's MCP conventions say of a call, on the span of the tool that it is.
+
+The SDK makes its own client span of each request, and sends the trace along (``_meta.traceparent``).
+Where an ``execute_tool`` span is open the conventions want these attributes there, too. A session's id
+stays out: whoever has it may be let in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from opentelemetry.trace import get_current_span
+
+from toolkeel.mcp.config import ServerConfig
+
+
+def note_call(config: ServerConfig, revision: str | None) -> None:
+    """Say on the current span that its tool was called by MCP, if it is the span of a tool.
+
+    Args:
+        config: Of the server.
+        revision: Of the protocol; None: there was no connection.
+    """
+    span = get_current_span()
+    known = getattr(span, "attributes", None)  # the API's spans cannot be read, the SDK's can
+    if isinstance(known, Mapping) and known.get("gen_ai.operation.name") == "execute_tool":
+        span.set_attributes(_call(config, revision))
+
+
+def _call(config: ServerConfig, revision: str | None) -> dict[str, str]:
+    told = {"mcp.method.name": "tools/call", "network.transport": "pipe"}
+    if config.url:
+        told |= {"network.transport": "tcp", "network.protocol.name": "http"}
+    return told | ({"mcp.protocol.version": revision} if revision else {})

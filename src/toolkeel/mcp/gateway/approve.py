@@ -1,0 +1,133 @@
+"""A person's word before a call is sent (approval): by a form in the host, and beside it.
+
+Whoever handed in an `Approver` (a desk that terminals and pages share, a function of one's own) is
+asked while the host shows its form. The first decision counts; the other is taken back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from toolkeel._records.tickets import LIFETIME, Approver, Decision, Ticket, digest_of, new_id
+from toolkeel.errors import CallError
+from toolkeel.mcp.server.asking import Client
+from toolkeel.mcp.server.rounds import Exchange, is_modern
+
+ALIVE = 10.0
+"""Seconds between two signs of life to a host that waits."""
+CANNOT = (
+    "this host cannot ask one. A person can allow it in the gateway's file of rules: allow = [...], "
+    "or decide beside the host: toolkeel gateway --store FILE, and toolkeel approvals --store FILE"
+)
+_FORM: Mapping[str, object] = {
+    "type": "object",
+    "properties": {"approve": {"type": "boolean", "title": "Let this call run", "default": False}},
+    "required": ["approve"],
+}
+
+
+def ticket_for(
+    tool: str, arguments: Mapping[str, object], why: str, definition: types.Tool
+) -> Ticket:
+    """What a person is asked about a call.
+
+    Args:
+        tool: The name clients know it by.
+        arguments: Of the call.
+        why: They are asked.
+        definition: Of the tool; its hints are shown, not believed.
+    """
+    hints = definition.annotations or types.ToolAnnotations()
+    said = hints.model_dump(exclude_none=True, exclude={"title"})
+    shown = {key.removesuffix("_hint"): value for key, value in said.items()}
+    digest = digest_of(tool, definition.model_dump(mode="json"), arguments)
+    end = time.time() + LIFETIME
+    return Ticket(new_id(), "", tool, dict(arguments), digest, end, why, shown)
+
+
+async def decided(ticket: Ticket, exchange: Exchange, approver: Approver | None) -> Decision:
+    """Ask the client's person, and whoever is asked beside.
+
+    Args:
+        ticket: The call.
+        exchange: By which the client can be asked.
+        approver: Asked beside; None: nobody is.
+    """
+    request = exchange.request
+    assert request is not None
+    form: asyncio.Task[Decision | None] | None = None
+    beside: asyncio.Task[Decision | None] | None = None
+    if Client(exchange).can("elicitation"):
+        form = asyncio.create_task(_by_form(ticket, exchange))
+    if approver is not None:
+        beside = asyncio.create_task(_beside(ticket, approver))
+    if form is None and beside is None:
+        return ticket.deny(CANNOT)
+    try:
+        await _first([task for task in (form, beside) if task is not None], exchange)
+        found = await _ended(beside) or await _ended(form, is_modern(request))
+    finally:
+        for task in (form, beside):
+            if task is not None:
+                task.cancel()
+    return found or ticket.deny()
+
+
+async def _first(tasks: list[asyncio.Task[Decision | None]], exchange: Exchange) -> None:
+    """Wait until one has decided, or all have not."""
+    waited = 0
+    while not any(task.done() and task.result() for task in tasks):
+        if not (left := [task for task in tasks if not task.done()]):
+            return
+        done, _ = await asyncio.wait(left, timeout=ALIVE, return_when="FIRST_COMPLETED")
+        if not done and exchange.request is not None:
+            waited += 1
+            with suppress(MCPError):
+                await exchange.request.session.report_progress(waited * 1e-6, None, "asks a person")
+
+
+async def _ended(
+    task: asyncio.Task[Decision | None] | None, patient: bool = False
+) -> Decision | None:
+    """What came of a way to ask; one that still waits is taken back, and may have been first.
+
+    Args:
+        task: The way.
+        patient: It cannot be taken back: the answer comes with the client's next request.
+    """
+    if task is None:
+        return None
+    if not (task.done() or patient):
+        task.cancel()
+    await asyncio.wait([task])
+    return None if task.cancelled() else task.result()
+
+
+async def _by_form(ticket: Ticket, exchange: Exchange) -> Decision | None:
+    """The decision of the client's person; None if they did not say."""
+    shown = json.dumps(dict(ticket.arguments), ensure_ascii=False, indent=2)
+    text = f"May {ticket.tool} run with these arguments?\n\n{shown}\n\n({ticket.reason})"
+    try:
+        found = await Client(exchange).elicit(text, _FORM, key="approve")
+    except CallError as error:
+        return ticket.deny(error.text)
+    if found.action == "cancel":
+        return None
+    approved = found.content is not None and found.content.get("approve") is True
+    return ticket.approve() if approved else ticket.deny()
+
+
+async def _beside(ticket: Ticket, approver: Approver) -> Decision | None:
+    said = approver(ticket)
+    found = await said if inspect.isawaitable(said) else said
+    if isinstance(found, bool):
+        return ticket.approve() if found else ticket.deny()
+    return found

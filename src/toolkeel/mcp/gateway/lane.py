@@ -1,0 +1,200 @@
+"""One connection to a server, the calls that run on it, and what the server asks meanwhile (lane).
+
+What is asked in the middle of a call goes to the client whose call it is. Over stdio such a question
+of the older revisions names no call; where calls of two clients are running, nobody can know whose it
+is, so it is cancelled rather than guessed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any
+
+import mcp_types as types
+from mcp.client import ClientRequestContext
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
+
+from toolkeel._records.record import record
+from toolkeel.mcp.client.connection import Link, LinkOptions
+from toolkeel.mcp.client.login import kept
+from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.server.asking import LEVELS, Client, Feature, Level
+from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
+
+TIMEOUT = 600.0
+"""Seconds of one call; hosts have limits of their own, which are nearly always shorter."""
+CONNECT = 60.0
+
+
+@record
+class Running:
+    """A call that is running there.
+
+    Args:
+        client: Whose it is: a name that goes with a token, or a connection where nobody has one.
+        exchange: The client's request, by which it can be asked.
+        level: From which level on it wants to be told what is logged; None: nothing.
+        offered: What it can be asked for, as a request of the newest revision says it.
+        lane: On which it runs.
+    """
+
+    client: object
+    exchange: Exchange
+    level: Level | None
+    offered: Mapping[str, Any]
+    lane: Lane
+
+
+_call: ContextVar[Running | None] = ContextVar("toolkeel_gateway_call", default=None)
+_ASKABLE = {"elicitation", "sampling", "roots"}
+
+
+class Lane:
+    """One connection.
+
+    Args:
+        server: Whose it is.
+        config: Where that is.
+        level_of: From which level on the session of a request wants to be told what is logged.
+        asked: Told of each question, and whether it named its call.
+
+    Attributes:
+        used: When the last call on it ended, on the monotonic clock.
+    """
+
+    def __init__(
+        self,
+        server: object,
+        config: ServerConfig,
+        level_of: Callable[[Request], str],
+        asked: Callable[[bool], object],
+    ) -> None:
+        self.server = server
+        self._name = config.name
+        self._level_of = level_of
+        self._asked = asked
+        options = LinkOptions(
+            config, kept(config), self._elicit, TIMEOUT, CONNECT, self._sample, self._roots
+        )
+        self.link = Link(options)
+        self.link.logged = self._logged
+        self._running: dict[int, Running] = {}
+        self._turn = asyncio.Lock()
+        self.used = time.monotonic()
+
+    @property
+    def busy(self) -> bool:
+        """Whether calls run on it, or wait to."""
+        return bool(self._running) or self._turn.locked()
+
+    @asynccontextmanager
+    async def running(
+        self, client: object, exchange: Exchange, one_by_one: bool
+    ) -> AsyncIterator[None]:
+        """Around a call, so that what the server asks meanwhile reaches whose call it is.
+
+        Args:
+            client: Whose it is.
+            exchange: The client's request.
+            one_by_one: Whether calls wait for each other: those of clients nobody can tell apart.
+        """
+        turn: AbstractAsyncContextManager[Any] = self._turn if one_by_one else nullcontext()
+        async with turn:
+            call = self._running_of(client, exchange)
+            self._running[id(call)] = call
+            token = _call.set(call)
+            try:
+                yield
+            finally:
+                _call.reset(token)
+                del self._running[id(call)]
+                self.used = time.monotonic()
+
+    def _running_of(self, client: object, exchange: Exchange) -> Running:
+        request = exchange.request
+        assert request is not None
+        modern = is_modern(request)
+        level = (request.meta or {}).get(LOG_LEVEL_META_KEY) if modern else self._level_of(request)
+        can = request.session.client_capabilities
+        offered = can.model_dump(by_alias=True, exclude_none=True, include=_ASKABLE) if can else {}
+        level = level if level in LEVELS else None
+        return Running(client, exchange, level, offered, self)
+
+    # — what it asks —
+
+    async def _elicit(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        wanted: Feature = (
+            "url" if isinstance(params, types.ElicitRequestURLParams) else "elicitation"
+        )
+        exchange = self._whose(wanted)
+        if exchange is None:
+            return types.ElicitResult(action="cancel")
+        request = types.ElicitRequest(params=params)
+        return await exchange.ask("elicit", request, types.ElicitResult)
+
+    async def _sample(
+        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        exchange = self._whose("sampling")
+        if exchange is None:
+            return types.ErrorData(code=-1, message="the client has no model to lend")
+        request = types.CreateMessageRequest(params=params)
+        return await exchange.ask("sample", request, types.CreateMessageResult)
+
+    async def _roots(
+        self, context: ClientRequestContext
+    ) -> types.ListRootsResult | types.ErrorData:
+        exchange = self._whose("roots")
+        if exchange is None:
+            return types.ListRootsResult(roots=[])
+        return await exchange.ask("roots", types.ListRootsRequest(), types.ListRootsResult)
+
+    def _whose(self, feature: Feature) -> Exchange | None:
+        """The call that a question belongs to, if that is known and its client can answer."""
+        call = self._known_call()
+        if self._running:
+            self._asked(call is not None and call is _call.get())
+        if call is None:
+            return None
+        return call.exchange if Client(call.exchange).can(feature) else None
+
+    def _known_call(self) -> Running | None:
+        """The call that something of the server's belongs to, if that is known.
+
+        Over HTTP it comes in answer to a request of ours, and so in that one's context.
+        """
+        own = _call.get()
+        if own is not None and id(own) in self._running:
+            return own
+        calls = list(self._running.values())
+        return calls[-1] if len({call.client for call in calls}) == 1 else None
+
+    async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
+        call = self._known_call()
+        if call is None or call.level is None:
+            return
+        if LEVELS.index(params.level) >= LEVELS.index(call.level):
+            said = f"{self._name}: {params.logger}" if params.logger else self._name
+            await Client(call.exchange).log(params.level, params.data, said)
+
+
+def current() -> Lane | None:
+    """The lane of the call that is being answered here."""
+    call = _call.get()
+    return call.lane if call is not None else None
+
+
+def stamp_client(meta: dict[str, Any] | None) -> None:
+    """A request of the newest revision offers what the client in front can do, and no more."""
+    call = _call.get()
+    if call is None or meta is None or CLIENT_CAPABILITIES_META_KEY not in meta:
+        return
+    meta[CLIENT_CAPABILITIES_META_KEY] = call.offered
+    if call.level is not None:
+        meta[LOG_LEVEL_META_KEY] = call.level

@@ -1,0 +1,96 @@
+"""A checkpoint: the fold of a session at rest as an entry, and back.
+
+It is the fold without the transcript; from there on only the entries behind it are read, and those
+that hold the messages which the model is still shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from toolkeel._records import entries
+from toolkeel._records.entries_json import dump_entry, load_entry, load_usage
+from toolkeel._records.messages_json import Json, changed, plain
+from toolkeel._records.record import Kinds, read_fields
+from toolkeel.agent.history import Cut, View
+from toolkeel.sessions.fold import SAID, Fold
+
+T = TypeVar("T")
+
+
+def checkpoint_of(fold: Fold) -> entries.Checkpoint:
+    """A fold as an entry; only while it `rests`."""
+    kept = next((place for place, seq in enumerate(fold.seqs) if seq), None)
+    saved: Json = {
+        "window": fold.seqs[kept] if kept is not None else 0,
+        "first": fold.view.places[kept] if kept is not None else fold.view.total,
+        "cuts": [dump_entry(_compacted(cut)) for cut in fold.cuts],
+        "state": plain(fold.state),
+        "usage": changed(fold.usage),
+        "taint": {label: list(sources) for label, sources in fold.taint.items()},
+        "began": dump_entry(fold.began),
+        "reason": fold.reason,
+        "turn": fold.turn,
+        "agent": fold.agent,
+        "path": list(fold.path),
+        "runs": fold.runs,
+        "queued": [dump_entry(each) for each in fold.queued.values()],
+    }
+    return entries.Checkpoint(saved)
+
+
+def resumed(checkpoint: entries.Checkpoint, written: Iterable[tuple[int, entries.Entry]]) -> Fold:
+    """The fold that a checkpoint was made of.
+
+    Args:
+        checkpoint: What `checkpoint_of` gave.
+        written: Those from `window_of` on, up to the checkpoint.
+
+    Raises:
+        ValueError: it is no checkpoint.
+    """
+    saved = read_fields(checkpoint.fold, _SAVED, {"path": (list,)})
+    fold = Fold()
+    fold.view = View((), saved["first"])
+    for seq, entry in written:
+        if isinstance(entry, (*SAID, entries.RunBegan)):
+            fold.see(seq, entry)
+    for each in map(load_entry, saved["cuts"]):
+        cut = _a(entries.Compacted, each)
+        fold.cut(Cut(cut.start, cut.stop, cut.messages, cut.policy, name=cut.name))
+    fold.inner.clear()
+    fold.state = dict(saved["state"])
+    fold.usage = load_usage(saved["usage"])
+    fold.taint = {label: tuple(sources) for label, sources in saved["taint"].items()}
+    fold.began = _a(entries.RunBegan, load_entry(saved["began"]))
+    fold.reason, fold.turn = saved["reason"], saved["turn"]
+    fold.agent, fold.runs = saved["agent"], saved["runs"]
+    fold.path = tuple(map(str, saved.get("path", ())))
+    queued = [_a(entries.Queued, load_entry(each)) for each in saved["queued"]]
+    fold.queued = {each.id: each for each in queued}
+    return fold
+
+
+def window_of(checkpoint: entries.Checkpoint) -> int:
+    """The first entry to read besides a checkpoint; 0 if there is none."""
+    window = checkpoint.fold.get("window")
+    return window if isinstance(window, int) else 0
+
+
+def _compacted(cut: Cut) -> entries.Compacted:
+    return entries.Compacted("", cut.start, cut.stop, cut.messages, cut.policy, name=cut.name)
+
+
+def _a(kind: type[T], entry: object) -> T:
+    if not isinstance(entry, kind):
+        raise ValueError(f"a {type(entry).__name__} where a {kind.__name__} belongs")
+    return entry
+
+
+_SAVED: dict[str, Kinds] = {
+    **dict.fromkeys(("window", "first", "turn", "runs"), (int,)),
+    **dict.fromkeys(("reason", "agent"), (str,)),
+    **dict.fromkeys(("state", "usage", "taint", "began"), (Mapping,)),
+    **dict.fromkeys(("cuts", "queued"), (list,)),
+}

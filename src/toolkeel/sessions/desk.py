@@ -1,0 +1,130 @@
+"""An approver beside (desk): calls wait in a store until somebody decides, in any terminal, page or program.
+
+::
+
+    await agent.run("Tidy up.", approver=Desk(KeyValueStore("desk.db")))     # here a call waits
+
+    desk = Desk(KeyValueStore("desk.db"))                                    # there somebody decides
+    for ticket in desk.waiting():
+        desk.decide(ticket.approve(), "ada")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from functools import partial
+from time import time
+from typing import Any, Final
+
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.errors import SetupError
+from toolkeel.sessions.store import KeyValueStore
+
+WAIT: Final = 300.0
+"""Seconds a call waits for a decision."""
+LOOK: Final = 0.2
+"""Seconds between two looks at the store."""
+SHOWN: Final = 1000
+"""Calls that wait which are listed."""
+_KEPT = 3600.0
+_PLACE = ("toolkeel", "desk")
+
+
+@record
+class Settled:
+    """How a call was decided.
+
+    Args:
+        decision: What counts.
+        who: Who was first.
+    """
+
+    decision: Decision
+    who: str
+
+
+class Desk:
+    """Calls that wait for a person, kept in a store: an `Approver` here, and those who decide there.
+
+    The first decision counts, wherever it was made; whoever comes later is told. A call that nobody
+    decides is refused.
+
+    Args:
+        store: Shared by who asks and who decides.
+        wait: Seconds a call waits.
+    """
+
+    def __init__(self, store: KeyValueStore, wait: float = WAIT) -> None:
+        self._store = store
+        self.wait = wait
+
+    async def __call__(self, ticket: Ticket) -> Decision:
+        """Wait for the decision about a call.
+
+        If it is cancelled, the call waits no more; a decision that was there first is given still.
+        """
+        end = time() + self.wait
+        value = {"ticket": json.dumps(ticket.to_dict(), ensure_ascii=False), "until": end}
+        keep = partial(self._store.put, seconds=self.wait + _KEPT)
+        begun = asyncio.ensure_future(asyncio.to_thread(keep, _PLACE, ticket.id, value))
+        late = ticket.deny(f"nobody decided within {self.wait:g} seconds")
+        try:
+            await asyncio.shield(begun)
+            while time() < end:
+                await asyncio.sleep(LOOK)
+                found = await asyncio.to_thread(self._store.get, _PLACE, ticket.id)
+                if found is not None and "decision" in found.value:
+                    return Decision.from_dict(found.value["decision"])
+            return (await asyncio.to_thread(self._settle, late, "time")).decision
+        except asyncio.CancelledError:
+            await asyncio.wait([begun])
+            settled = await asyncio.to_thread(self._settle, late, "elsewhere")
+            if settled.who == "elsewhere":
+                raise
+            return settled.decision
+
+    def waiting(self) -> list[Ticket]:
+        """Calls nobody has decided yet, the one that has waited longest first."""
+        found = self._store.search(_PLACE, limit=SHOWN)
+        open = [item.value for item in reversed(found) if item.value.get("until", 0.0) > time()]
+        return [_ticket(value["ticket"]) for value in open]
+
+    def decide(self, decision: Decision, who: str) -> Settled | None:
+        """Decide about a call.
+
+        Args:
+            decision: Made of a ticket as it was shown.
+            who: In whose name.
+
+        Returns:
+            What was decided before, and by whom; None if this is what counts.
+
+        Raises:
+            SetupError: no such call waits, or it is another than was shown.
+        """
+        settled = self._settle(decision, who)
+        return None if settled.decision == decision else settled
+
+    def _settle(self, decision: Decision, who: str) -> Settled:
+        first: list[Settled] = []
+
+        def settle(value: dict[str, Any]) -> Mapping[str, Any] | None:
+            if "decision" in value:
+                told = Decision.from_dict(value["decision"])
+                first.append(Settled(told, str(value.get("who"))))
+            elif "ticket" in value and _ticket(value["ticket"]).seal == decision.seal:
+                first.append(Settled(decision, who))
+                return {"decision": decision.to_dict(), "who": who}  # what was asked is gone
+            return None
+
+        self._store.change(_PLACE, decision.ticket, settle, seconds=_KEPT)
+        if not first:
+            raise SetupError("what was shown does not wait any more")
+        return first[0]
+
+
+def _ticket(text: str) -> Ticket:
+    return Ticket.from_dict(json.loads(text))

@@ -1,0 +1,87 @@
+"""One connection to a server: whose call a question belongs to is known, or nobody is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import Context, copy_context
+from typing import Any
+
+import mcp_types as types
+
+from tests.mcp.gateway.behind import Asked, config
+from toolkeel.mcp.gateway.lane import Lane, current
+
+ASKED = types.ElicitRequestFormParams(
+    message="?", requested_schema={"type": "object", "properties": {}}
+)
+
+
+def lane(told: list[bool] | None = None) -> Lane:
+    told = [] if told is None else told
+    return Lane(None, config("new"), lambda _: "debug", told.append)
+
+
+async def asked(server: Lane, context: Context | None = None) -> str:
+    """How a question ends that comes by itself, or in the context of a request."""
+    nobody: Any = None
+    task = asyncio.create_task(server._elicit(nobody, ASKED), context=context or Context())
+    said = await task
+    assert isinstance(said, types.ElicitResult)
+    return said.action
+
+
+def test_a_question_goes_to_the_one_client_whose_calls_run_and_is_never_guessed() -> None:
+    told: list[bool] = []
+
+    async def use() -> list[str]:
+        server = lane(told)
+        said = [await asked(server)]  # nobody is calling
+        async with server.running("ada", Asked(), False):
+            said.append(await asked(server))
+            async with server.running("ada", Asked(), False):
+                said.append(await asked(server))
+            async with server.running("bo", Asked(), False):
+                said.append(await asked(server))
+        return said
+
+    assert asyncio.run(use()) == ["cancel", "accept", "accept", "cancel"]
+    assert told == [False, False, False]
+
+
+def test_calls_of_clients_that_nobody_can_tell_apart_wait_for_each_other() -> None:
+    order: list[str] = []
+
+    async def use() -> None:
+        server = lane()
+
+        async def call(name: str) -> None:
+            async with server.running(name, Asked(), True):
+                assert server.busy and current() is server
+                order.append(f"{name} begins")
+                await asyncio.sleep(0)
+                order.append(f"{name} ends")
+
+        await asyncio.gather(call("ada"), call("bo"))
+        assert not server.busy and current() is None
+
+    asyncio.run(use())
+    assert order == ["ada begins", "ada ends", "bo begins", "bo ends"]
+
+
+def test_a_question_in_answer_to_a_request_belongs_to_that_call_whoever_else_calls() -> None:
+    told: list[bool] = []
+
+    class Ada(Asked):
+        async def ask(self, key: str, question: Any, kind: Any) -> Any:
+            return kind(action="decline")
+
+    async def use() -> list[str]:
+        server = lane(told)
+        async with server.running("ada", Ada(), False):
+            own = copy_context()
+            async with server.running("bo", Asked(), False):
+                found = [await asked(server, own), await asked(server, copy_context())]
+        return [*found, await asked(server, own)]  # its call has ended
+
+    assert asyncio.run(use()) == ["decline", "accept", "cancel"]
+    assert told == [True, True]

@@ -1,0 +1,184 @@
+"""Each of the eight invariants is held by tests that fail when it is broken: each is broken once here."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import toolkeel
+from tests.shared import ROOT
+
+PACKAGE = Path(toolkeel.__file__).parent
+EVALUATES = {"eval", "exec", "compile", "__import__"}
+UNPICKLES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jsonpickle"}
+CODE_OF_OUR_OWN = {"_records/record.py": "exec"}
+"""What is evaluated there is made of the names of a class's fields, at its definition."""
+
+
+class Break(NamedTuple):
+    """An invariant broken in one place, and the test that sees it.
+
+    Args:
+        invariant: Which, and what is taken out.
+        file: Below the package.
+        old: What stands there, once.
+        new: What stands there instead.
+        test: What fails then.
+    """
+
+    invariant: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+BREAKS = (
+    Break(
+        "1: a saved run is evaluated",
+        "agent/run_state.py",
+        "json.loads(text, parse_constant=refuse_constant)",
+        "eval(text)",
+        "tests/security/test_invariants.py::test_nothing_is_evaluated_unpickled_or_given_to_a_shell",
+    ),
+    Break(
+        "2: an approval is of a tool, whatever the arguments",
+        "_records/tickets.py",
+        "return _sha256([tool, definition, arguments])",
+        "return _sha256([tool, definition])",
+        "tests/call/steps/test_approve.py::test_what_a_guard_makes_of_an_edit_is_asked_about_anew",
+    ),
+    Break(
+        "3: bodies have no deadline",
+        "call/body/deadline.py",
+        "            if not context.paused:\n",
+        "            if False:\n",
+        "tests/call/test_kinds.py::test_each_kind_is_stopped_at_its_deadline",
+    ),
+    Break(
+        "4: results are not in the order of the calls",
+        "call/batch.py",
+        "for index, (call, result) in enumerate(zip(self.calls, self._results, strict=True))",
+        "for index, (call, result) in [*enumerate(zip(self.calls, self._results))][::-1]",
+        "tests/agent/test_loop.py::test_calls_of_one_turn_run_together_and_their_results_keep_the_order",
+    ),
+    Break(
+        "5: secrets stand in events",
+        "call/arguments/mask.py",
+        "masked: T = self._known.deep(value) if self._known else value",
+        "masked: T = value",
+        "tests/call/arguments/test_mask.py::test_any_secret_stays_secret",
+    ),
+    Break(
+        "6: every address is public",
+        "builtin/web/addresses.py",
+        "return not any(address in network for network in SPECIAL)",
+        "return True",
+        "tests/builtin/web/test_addresses.py::test_no_spelling_of_an_address_that_is_not_public_is_reached",
+    ),
+    Break(
+        "6: paths may lead out of the root",
+        "builtin/files/open_beneath.py",
+        "_RESOLVE_BENEATH = 0x08",
+        "_RESOLVE_BENEATH = 0x00",
+        "tests/builtin/files/test_open_beneath.py::test_a_path_that_leads_out_by_a_link_is_refused_by_each_way",
+    ),
+    Break(
+        "7: the inspector asks for no token",
+        "inspector/guard.py",
+        'if _is(request.cookies.get(self._cookie, ""), self._token):',
+        "if True:",
+        "tests/inspector/test_guard.py::test_without_the_token_nothing_but_the_login_is_seen",
+    ),
+    Break(
+        "7: the inspector answers to every host",
+        "inspector/guard.py",
+        'if headers.get("host", "") not in self._hosts:',
+        "if False:",
+        "tests/inspector/test_guard.py::test_another_name_for_this_machine_is_refused",
+    ),
+    Break(
+        "8: a call that nobody knows about has succeeded",
+        "sessions/recover.py",
+        'message = ToolMessage(text, call.call_id, call.tool, "error", "unknown_outcome")',
+        "message = ToolMessage(text, call.call_id, call.tool)",
+        "tests/sessions/test_recover.py::test_of_a_call_that_nobody_knows_about_a_person_is_asked",
+    ),
+)
+
+
+def evaluated(package: Path) -> Iterator[str]:
+    """Where data could become code: what is evaluated, unpickled, or given to a shell."""
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package).as_posix()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            what = _evaluates(node)
+            if what and CODE_OF_OUR_OWN.get(name) != what:
+                yield f"{name}:{getattr(node, 'lineno', 0)}: {what}"
+
+
+def _evaluates(node: ast.AST) -> str:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        names = [each.name for each in node.names]
+        names = names if isinstance(node, ast.Import) else [node.module or ""]
+        return next((each for each in names if each.partition(".")[0] in UNPICKLES), "")
+    if not isinstance(node, ast.Call):
+        return ""
+    if any(word.arg == "shell" for word in node.keywords):
+        return "shell="
+    called = ast.unparse(node.func)
+    return called if called in EVALUATES | {"os.system", "os.popen"} else ""
+
+
+def test_nothing_is_evaluated_unpickled_or_given_to_a_shell() -> None:
+    assert list(evaluated(PACKAGE)) == []
+
+
+def test_what_makes_code_of_data_is_found(tmp_path: Path) -> None:
+    lines = ["import pickle", "eval(x)", "run(x, shell=True)", "from marshal import loads"]
+    (tmp_path / "a.py").write_text("\n".join([*lines, "os.system(x)", "json.loads(x)"]))
+    assert sorted(evaluated(tmp_path)) == [
+        "a.py:1: pickle",
+        "a.py:2: eval",
+        "a.py:3: shell=",
+        "a.py:4: marshal",
+        "a.py:5: os.system",
+    ]
+
+
+def test_each_invariant_is_broken_once() -> None:
+    assert {each.invariant[0] for each in BREAKS} == set("12345678")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", BREAKS, ids=[each.invariant for each in BREAKS])
+def test_a_broken_invariant_fails_its_test(tmp_path: Path, broken: Break) -> None:
+    copy = tmp_path / "toolkeel"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    place = copy / broken.file
+    text = place.read_text("utf-8")
+    assert text.count(broken.old) == 1, f"{broken.file} reads differently now"
+    place.write_text(text.replace(broken.old, broken.new), "utf-8")
+    assert _played(tmp_path, broken.test) == 1
+
+
+def _played(folder: Path, test: str) -> int:
+    """Pytest's exit code of a test against the package in a folder: 1 for a test that failed."""
+    words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
+    env = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [*words, "--hypothesis-profile=steady", "--timeout=60"],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        timeout=300,
+    )
+    return done.returncode
