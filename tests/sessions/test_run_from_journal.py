@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections import Counter
 from pathlib import Path
@@ -37,7 +38,7 @@ def test_a_run_that_waits_goes_on_also_when_somebody_says_something(waiting: Ses
     assert last_goes_on(journal, says=False) and last_goes_on(journal, says=True)
     [ticket] = state_of(journal.fold, True).pending
     assert ticket.tool == "pay"
-    end_run(journal)
+    asyncio.run(end_run(journal))
     waiting.close()
 
 
@@ -48,7 +49,7 @@ def test_an_ended_run_does_not_go_on_whatever_is_said(tmp_path: Path) -> None:
     assert not last_goes_on(journal, says=False) and not last_goes_on(journal, says=True)
     state = state_of(journal.fold, False)
     assert [message.text for message in state.messages] == ["Hi.", "Hello."] and not state.counts
-    end_run(journal)
+    asyncio.run(end_run(journal))
     sessions.close()
 
 

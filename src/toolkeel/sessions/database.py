@@ -173,6 +173,7 @@ class Database:
                     last = more is None
                     works += [] if more is None else [more]
             self._commit(works)
+            del work, works  # they hold the journals that wrote, until the next one writes
             if last:
                 return
 

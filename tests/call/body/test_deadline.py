@@ -500,12 +500,14 @@ def test_of_several_reasons_in_one_tick_the_one_from_outside_wins(reasons: list[
     async def main() -> object:
         task = asyncio.current_task()
         assert task is not None
+        loop = asyncio.get_running_loop()
+        due = loop.time() + SOON
         if "token" in reasons:
-            later(SOON, token.cancel)
+            loop.call_at(due, token.cancel)
         if "outside" in reasons:
-            later(SOON, task.cancel)
-        # Long enough for a busy machine to have set all timers before the first is due.
-        asyncio.get_running_loop().call_later(SOON * 0.9, _block, SOON * 5)
+            loop.call_at(due, task.cancel)
+        # Due a little before the others, and long enough that all are due in the next tick.
+        loop.call_at(due - SOON / 10, _block, SOON * 5)
         try:
             result: object = await drive(body, SOON if "deadline" in reasons else None, token)
         except BaseException as error:

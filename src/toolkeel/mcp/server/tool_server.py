@@ -244,7 +244,7 @@ class ToolServer:
 
     # — tools —
 
-    async def _list_tools(self, _: Request, params: Paginated | None) -> types.ListToolsResult:
+    async def _list_tools(self, asked: Request, params: Paginated | None) -> types.ListToolsResult:
         definitions = [served.definition for served in self._offer.served.values()]
         tools, cursor = page(definitions, params, self._page_size)
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
