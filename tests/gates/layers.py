@@ -42,6 +42,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "hosted",
         "events",
         "_records.reporter",
+        "_records.unread_events",
         "limits",
         "context",
         "_records.run_options",

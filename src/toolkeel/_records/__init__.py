@@ -14,6 +14,7 @@ entries        the entries of a run's journal: what happened, as small frozen re
 entries_json   entries of a journal as JSON and back
 recorder       turns what a run does into entries of its journal
 reporter       what a running call reports: progress, and the values it emits
+unread_events  events that wait for a slow reader of a stream (back-pressure)
 kept_results   results too long to be shown, kept whole under a name that tools read by line and column
 taint          what a run has touched (taint): private data, strangers' text, secrets, each with its sources
 path_patterns  which paths fall under patterns of names, and which hold secrets

@@ -16,8 +16,8 @@ from typing_extensions import TypeVar
 from toolkeel._records.entries import RunBegan
 from toolkeel._records.record import Shown
 from toolkeel._records.tickets import Decision, Ticket
+from toolkeel._records.unread_events import UnreadEvents
 from toolkeel.agent import resume as resuming
-from toolkeel.agent.arriving import UnreadEvents
 from toolkeel.agent.conversation import Conversation, inner_saved
 from toolkeel.agent.guardrail import judge_answer
 from toolkeel.agent.loop import Progression

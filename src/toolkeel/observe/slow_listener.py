@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from toolkeel._records.cancel import log
-from toolkeel.agent.arriving import MOST, UnreadEvents
+from toolkeel._records.unread_events import MOST, UnreadEvents
 from toolkeel.errors import SetupError
 from toolkeel.events import Event
 
