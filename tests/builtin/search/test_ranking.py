@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builtin.search.engines import ENGINES, Make, makers
+from tests.builtin.search.engines import Make
 from tests.builtin.search.test_embeddings import embeds
 from tests.builtin.webserver import serving
 from toolkeel.builtin.search.embeddings import Embeddings
@@ -40,17 +40,6 @@ SOURCES = [
         "code.py", "def parse_arguments(text):\n    return json.loads(text)\n", "", {"lang": "py"}
     ),
 ]
-
-
-@pytest.fixture(scope="module", params=ENGINES)
-def new(request: pytest.FixtureRequest) -> Iterator[Callable[[Path], Make]]:
-    with makers(request.param) as made:
-        yield made
-
-
-@pytest.fixture
-def make(new: Callable[[Path], Make], tmp_path: Path) -> Make:
-    return new(tmp_path)
 
 
 @pytest.fixture

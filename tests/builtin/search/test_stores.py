@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builtin.search.engines import ENGINES, Make, makers
+from tests.builtin.search.engines import Make
 from tests.builtin.search.test_vector_store import Broken, Lengths
 from toolkeel.builtin.search.filters import KINDS, compile_filter
 from toolkeel.builtin.search.indexing import index_folder
 from toolkeel.builtin.search.stores import Source, Store, weights
 from toolkeel.builtin.search.terms import terms
 from toolkeel.errors import SetupError, ToolError
-
-
-@pytest.fixture(scope="module", params=ENGINES)
-def new(request: pytest.FixtureRequest) -> Iterator[Callable[[Path], Make]]:
-    with makers(request.param) as made:
-        yield made
-
-
-@pytest.fixture
-def make(new: Callable[[Path], Make], tmp_path: Path) -> Make:
-    return new(tmp_path)
 
 
 def words(store: Store, *asked: str) -> dict[str, int]:
@@ -152,10 +142,13 @@ def test_two_who_write_at_once_lose_nothing(make: Make) -> None:
 
     pairs = zip(stores, "ab", strict=True)
     threads = [threading.Thread(target=write, args=pair) for pair in pairs]
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # threads that take turns within every statement
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    sys.setswitchinterval(usual)
     assert not failed
     assert (words(stores[0], "common"), len(stores[1])) == ({"common": 16}, 16)
 

@@ -17,8 +17,10 @@ import secrets
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from threading import RLock
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.search import stores
@@ -34,6 +36,7 @@ WORDS: Final = "words"
 MEANING: Final = "meaning"
 BATCH: Final = 200
 """Points of a request."""
+_LOCKS: Final[WeakKeyDictionary[QdrantClient, RLock]] = WeakKeyDictionary()
 _KEYS: Final = ("file_id", "name", "title", "heading", "start", "text")
 
 
@@ -65,7 +68,7 @@ class QdrantStore(Store):
         self.name, self.embedder = name, embedder
         self._client, self._files = client, f"{name}-files"
         try:
-            with _asked():
+            with _asked(self._client):
                 self._open(create)
         except ToolError as error:
             raise SetupError(error.text) from None
@@ -115,22 +118,22 @@ class QdrantStore(Store):
     def view(self, filters: object = None) -> Iterator[_View]:
         """See `Store`."""
         within = None if filters is None else build(filters, _comparison, _compound)
-        with _asked():
+        with _asked(self._client):
             yield _View(self._client, self.name, within)
 
     def model(self) -> str:
         """See `Store`."""
-        with _asked():
+        with _asked(self._client):
             return str(self._notes()["model"])
 
     def __len__(self) -> int:
         """How many passages there are."""
-        with _asked():
+        with _asked(self._client):
             return self._client.count(self.name).count
 
     def files(self) -> list[StoredFile]:
         """All files, by name."""
-        with _asked():
+        with _asked(self._client):
             held = [_stored(one.payload or {}) for one in self._scrolled(self._files)]
         return sorted(held, key=lambda file: file.name)
 
@@ -150,7 +153,7 @@ class QdrantStore(Store):
 
     def add(self, *sources: Source) -> list[str]:
         """See `Store`."""
-        with _asked():
+        with _asked(self._client):
             parts = stores.cut(sources, self.embedder)
             return [self._put(source, chunks) for source, chunks in parts]
 
@@ -196,12 +199,12 @@ class QdrantStore(Store):
 
     def touch(self, name: str, stamp: str) -> None:
         """See `Store`."""
-        with _asked():
+        with _asked(self._client):
             self._client.set_payload(self._files, {"stamp": stamp}, [_number(name)], wait=True)
 
     def remove(self, *names: str) -> int:
         """See `Store`."""
-        with _asked():
+        with _asked(self._client):
             held = self._client.retrieve(self._files, [_number(name) for name in names])
             for one in held:
                 self._forget((one.payload or {})["file_id"])
@@ -210,10 +213,13 @@ class QdrantStore(Store):
 
 
 @contextmanager
-def _asked() -> Iterator[None]:
-    """Whatever the client says went wrong, said to whoever searches."""
+def _asked(client: QdrantClient) -> Iterator[None]:
+    """A local client is asked by one thread at a time; whatever it says went wrong is told."""
+    options = client.init_options
+    is_local = options["path"] is not None or options["location"] == ":memory:"
     try:
-        yield
+        with _LOCKS.setdefault(client, RLock()) if is_local else nullcontext():
+            yield
     except (ApiException, ResponseHandlingException, RuntimeError, ValueError) as error:
         told = str(error).strip() or type(error).__name__
         raise ToolError(f"Qdrant cannot be asked ({told:.300}).") from error
