@@ -21,9 +21,15 @@ OURS = {
     "agents": openai_agents,
     "langchain_core.tools": langchain,
     "langchain_core.messages": langchain,
+    "langchain.agents": langchain,
+    "langchain.agents.middleware": langchain,
+    "langchain.tools": langchain,
+    "langchain.chat_models": langchain,
     "langgraph.prebuilt": langchain,
     "langgraph.types": langchain,
 }
+MODEL = "ollama:qwen3"
+"""A name that stands where one of a model is needed; nobody is asked."""
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 INSIDES = ("realtime", "voice", "sandbox", "run_internal", "util", "version", "logger", "testing")
 
@@ -86,7 +92,7 @@ def swallowed(theirs: Any, ours: Any) -> Iterator[str]:
     if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
         return  # Python itself refuses what is not named
     filled = {
-        name: None
+        name: MODEL if name == "model" else None
         for name, one in known.items()
         if one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
     }
@@ -161,8 +167,8 @@ def refused(ours: Any, strange: str) -> Iterator[str]:
     if of_users or not any(one.kind is one.VAR_KEYWORD for one in known.values()):
         return
     needed = [one for one in known.values() if one.default is one.empty]
-    texts = ("name", "description")
-    given = ["x" if o.name in texts else probe for o in needed if o.kind in POSITIONAL]
+    texts = {"name": "x", "description": "x", "model": MODEL}
+    given = [texts.get(one.name, probe) for one in needed if one.kind in POSITIONAL]
     more = {one.name: 1 for one in needed if one.kind is one.KEYWORD_ONLY}
     try:
         made = ours(*given, **more, **{strange: object()})

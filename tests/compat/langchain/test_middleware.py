@@ -17,6 +17,7 @@ from toolkeel.compat.langchain import (
     AIMessage,
     Command,
     HumanMessage,
+    ModelRequest,
     RemoveMessage,
     ToolMessage,
     ToolRuntime,
@@ -26,6 +27,7 @@ from toolkeel.compat.langchain import (
     before_model,
     create_agent,
     dynamic_prompt,
+    hook_config,
     init_chat_model,
     tool,
     wrap_model_call,
@@ -148,6 +150,28 @@ def test_a_hook_may_go_to_the_end(hook: Any) -> None:
         {"messages": "hi"}
     )
     assert [one.content for one in state["messages"]] == ["hi", "enough"]
+
+
+def test_a_hook_of_a_class_says_where_it_goes_and_elsewhere_is_refused() -> None:
+    class Stop(AgentMiddleware):
+        @hook_config(can_jump_to=["end"])
+        def before_model(self, state: Any, runtime: Any) -> Any:
+            return {"messages": [AIMessage("enough")], "jump_to": "end"}
+
+    state = create_agent(Scripted([]), middleware=[Stop()]).invoke({"messages": "hi"})
+    assert state["messages"][-1].content == "enough"
+    for hook in (hook_config, before_model):
+        with pytest.raises(SetupError, match="'tools'"):
+            hook(can_jump_to=["end", "tools"])(print)
+
+
+def test_a_request_of_ones_own_has_a_system_prompt_and_known_fields() -> None:
+    request = ModelRequest(model="offline", messages=[], system_prompt="be kind")
+    assert (request.system_prompt, request.tools, request.runtime) == ("be kind", (), None)
+    assert request.override(system_prompt=None, messages=[1]).system_message is None
+    for given in ({"model": "offline"}, {"model": "m", "messages": [], "modle": 1}):
+        with pytest.raises(TypeError, match=r"ModelRequest: \['(messages|modle)'\]"):
+            ModelRequest(**given)
 
 
 def test_a_request_may_be_answered_elsewhere_or_go_to_another_model() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -59,6 +60,18 @@ def test_a_tool_node_answers_every_call_of_the_last_message_in_order() -> None:
     assert [m.status for m in listed] == ["success", "success"]
 
 
+def test_a_tool_node_takes_calls_and_states_of_every_kind() -> None:
+    @dataclass
+    class State:
+        messages: list[Any]
+
+    node, store = ToolNode([remember]), InMemoryStore()
+    [shown] = [{**one, "type": "tool_call"} for one in asks("a").tool_calls]
+    for given in ([shown], State([asks("a"), HumanMessage("and?")])):
+        [told] = node.invoke(given, CONFIG, store=store, state={}, context="me")["messages"]
+        assert told.content == "a by ada for me"
+
+
 def test_a_tool_node_keeps_its_messages_where_it_is_told() -> None:
     @tool
     def now() -> str:
@@ -71,7 +84,7 @@ def test_a_tool_node_keeps_its_messages_where_it_is_told() -> None:
 
 
 def test_a_tool_node_refuses_messages_without_calls_to_run() -> None:
-    with pytest.raises(SetupError, match="not an AIMessage"):
+    with pytest.raises(SetupError, match="no AIMessage"):
         ToolNode([remember]).invoke({"messages": [HumanMessage("hi")]})
 
 

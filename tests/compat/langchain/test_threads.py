@@ -15,6 +15,7 @@ from toolkeel.compat.langchain import (
     create_agent,
     tool,
 )
+from toolkeel.compat.langchain.threads import EDITED
 from toolkeel.testing import Scripted, call
 
 ADA = {"configurable": {"thread_id": "ada"}}
@@ -49,8 +50,21 @@ def test_a_thread_goes_on_where_it_was_and_knows_nothing_of_others(tmp_path: Pat
     ("decision", "told"),
     [
         ({"type": "approve"}, "paid 5"),
-        ({"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 2}}}, "paid 2"),
-        ({"type": "reject", "message": "too much"}, "too much"),
+        (
+            {"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 2}}},
+            f'{EDITED} Executed instead: pay with arguments {{"amount": 2}}.\n\n'
+            "Tool response:\npaid 2",
+        ),
+        (
+            {"type": "reject", "message": "too much"},
+            "User rejected the tool call for `pay` with reason: too much",
+        ),
+        (
+            {"type": "reject"},
+            "User rejected the tool call for `pay` with id call_1. The tool was not executed. Do "
+            "not retry this tool call unless the user explicitly requests it.",
+        ),
+        ({"type": "respond", "message": "pay it yourself"}, "pay it yourself"),
     ],
 )
 def test_a_call_waits_in_its_thread_until_somebody_decides(decision: Any, told: str) -> None:
@@ -61,7 +75,8 @@ def test_a_call_waits_in_its_thread_until_somebody_decides(decision: Any, told: 
     assert (request["name"], request["args"]) == ("pay", {"amount": 5})
     assert waits.value["review_configs"][0]["action_name"] == "pay"
     state = agent.invoke(Command(resume={"decisions": [decision]}), ADA)
-    assert told in state["messages"][-2].text and state["messages"][-1].text == "done"
+    assert (state["messages"][-2].text, state["messages"][-1].text) == (told, "done")
+    assert (state["messages"][-2].status == "error") == (decision["type"] == "reject")
 
 
 def test_a_decision_that_fits_nothing_is_refused() -> None:
@@ -81,15 +96,18 @@ def test_a_decision_that_fits_nothing_is_refused() -> None:
 
 
 def test_only_decisions_that_are_allowed_are_taken() -> None:
-    asking = {"pay": {"allowed_decisions": ["approve", "reject"], "description": "付款?"}}
+    def described(asked: Any, state: Any, runtime: Any) -> str:
+        return f"付款 {asked['args']['amount']} of {len(state['messages'])} for {runtime.context}?"
+
+    asking = {"pay": {"allowed_decisions": ["approve", "reject"], "description": described}}
     agent = create_agent(
         Scripted([call("pay", {"amount": 5}), "done"]),
         [pay],
         middleware=[HumanInTheLoopMiddleware(asking)],
         checkpointer=InMemorySaver(),
     )
-    [waits] = agent.invoke({"messages": "pay 5"}, ADA)["__interrupt__"]
-    assert waits.value["action_requests"][0]["description"] == "付款?"
+    [waits] = agent.invoke({"messages": "pay 5"}, ADA, context="Ada")["__interrupt__"]
+    assert waits.value["action_requests"][0]["description"] == "付款 5 of 2 for Ada?"
     assert waits.value["review_configs"][0]["allowed_decisions"] == ["approve", "reject"]
     edit = {"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 2}}}
     with pytest.raises(SetupError, match="is not decided by 'edit'"):
@@ -104,11 +122,10 @@ def test_only_decisions_that_are_allowed_are_taken() -> None:
         ({}, "a dict with allowed_decisions"),
         ("yes", "a dict with allowed_decisions"),
         ({"allowed_decisions": []}, "some of approve, edit, reject"),
-        ({"allowed_decisions": ["respond"]}, "some of approve, edit, reject"),
+        ({"allowed_decisions": ["later"]}, "some of approve, edit, reject, respond"),
         ({"description": "Pay?"}, "some of approve, edit, reject"),
         ({"allow_decisions": ["approve"]}, "has no allow_decisions"),
         ({"allowed_decisions": ["approve"], "when": bool}, r"@tool\(approval="),
-        ({"allowed_decisions": ["approve"], "description": str}, r"@tool\(approval="),
     ],
 )
 def test_how_a_tool_is_asked_about_is_honoured_or_refused(how: Any, told: str) -> None:

@@ -46,6 +46,7 @@ from toolkeel.compat.langchain.messages import (
 )
 from toolkeel.compat.langchain.middleware import (
     AgentMiddleware,
+    ModelCallResult,
     ModelRequest,
     ModelResponse,
     Runtime,
@@ -54,6 +55,7 @@ from toolkeel.compat.langchain.middleware import (
     before_agent,
     before_model,
     dynamic_prompt,
+    hook_config,
     wrap_model_call,
     wrap_tool_call,
 )
@@ -83,13 +85,13 @@ __all__ = [
     "AsyncCallbackManagerForToolRun", "BaseStore", "BaseTool", "CallbackManagerForToolRun",
     "ChatModel", "Command", "GraphRecursionError", "HumanInTheLoopMiddleware", "HumanMessage",
     "InMemorySaver", "InMemoryStore", "InjectedState", "InjectedStore", "InjectedToolArg",
-    "InjectedToolCallId", "Interrupt", "MemorySaver", "ModelRequest", "ModelResponse",
-    "RemoveMessage", "RunnableConfig", "Runtime", "SchemaAnnotationError", "StructuredTool",
+    "InjectedToolCallId", "Interrupt", "MemorySaver", "ModelCallResult", "ModelRequest",
+    "ModelResponse", "RemoveMessage", "RunnableConfig", "Runtime", "SchemaAnnotationError", "StructuredTool",
     "SystemMessage", "Tool", "ToolCall", "ToolCallRequest", "ToolException", "ToolMessage",
     "ToolNode", "ToolRuntime", "after_agent", "after_model", "before_agent", "before_model",
     "convert_to_anthropic_tool", "convert_to_messages", "convert_to_openai_function",
     "convert_to_openai_tool", "create_agent", "create_react_agent", "dynamic_prompt",
-    "init_chat_model", "interrupt", "render_text_description", "render_text_description_and_args",
+    "hook_config", "init_chat_model", "interrupt", "render_text_description", "render_text_description_and_args",
     "tool", "tools_condition", "trim_messages", "wrap_model_call", "wrap_tool_call",
 ]  # fmt: skip
 

@@ -15,7 +15,7 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolish, Toolset
 from toolkeel.compat.langchain.interrupts import ANSWERS, answered, interrupting, interrupts
 from toolkeel.compat.langchain.messages import convert_to_messages
-from toolkeel.compat.langchain.middleware import AgentMiddleware, Hooks, steps_of
+from toolkeel.compat.langchain.middleware import AgentMiddleware, Hooks, runtime_of, steps_of
 from toolkeel.compat.langchain.run import ChatModel, Config
 from toolkeel.compat.langchain.threads import (
     GraphRecursionError,
@@ -120,7 +120,7 @@ class CompiledAgent:
         state = {**shared, **kept, "messages": convert_to_messages(result.messages)}
         if result.reason == "waiting":
             asked = [one for one in result.pending if not one.external]
-            about = [self._asks.interrupt(asked)] if asked else []
+            about = [self._asks.interrupt(asked, state, runtime_of(run.context))] if asked else []
             state["__interrupt__"] = [*about, *interrupts(result.pending)]
         else:
             await self._hooks.told("after_agent", state, run.context)
@@ -279,6 +279,7 @@ def create_agent(
     held: Any = [*(tools or ()), *more] if more or not isinstance(tools, Toolset) else tools
     for one in middleware:
         held = one.asking(held) if isinstance(one, HumanInTheLoopMiddleware) else held
+    telling = [one.telling for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
     asked = model.model if isinstance(model, ChatModel) else model
     settings = model.settings if isinstance(model, ChatModel) else Settings()
     around_models, around_calls = steps_of(middleware, _reducers(options))
@@ -290,7 +291,7 @@ def create_agent(
         name=options.get("name") or "agent",
         settings=settings,
         output_type=options.get("response_format") or str,
-        steps=[*around_calls, updating(_reducers(options)), interrupting],
+        steps=[*telling, *around_calls, updating(_reducers(options)), interrupting],
         model_steps=around_models,
     )
     return CompiledAgent(agent, options)

@@ -26,6 +26,7 @@ from toolkeel.model import ModelRequest as CoreRequest
 C = TypeVar("C", default=Any)
 S = TypeVar("S", default=Any)
 R = TypeVar("R", default=Any)
+F = TypeVar("F", bound=Callable[..., Any])
 HOOKS = ("before_agent", "before_model", "after_model", "after_agent")
 WRAPS = ("wrap_model_call", "wrap_tool_call")
 
@@ -45,19 +46,38 @@ class Runtime(Generic[C]):
     stream_writer: Callable[[object], None]
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(init=False)
 class ModelRequest(Generic[C]):
     """A request to the model, as middleware sees it; `override` gives a changed one."""
 
     model: Any
     messages: list[Any]
-    system_message: SystemMessage | None
-    tool_choice: Any
-    tools: list[Any]
-    state: Mapping[str, Any]
-    runtime: Any
+    system_message: SystemMessage | None = None
+    tool_choice: Any = None
+    tools: Sequence[Any] = ()
+    state: Mapping[str, Any] = NOTHING
+    runtime: Any = None
     model_settings: Mapping[str, Any] = NOTHING
     response_format: Any = None
+
+    def __init__(self, **given: Any) -> None:
+        """As there, ``system_prompt`` may stand for ``system_message``.
+
+        Args:
+            given: By field.
+
+        Raises:
+            TypeError: there is no such field, or one is missing.
+        """
+        if "system_prompt" in given:
+            prompt = given.pop("system_prompt")
+            given["system_message"] = SystemMessage(prompt) if prompt else None
+        known = {one.name for one in dataclasses.fields(self)}
+        if wrong := sorted(given.keys() - known) or sorted({"model", "messages"} - given.keys()):
+            raise TypeError(
+                f"ModelRequest: {wrong}; it needs model and messages of {sorted(known)}"
+            )
+        vars(self).update(given)
 
     @property
     def system_prompt(self) -> str | None:
@@ -66,10 +86,7 @@ class ModelRequest(Generic[C]):
 
     def override(self, **changes: Any) -> ModelRequest[C]:
         """The same with other values; ``system_prompt`` gives a new system message."""
-        if "system_prompt" in changes:
-            prompt = changes.pop("system_prompt")
-            changes["system_message"] = SystemMessage(prompt) if prompt else None
-        return dataclasses.replace(self, **changes)
+        return ModelRequest(**{**vars(self), **changes})
 
 
 @record
@@ -78,6 +95,9 @@ class ModelResponse(Generic[R]):
 
     result: list[Any]
     structured_response: R | None = None
+
+
+ModelCallResult = ModelResponse  # in annotations: a bare message is taken, too
 
 
 class AgentMiddleware(Generic[S, C, R]):
@@ -108,7 +128,7 @@ def _hook(kind: str) -> Callable[..., Any]:
                 key: options.pop(key) for key in ("state_schema", "tools") if key in options
             }
             named = options.pop("name", None) or function.__name__
-            options.pop("can_jump_to", None)  # any hook may go to the end
+            hook_config(can_jump_to=options.pop("can_jump_to", None))
             if options:
                 raise TypeError(f"{kind} has no option {', '.join(map(repr, options))}")
             body = {name: staticmethod(function), "__doc__": function.__doc__, **known}
@@ -124,6 +144,20 @@ def _hook(kind: str) -> Callable[..., Any]:
 before_agent, before_model = _hook("before_agent"), _hook("before_model")
 after_model, after_agent = _hook("after_model"), _hook("after_agent")
 wrap_model_call, wrap_tool_call = _hook("wrap_model_call"), _hook("wrap_tool_call")
+
+
+def hook_config(*, can_jump_to: Sequence[str] | None = None) -> Callable[[F], F]:
+    """For a hook of a class that goes elsewhere.
+
+    Args:
+        can_jump_to: Where; any hook may go to ``end``, and none elsewhere.
+
+    Raises:
+        SetupError: it names another place.
+    """
+    if strange := sorted({*(can_jump_to or ())} - {"end"}):
+        raise SetupError(f"hook_config(can_jump_to={strange}): only 'end' is here")
+    return lambda hook: hook
 
 
 def dynamic_prompt(func: Callable[[ModelRequest], Any]) -> AgentMiddleware:
@@ -229,8 +263,9 @@ def around_model(hook: Callable[..., Any]) -> Any:
         shown = [one for one in request.messages if not isinstance(one, SystemMessage)]
         messages = list(convert_to_messages(shown))
         first: ModelRequest[Any] = ModelRequest(
-            request.model, messages, told, request.settings.tool_choice, list(request.tools),
-            {**run.state, "messages": messages}, runtime_of(run),
+            model=request.model, messages=messages, system_message=told,
+            tool_choice=request.settings.tool_choice, tools=list(request.tools),
+            state={**run.state, "messages": messages}, runtime=runtime_of(run),
         )  # fmt: skip
 
         async def send(asked: ModelRequest[Any]) -> ModelResponse[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -13,12 +13,13 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolish, Toolset, as_toolset
 from toolkeel.compat.langchain.convert_tool import defined
 from toolkeel.compat.langchain.errors import HandleErrors, handling
-from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
+from toolkeel.compat.langchain.messages import AIMessage, ToolCall, as_call, convert_to_messages
 from toolkeel.compat.langchain.wrapping import Wrapper, updating, wrapping
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage
+from toolkeel.messages import ToolCall as CoreToolCall
 from toolkeel.model import Model, Settings
 from toolkeel.providers.model_by_name import connect
 
@@ -39,7 +40,7 @@ def run_of(config: Config = None, **given: Any) -> RunContext[Any]:
 
 
 class ToolNode:
-    """Tools that answer the calls of the last message.
+    """Tools that answer the calls of the last reply.
 
     Args:
         tools: Tools of any kind this package knows.
@@ -73,30 +74,49 @@ class ToolNode:
 
     async def ainvoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
         """Run the calls; see `invoke`."""
-        in_state = isinstance(state, Mapping) and self._key in state
-        messages = convert_to_messages(state[self._key] if in_state else state)
-        last = messages[-1]
-        if not isinstance(last, AssistantMessage):
-            raise SetupError("the last message is not an AIMessage: there are no calls to run")
-        if in_state:
+        if not isinstance(state, Mapping | list) and hasattr(state, self._key):
+            state = vars(state)  # a dataclass or a model
+        if isinstance(state, Mapping) and self._key in state:
             given.setdefault("state", state)
-        results = convert_to_messages(
-            await self.tools.run(last.tool_calls, run_of(config, **given))
-        )
-        return {self._key: results} if in_state else results
+            return {self._key: await self._results(_asked(state[self._key]), config, given)}
+        if isinstance(state, list) and state and _is_call(state[-1]):
+            return {self._key: await self._results([*map(as_call, state)], config, given)}
+        return await self._results(_asked(state), config, given)
+
+    async def _results(
+        self, calls: Sequence[CoreToolCall], config: Config, given: dict[str, Any]
+    ) -> list[Any]:
+        return convert_to_messages(await self.tools.run(calls, run_of(config, **given)))
 
     def invoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
         """Run the calls of the last message, side by side.
 
         Args:
-            state: A dict with the messages, or the messages.
+            state: A dict or object with the messages, the messages, or a list of calls.
             config: Handed to tools that ask for a `RunnableConfig`.
             given: See `run_of`.
 
         Returns:
-            One `ToolMessage` per call, in order: in a dict if `state` was one.
+            One `ToolMessage` per call, in order: a list for a list of messages, else in a dict.
         """
         return run_sync(lambda: self.ainvoke(state, config, **given))
+
+
+def _is_call(given: Any) -> bool:
+    return isinstance(given, Mapping | ToolCall) and given.get("type") == "tool_call"
+
+
+def _asked(messages: Any) -> Sequence[CoreToolCall]:
+    """The calls of the last reply.
+
+    Raises:
+        SetupError: there is none.
+    """
+    told = reversed(convert_to_messages(messages))
+    reply = next((one for one in told if isinstance(one, AssistantMessage)), None)
+    if reply is None:
+        raise SetupError("there is no AIMessage: there are no calls to run")
+    return reply.tool_calls
 
 
 def tools_condition(state: Any, messages_key: str = "messages") -> Literal["tools", "__end__"]:

@@ -6,14 +6,20 @@ A thread is a core session, and a call that waits in it is a ticket.
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.compat.langchain.interrupts import Interrupt
+from toolkeel.compat.langchain.messages import ToolCall
+from toolkeel.context import ToolContext
 from toolkeel.define.base import as_tool
-from toolkeel.errors import SetupError
+from toolkeel.define.tool import Prepared, Proceed
+from toolkeel.errors import Denied, SetupError
+from toolkeel.messages import ToolOutput
+from toolkeel.providers.wire.plain_json import dumps
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
 
@@ -49,7 +55,15 @@ class InMemorySaver:
 MemorySaver = InMemorySaver
 
 
-DECISIONS = ("approve", "edit", "reject")
+DECISIONS = ("approve", "edit", "reject", "respond")
+EDITED = (
+    "Note: a human reviewer replaced this tool call before it ran. The call recorded in your "
+    "message is the one you produced, not the one that executed. This was intentional and "
+    "authorized. Do not re-issue your original call."
+)
+"""What a model reads before the result of a call that a person has edited, word for word as there."""
+UNSAID = "no reason was given"
+"""What the core says of a call that was rejected without a word."""
 
 
 class HumanInTheLoopMiddleware:
@@ -57,8 +71,10 @@ class HumanInTheLoopMiddleware:
 
     Args:
         interrupt_on: By tool, whether its calls are asked about, or how: a dict with
-            ``allowed_decisions`` and a text as ``description``.
+            ``allowed_decisions`` and a ``description``: a text, or a function of the call, the
+            state and the runtime.
         description_prefix: How each request begins that has no text of its own.
+        edit_notice: What stands before the result of a call that was edited; None for nothing.
 
     Raises:
         SetupError: something in it would not be honoured.
@@ -69,9 +85,11 @@ class HumanInTheLoopMiddleware:
         interrupt_on: Mapping[str, Any],
         *,
         description_prefix: str = "Tool execution requires approval",
+        edit_notice: str | None = EDITED,
     ) -> None:
         self.interrupt_on = interrupt_on
         self.description_prefix = description_prefix
+        self.edit_notice = edit_notice
         self._how = {tool: _how(tool, how) for tool, how in interrupt_on.items()}
 
     def asking(self, tools: Sequence[Any]) -> list[Any]:
@@ -88,13 +106,47 @@ class HumanInTheLoopMiddleware:
             for tool in made
         ]
 
-    def interrupt(self, tickets: Sequence[Ticket]) -> Interrupt:
+    async def telling(
+        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+    ) -> object:
+        """A step: what a model reads of a call that a person rejected or edited, as there.
+
+        Raises:
+            Denied: it was rejected.
+        """
+        name = prepared.tool.name
+        try:
+            value = await proceed(prepared)
+        except Denied as denied:
+            reason = denied.text.partition(" was not approved: ")[2]
+            if not reason:
+                raise
+            told = f"User rejected the tool call for `{name}` with "
+            unsaid = f"id {context.call.id}. The tool was not executed. Do not retry this tool call"
+            asked = f"{unsaid} unless the user explicitly requests it."
+            raise Denied(told + (asked if reason == UNSAID else f"reason: {reason}")) from None
+        edits = [edit for edit in context.edits if edit.by == "a person"]
+        if not edits or not isinstance(value, str | int | float | dict | list):
+            return value
+        quiet = [dataclasses.replace(e, told=False) if e in edits else e for e in context.edits]
+        context.edits = tuple(quiet)  # the note tells it
+        ran = f"Executed instead: {name} with arguments {json.dumps(edits[-1].arguments)}."
+        text = value if isinstance(value, str) else dumps(value)
+        note = f"{self.edit_notice} {ran}\n\nTool response:\n" if self.edit_notice else ""
+        return ToolOutput(note + text, value)
+
+    def interrupt(
+        self, tickets: Sequence[Ticket], state: Mapping[str, Any], runtime: Any
+    ) -> Interrupt:
         """What calls that wait look like."""
         requests, reviews = [], []
         for ticket in tickets:
             arguments, how = dict(ticket.arguments), self._how.get(ticket.tool, {})
-            usual = f"{self.description_prefix}\n\nTool: {ticket.tool}\nArgs: {arguments}"
-            told = how.get("description") or usual
+            told = how.get("description")
+            if callable(told):
+                call = ToolCall(ticket.call_id, ticket.tool, arguments)
+                told = told(call, state, runtime)
+            told = told or f"{self.description_prefix}\n\nTool: {ticket.tool}\nArgs: {arguments}"
             requests.append({"name": ticket.tool, "args": arguments, "description": told})
             allowed = how.get("allowed_decisions", DECISIONS)
             reviews.append({"action_name": ticket.tool, "allowed_decisions": [*allowed]})
@@ -122,7 +174,7 @@ def _how(tool: str, given: Any) -> Mapping[str, Any]:
     where, known = f"interrupt_on[{tool!r}]", ("allowed_decisions", "description", "args_schema")
     if not isinstance(given, Mapping | bool) or (isinstance(given, Mapping) and not given):
         raise SetupError(f"{where}: True, False, or a dict with allowed_decisions")
-    if "when" in how or callable(how.get("description")):
+    if "when" in how:
         raise SetupError(f"{where}: write a predicate as @tool(approval=...): docs/approvals.md")
     if strange := sorted({*how} - {*known}):
         raise SetupError(f"{where} has no {', '.join(strange)}; it has {', '.join(known)}")
@@ -158,5 +210,7 @@ def _decision(given: Mapping[str, Any], ticket: Ticket) -> Decision:
             if action.get("name", ticket.tool) != ticket.tool:
                 raise SetupError(f"a call of {ticket.tool!r} cannot become one of another tool")
             return ticket.edit(action["args"])
+        case "respond":
+            return ticket.answer(given["message"])
         case other:
-            raise SetupError(f"a decision is approve, edit or reject, not {other!r:.40}")
+            raise SetupError(f"a decision is approve, edit, reject or respond, not {other!r:.40}")
