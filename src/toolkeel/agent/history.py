@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from toolkeel._records.entries import Compacted
 from toolkeel._records.kept_results import PREFIX
 from toolkeel._records.record import record
-from toolkeel.call.render import shorten
+from toolkeel.call.truncate import shorten
 from toolkeel.context import RunContext
 from toolkeel.messages import (
     AssistantMessage,

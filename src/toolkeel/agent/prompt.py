@@ -76,7 +76,24 @@ def _items(prompt: Any) -> list[Any]:
     return list(prompt)
 
 
-async def told(instructions: Instructions[Any], run: RunContext[Any]) -> str:
+async def instruct(
+    run: RunContext[Any], instructions: Instructions[Any], text: str | None = None
+) -> str:
+    """Put a system message of the instructions at the transcript's beginning, in place of an earlier one.
+
+    Args:
+        text: As they were evaluated before, in a run that goes on.
+
+    Returns:
+        What they say.
+    """
+    text = await _evaluated(instructions, run) if text is None else text
+    run.transcript[: run.told] = [SystemMessage(text)] if text else []
+    run.told = 1 if text else 0
+    return text
+
+
+async def _evaluated(instructions: Instructions[Any], run: RunContext[Any]) -> str:
     """The instructions of one run.
 
     Raises:

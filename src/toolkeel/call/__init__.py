@@ -3,6 +3,7 @@
 arguments      the text of the arguments: parsed, validated, repaired, masked
 steps          what stands around a body: guards, approval, rules, limits, locks, cache, retry
 body           how a body runs: async, threads, deadlines, the bridge from sync code
+truncate       results that are too long: what the model is shown, and the way to the rest
 render         what a body returned becomes the result message
 failure        what went wrong becomes the result message
 compose_tool   a tool's steps, guards, approval and locks, composed once when it is registered

@@ -7,7 +7,8 @@ import traceback
 from collections.abc import Mapping
 
 from toolkeel._records.record import maker
-from toolkeel.call.render import Keeper, clean, shorten
+from toolkeel.call.render import clean
+from toolkeel.call.truncate import Keeper, shorten
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.tool import AnyTool, ErrorHandler
 from toolkeel.errors import (

@@ -15,10 +15,11 @@ from toolkeel.call.arguments.validate import LooksLong, prepare
 from toolkeel.call.body.invoke import run_in_thread
 from toolkeel.call.body.stopped_text import not_started, overdue
 from toolkeel.call.failure import failed
-from toolkeel.call.render import Keeper, render
+from toolkeel.call.render import render
 from toolkeel.call.steps.compose import Begin, Rest
 from toolkeel.call.steps.limit import note, repeats
 from toolkeel.call.steps.taint import carry
+from toolkeel.call.truncate import Keeper
 from toolkeel.call.watchdog import WATCHED
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from toolkeel._records.record import NOTHING, maker
+from toolkeel.call.truncate import Keeper, bounded, length
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, block_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import InvalidOutput, Kind
 from toolkeel.messages import Status, ToolMessage, ToolOutput
 
-MAX_PRUNED = 20_000_000
-"""Longest JSON that is shown in part as JSON, in characters."""
 BLOCKS = (Text, Image, Audio, File, Data)
 _message = maker(ToolMessage)
-
-
-KEEPS = "keeps_results"
-"""Under which key of its metadata a tool that opens kept results has what keeps them."""
-Keeper: TypeAlias = tuple[str, Callable[[bytes], str]]
-"""A tool that reads what was kept whole, and what keeps it and gives its name."""
 
 
 def render(
@@ -58,8 +50,8 @@ def render(
     elif tool.returns != "content":
         whole, artifact = _pair(tool, value)
     shown = to_content(tool, whole)
-    if limit is not None and (len(shown) if isinstance(shown, str) else _length(shown)) > limit:
-        shown = _bounded(shown, limit, keeper)
+    if limit is not None and (len(shown) if isinstance(shown, str) else length(shown)) > limit:
+        shown = bounded(shown, limit, keeper)
         artifact = whole if artifact is None else artifact
     if prepared.changes:
         details = {**details, "coerced": prepared.changes}
@@ -85,97 +77,6 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace").decode()
     return text
-
-
-def shorten(text: str, limit: int, keeper: Keeper | None = None) -> str:
-    """What fits of a text that is too long, with the totals and the way to the rest.
-
-    Of JSON the first items of each list and object are shown, as JSON; of other text, head and
-    tail.
-
-    >>> shorten("a" * 100, 20).splitlines()[0]
-    'aaaaaaaaaaaaa'
-    """
-    if pruned := _pruned(text, limit):
-        return f"{pruned}\n\n[{_left_out(len(text) - len(pruned), text, keeper)}]"
-    head = text[: limit * 2 // 3]
-    tail = text[len(text) - (limit - len(head)) :]
-    left = len(text) - len(head) - len(tail)
-    return f"{head}\n\n[{_left_out(left, text, keeper)}]\n\n{tail}"
-
-
-def _left_out(characters: int, text: str, keeper: Keeper | None) -> str:
-    """How much is missing, and how to see it."""
-    said = f"{characters:,} of {len(text):,} characters left out here"
-    name = keeper[1](text.encode("utf-8", "replace")) if keeper is not None else ""
-    if keeper is not None and name:
-        return f'{said}; all of it: {keeper[0]}(path="{name}")'
-    return f"{said}; ask for a smaller part, or narrow the arguments, to see them"
-
-
-def _pruned(text: str, limit: int) -> str:
-    """JSON with fewer items, which is shorter than a limit; nothing if the text is no JSON."""
-    if text[:1] not in ("[", "{") or len(text) > MAX_PRUNED:
-        return ""
-    try:
-        value = from_json(text)
-    except ValueError:
-        return ""
-    for items in (500, 100, 30, 10, 5, 3, 2, 1):
-        if len(shown := to_json(_first(value, items)).decode()) <= limit:
-            return shown
-    return ""
-
-
-def _first(value: object, items: int) -> object:
-    """A value with the first items of each list and object, and the beginning of each text."""
-    if isinstance(value, str) and len(value) > (most := max(80, items * 20)):
-        return f"{value[:most]}... {len(value) - most:,} more characters"
-    if isinstance(value, list):
-        kept = [_first(item, items) for item in value[:items]]
-        return [*kept, f"... {len(value) - items:,} more items"] if len(value) > items else kept
-    if isinstance(value, dict):
-        found = {key: _first(value[key], items) for key in list(value)[:items]}
-        return {**found, "...": f"{len(value) - items:,} more"} if len(value) > items else found
-    return value
-
-
-def _length(blocks: tuple[Block, ...]) -> int:
-    return sum(len(block.text) for block in blocks if isinstance(block, Text | Data))
-
-
-def _bounded(content: Content, limit: int, keeper: Keeper | None) -> Content:
-    """The same with at most `limit` characters of text, the first blocks first."""
-    if isinstance(content, str):
-        return shorten(content, limit, keeper)
-    texts = [block.text for block in content if isinstance(block, Text | Data)]
-    if len(texts) == 1:
-        return tuple(
-            Text(shorten(block.text, limit, keeper), block.extra)
-            if isinstance(block, Text | Data)
-            else block
-            for block in content
-        )
-    blocks, whole_ones = _first_blocks(content, limit)
-    whole = "\n\n".join(texts)
-    missing = _left_out(len(whole) - limit, whole, keeper)
-    return (*blocks, Text(f"[{missing}: {whole_ones} of {len(texts)} texts are shown whole]"))
-
-
-def _first_blocks(content: tuple[Block, ...], limit: int) -> tuple[list[Block], int]:
-    """The blocks with at most so much text, and how many of their texts are whole."""
-    blocks: list[Block] = []
-    left, whole, over = limit, 0, False
-    for block in content:
-        if isinstance(block, Text | Data):
-            over = over or len(block.text) > left
-            if over and not left:
-                continue
-            if over:
-                block = Text(block.text[:left], block.extra)
-            whole, left = whole + (not over), 0 if over else left - len(block.text)
-        blocks.append(block)
-    return blocks, whole
 
 
 def _pair(tool: AnyTool, value: object) -> tuple[object, object]:

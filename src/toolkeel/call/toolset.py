@@ -16,10 +16,10 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.body.threads import ThreadPool
 from toolkeel.call.compose_tool import begin_of
 from toolkeel.call.pipeline import Entry, start_call
-from toolkeel.call.render import KEEPS, Keeper
 from toolkeel.call.steps.compose import Begin, Handler
 from toolkeel.call.steps.rules import Rules, check_rules
 from toolkeel.call.steps.taint import can_act
+from toolkeel.call.truncate import KEEPS, Keeper
 from toolkeel.context import WITHIN_BODY, RunContext
 from toolkeel.define.base import HoldsTool, as_tool, check_bound
 from toolkeel.define.names import check_name, wire_names

@@ -47,7 +47,7 @@ _DRIVERS = {
         # by their paths, since they are built on what begins the watchdog
         ("enabled predicate", _file("call", "enabled_tools"), ("_enabled",)),
         ("tool provider", _file("call", "sources"), ("_ask",)),
-        ("function of instructions", _file("agent", "prompt"), ("told",)),
+        ("function of instructions", _file("agent", "prompt"), ("_evaluated",)),
         ("guardrail", _file("agent", "guardrail"), ("judge",)),
         ("history policy", _file("agent", "history"), ("shorten",)),
         ("filter of the handoff", _file("agent", "handoff"), ("seen",)),

@@ -17,7 +17,7 @@ from toolkeel.errors import ModelError, SetupError
 COMMANDS = {
     "demo": ("toolkeel.cli.commands.demo", "A two-minute tour: real calls, no key, no network."),
     "run": ("toolkeel.cli.commands.run", "Ask a model that may call tools, and print its answer."),
-    "chat": ("toolkeel.cli.chat.command", "Talk with a model that may call tools."),
+    "chat": ("toolkeel.cli.chat.repl", "Talk with a model that may call tools."),
     "resume": ("toolkeel.cli.commands.resume", "Go on with a run that waits for approval."),
     "approvals": ("toolkeel.cli.commands.approvals", "List the calls that wait for approval."),
     "sessions": (

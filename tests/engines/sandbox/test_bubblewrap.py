@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkeel.engines.sandbox.bubblewrap import arguments, limits_shell
+from toolkeel.engines.sandbox.bubblewrap import arguments
 from toolkeel.engines.sandbox.mounts import Places
 
 
@@ -26,8 +26,3 @@ def test_the_network_is_shared_only_when_it_is_allowed() -> None:
             Places((), (), (), ()), env={}, cwd="/", network=network, tmp_size=1, source=str
         )
         assert ("--share-net" in made) is network
-
-
-def test_limits_are_set_in_the_units_of_the_shell() -> None:
-    script = limits_shell({"RLIMIT_DATA": 4096, "RLIMIT_FSIZE": 1024, "RLIMIT_CPU": 7})[2]
-    assert "ulimit -d 4 " in script and "ulimit -f 2 " in script and "ulimit -t 7 " in script

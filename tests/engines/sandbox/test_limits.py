@@ -20,7 +20,7 @@ from tests.engines.walls import (
 )
 from tests.waiting import until_sync
 from toolkeel.engines.sandbox.confine import Backend
-from toolkeel.engines.sandbox.limits import Limits
+from toolkeel.engines.sandbox.limits import Limits, shell_setting
 
 
 @rest_slow
@@ -98,3 +98,8 @@ def test_no_limit_is_asked_for_that_is_above_what_this_process_may_set() -> None
     values = Limits(cpu=None, open_files=10**9).values()
     assert "RLIMIT_CPU" not in values and values["RLIMIT_CORE"] == 0
     assert values["RLIMIT_NOFILE"] == (10**9 if hard == resource.RLIM_INFINITY else hard)
+
+
+def test_limits_are_set_in_the_units_of_the_shell() -> None:
+    script = shell_setting({"RLIMIT_DATA": 4096, "RLIMIT_FSIZE": 1024, "RLIMIT_CPU": 7})[2]
+    assert "ulimit -d 4 " in script and "ulimit -f 2 " in script and "ulimit -t 7 " in script

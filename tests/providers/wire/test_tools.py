@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from toolkeel import RunContext, ToolCall, ToolMessage, Toolset, tool
 from toolkeel.agent.reply_assembly import assemble
-from toolkeel.call.render import KEEPS
+from toolkeel.call.truncate import KEEPS
 from toolkeel.errors import SetupError
 from toolkeel.hosted import Hosted, Native
 from toolkeel.messages import AssistantMessage

@@ -12,7 +12,7 @@ from toolkeel.agent.handoff import Handoff, HandoffHistory, Takes, find_agent
 from toolkeel.agent.history import Cut, HistoryPolicy, Shown, Whole
 from toolkeel.agent.output import check_answers
 from toolkeel.agent.plan import Plan
-from toolkeel.agent.prompt import told
+from toolkeel.agent.prompt import instruct
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.turn.read_back import READ, reading_tool
 from toolkeel.call.sources import gather
@@ -21,7 +21,7 @@ from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 from toolkeel.events import HandedOver
-from toolkeel.messages import Message, SystemMessage, Usage, UserMessage
+from toolkeel.messages import Message, Usage, UserMessage
 
 
 class InCharge:
@@ -98,16 +98,8 @@ class InCharge:
             self._run.agent, self.plan, self.before = agent, plan, tuple(plans.values())
 
     async def instruct(self, text: str | None = None) -> str:
-        """Put what the agent is told at the transcript's beginning, in place of what was there.
-
-        Args:
-            text: As it was evaluated before, in a run that goes on.
-        """
-        run = self._run
-        text = await told(self.plan.instructions, run) if text is None else text
-        run.transcript[: run.told] = [SystemMessage(text)] if text else []
-        run.told = 1 if text else 0
-        return text
+        """Have the transcript begin with the agent's system message; see `prompt.instruct`."""
+        return await instruct(self._run, self.plan.instructions, text)
 
     async def tools(self) -> Toolset:
         """What the agent may call; all that stands around the run holds for it."""

@@ -23,7 +23,7 @@ from toolkeel.builtin.files.open_beneath import MAX_ENTRIES, FileResource, Root
 from toolkeel.builtin.pictures.shrink import Shrunk, shrink
 from toolkeel.builtin.pictures.too_large import MAX_BYTES as MOST_OF_A_PICTURE
 from toolkeel.builtin.pictures.too_large import SIDE, check_picture, pixels
-from toolkeel.call.render import KEEPS
+from toolkeel.call.truncate import KEEPS
 from toolkeel.content import Image, Text, sniff
 from toolkeel.context import CancelToken
 from toolkeel.define.decorator import tool

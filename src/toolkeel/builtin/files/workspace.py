@@ -40,8 +40,8 @@ from toolkeel.builtin.shell.command import (
     telling_words,
 )
 from toolkeel.builtin.shell.output_tail import Tail
-from toolkeel.call.render import KEEPS
 from toolkeel.call.steps.taint import BUILDS
+from toolkeel.call.truncate import KEEPS
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool

@@ -1,4 +1,4 @@
 """``toolkeel chat``: talk with a model in the terminal, in a session.
 
-command  the way in, and what slash commands do
+repl  reads what is typed (REPL), and what slash commands do
 """

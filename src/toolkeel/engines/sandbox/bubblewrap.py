@@ -160,27 +160,3 @@ def seccomp(unix_sockets: bool) -> bytes:
             network, every abstract socket.
     """
     return program(families=UNIX + INTERNET if unix_sockets else INTERNET)
-
-
-def limits_shell(limits: Mapping[str, int]) -> list[str]:
-    """The words before a command that set its limits, in a shell that then becomes the command.
-
-    Args:
-        limits: Names of `resource` to numbers.
-    """
-    flags = {
-        "RLIMIT_CPU": ("-t", 1),
-        "RLIMIT_DATA": ("-d", 1024),
-        "RLIMIT_FSIZE": ("-f", 512),
-        "RLIMIT_NOFILE": ("-n", 1),
-        "RLIMIT_CORE": ("-c", 512),
-    }
-    lines = []
-    for name, value in limits.items():
-        if name == "RLIMIT_NPROC":  # the one flag on which shells differ
-            lines.append(f"{{ ulimit -u {value} || ulimit -p {value}; }} 2>/dev/null")
-        else:
-            flag, unit = flags[name]
-            lines.append(f"ulimit {flag} {value // unit}")
-    script = " && ".join([*lines, 'exec "$@"'])
-    return ["/bin/sh", "-c", f"{script} || exit 125", "sh"]

@@ -37,7 +37,7 @@ from toolkeel.engines.process_tree import (
     start,
 )
 from toolkeel.engines.sandbox import bubblewrap, landlock
-from toolkeel.engines.sandbox.limits import Limits
+from toolkeel.engines.sandbox.limits import Limits, shell_setting
 from toolkeel.engines.sandbox.mounts import (
     Places,
     close_all,
@@ -220,7 +220,7 @@ class Sandbox:
         told = memory_file("\0".join(options).encode("utf-8", "surrogateescape"))
         filter_ = memory_file(bubblewrap.seccomp(self.unix_sockets))
         words = [bubblewrap.found(), "--args", str(told), "--seccomp", str(filter_), "--"]
-        words += [*bubblewrap.limits_shell(self.limits.values()), *argv]
+        words += [*shell_setting(self.limits.values()), *argv]
         given += [told, filter_]
         if sources.shown:
             given.append(memory_file(json.dumps(sources.shown).encode()))

@@ -1,10 +1,13 @@
 """How much a command may use: memory, time, files, processes.
 
-The numbers stand here. The supervisor sets those of the kernel (`supervise`), the tree of processes
-is watched for what they use together (`process_tree`), a control group counts root's (`cgroup_pids`).
+Those of the kernel are set by a shell in front of the command (bubblewrap) or by the supervisor
+(`supervise`); the tree of processes is watched for what they use together (`process_tree`), and a
+control group counts root's (`cgroup_pids`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from toolkeel._records.record import record
 
@@ -50,3 +53,27 @@ class Limits:
                 hard = resource.getrlimit(getattr(resource, name))[1]
                 found[name] = value if hard == resource.RLIM_INFINITY else min(value, hard)
         return found
+
+
+def shell_setting(limits: Mapping[str, int]) -> list[str]:
+    """The words before a command that set its limits, in a shell that then becomes the command.
+
+    Args:
+        limits: Names of `resource` to numbers.
+    """
+    flags = {
+        "RLIMIT_CPU": ("-t", 1),
+        "RLIMIT_DATA": ("-d", 1024),
+        "RLIMIT_FSIZE": ("-f", 512),
+        "RLIMIT_NOFILE": ("-n", 1),
+        "RLIMIT_CORE": ("-c", 512),
+    }
+    lines = []
+    for name, value in limits.items():
+        if name == "RLIMIT_NPROC":  # the one flag on which shells differ
+            lines.append(f"{{ ulimit -u {value} || ulimit -p {value}; }} 2>/dev/null")
+        else:
+            flag, unit = flags[name]
+            lines.append(f"ulimit {flag} {value // unit}")
+    script = " && ".join([*lines, 'exec "$@"'])
+    return ["/bin/sh", "-c", f"{script} || exit 125", "sh"]

@@ -7,9 +7,9 @@ end_orphans        no server outlives us, also where nothing of ours runs any mo
 stdio              a server as a process of ours: started without a shell, in a group of its own, with few variables
 proxies            the network as the environment has it: proxies for all addresses but this machine's own
 http               a server on the network: an HTTP client whose failures cost one request, not the connection
-tokens             logins that are kept, in the system's keyring or a file, and renewed by one at a time
+token_storage      logins that are kept, in the system's keyring or a file, and renewed by one at a time
 browser            a person's way through a login page, whose end is awaited here or pasted
-login_flow         the SDK's login without its lock, its haste to the browser, and its stray refresh tokens
+oauth_flow         the SDK's login (OAuth, token refresh) without its lock, its haste and its stray tokens
 login              logging in to a server on the network: OAuth 2.1 by the SDK
 elicitation        what a server asks a person in the middle of a call: a small form, or to open an address
 asks               what a server may ask the program: its model (sampling) and its folders (roots)

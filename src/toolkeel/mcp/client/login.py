@@ -22,8 +22,8 @@ from pydantic import AnyUrl
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.browser import Browser, query_of
-from toolkeel.mcp.client.login_flow import LoginFlow
-from toolkeel.mcp.client.tokens import Tokens, system_keyring
+from toolkeel.mcp.client.oauth_flow import LoginFlow
+from toolkeel.mcp.client.token_storage import Tokens, system_keyring
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.consent_files import home
 
