@@ -19,6 +19,7 @@ from toolkeel._records.tickets import VERDICTS, Decision
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "str": TEXT,
     "int": st.integers(0, 99),
+    "float": st.floats(0, 99),
     "bool": st.booleans(),
     "object": JSON,
     "Mapping[str, object]": OBJECT,

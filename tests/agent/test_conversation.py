@@ -25,12 +25,12 @@ def test_a_session_is_meant_by_its_name_its_path_or_itself(
         conversation(7)  # type: ignore[arg-type]
 
 
-def test_of_runs_that_wait_within_the_decisions_are_kept_and_what_they_have_spent() -> None:
+def test_of_runs_that_wait_within_the_decisions_are_kept_and_what_was_counted() -> None:
     """Where they stand, their own entries say."""
     let = Decision("t", "seal", "approve")
     deep = {"2": InnerRun(RunState((UserMessage("psst"),)), let)}
     inner = {"1": InnerRun(RunState((UserMessage("hi"),), inner=deep))}
-    state = RunState((UserMessage("ho"),), (), inner, counts={"requests": 3}, cost=0.5)
+    state = RunState((UserMessage("ho"),), (), inner, counts={"requests": 3})
     saved = RunState.from_json(inner_saved(state), SAVED)
     kept = {"1": InnerRun(RunState((), inner={"2": InnerRun(RunState(()), let)}))}
-    assert saved == RunState((), (), kept, counts={"requests": 3}, cost=0.5)
+    assert saved == RunState((), (), kept, counts={"requests": 3})

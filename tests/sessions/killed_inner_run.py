@@ -11,6 +11,7 @@ from typing import Any
 from tests.sessions.killed_run import serve
 from toolkeel import Agent, Effects, ToolContext, tool
 from toolkeel.approvals import Decision, Ticket
+from toolkeel.builtin.code.interpreter import CodeInterpreterTool
 from toolkeel.messages import AssistantMessage
 from toolkeel.model import Delta, ModelRequest
 from toolkeel.sessions import Sessions
@@ -20,7 +21,10 @@ STEPS = 3
 
 
 def run(folder: Path, when: str, kind: str, depth: str) -> str:
-    """Ask an agent that does three steps, `depth` agents deep, and die at one; or go on."""
+    """Ask an agent that does three steps, `depth` agents deep, and die at one; or go on.
+
+    At depth ``code`` one agent asks it by code.
+    """
 
     def die(now: str) -> None:
         if now == when:
@@ -50,9 +54,7 @@ def run(folder: Path, when: str, kind: str, depth: str) -> str:
             note(asked)
             die(asked)
             if self.level:
-                said: Any = (
-                    call("below", {"input": "三步"}) if len(request.messages) < 2 else "over"
-                )
+                said: Any = asking if len(request.messages) < 2 else "over"
             else:
                 said = call("work", {"n": done}) if done < STEPS else "all done"
             self._lines = iter([said])
@@ -61,12 +63,17 @@ def run(folder: Path, when: str, kind: str, depth: str) -> str:
 
     def approver(ticket: Ticket) -> Decision:
         note(f"person {ticket.tool}")
-        happened = (folder / "log").read_text("utf-8").count(f"\n{ticket.arguments['n']} ")
+        n = ticket.arguments.get("n", "")
+        happened = (folder / "log").read_text("utf-8").count(f"\n{n} ")
         return ticket.deny("it did") if happened else ticket.approve()
 
-    agent = Agent(Model(0), [work])
-    for level in range(1, int(depth) + 1):
-        agent = Agent(Model(level), [agent.as_tool("below")])
+    agent, asking = Agent(Model(0), [work]), call("below", {"input": "三步"})
+    if depth == "code":
+        asking = call("code_interpreter", {"code": "print(below(input='三步'))"})
+        agent = Agent(Model(1), [CodeInterpreterTool(tools=[agent.as_tool("below")])])
+    else:
+        for level in range(1, int(depth) + 1):
+            agent = Agent(Model(level), [agent.as_tool("below")])
     session = Sessions(folder / "talk.db")["ada"]
     prompt = None if session.exists else "go"
     result = agent.run_sync(prompt, session=session, approver=approver)

@@ -38,6 +38,7 @@ from toolkeel._records.entries import (
 )
 from toolkeel.builtin.code.interpreter import CodeInterpreterTool
 from toolkeel.effects import PURE
+from toolkeel.messages import Usage
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.code_calls import digest_of_code
 from toolkeel.testing.scripted import Scripted, call
@@ -352,3 +353,42 @@ def test_calls_of_an_interpreters_code_are_nested_under_the_call_that_runs_it() 
     ended = [e.message.text for e in entries if isinstance(e, CallEnded) and e.within]
     assert ended == ["paid a", "paid b", "paid c"]
     assert not session.fold().made and not session.fold().intended
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_code_writes_and_spends_is_that_of_the_run_whose_call_it_is(kept: bool) -> None:
+    """Within an agent that is a call: its state is no other's, and what is asked for is counted once."""
+    usage = Usage(1, 10, 5)
+
+    def made(name: str, **arguments: object) -> AssistantMessage:
+        return AssistantMessage("", (ToolCall("c", name, arguments),), "tool_calls", usage)
+
+    @tool
+    async def put(key: str, context: ToolContext[Any]) -> str:
+        """Put."""
+        context.update(key, lambda value: True)
+        context.state[f"raw {key}"] = True
+        return "ok"
+
+    @tool
+    async def seen(context: ToolContext[Any]) -> str:
+        """See."""
+        return ", ".join(sorted(context.state))
+
+    deep = Agent(Scripted([AssistantMessage("hello", usage=usage)]), name="deep")
+    code = made("code_interpreter", code="put(key='x')\nprint(deep(input='q'))")
+    lines = [code, made("seen"), AssistantMessage("done", usage=usage)]
+    interpreter = CodeInterpreterTool(tools=[put, deep.as_tool()])
+    clerk = Agent(Scripted(lines), [interpreter, seen], name="clerk")
+    boss = Agent(
+        Scripted([made("clerk", input="go"), AssistantMessage("over", usage=usage)]),
+        [clerk.as_tool()],
+    )
+    session = Sessions(":memory:")["ada"]
+    result = boss.run_sync("go", **({"session": session} if kept else {}))  # type: ignore[arg-type]
+    assert result.usage == Usage(6, 60, 30) and result.state.values == {}
+    assert clerk.model.requests[2].messages[-1].text == "raw x, x"  # type: ignore[union-attr]
+    if kept:
+        assert session.usage == result.usage and session.state == {}
+        began = [e.entry for e in session.entries() if isinstance(e.entry, RunBegan)]
+        assert [each.parent for each in began] == ["", began[0].run, began[1].run]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.sessions.killed_run import work_through
 from tests.sessions.talking import opened
-from toolkeel import Agent, tool
+from toolkeel import Agent, AssistantMessage, Effects, Settings, ToolCall, tool
 from toolkeel._records.entries import CallEnded
+from toolkeel.limits import Price, RunLimits
+from toolkeel.messages import Usage
+from toolkeel.model import ModelRequest
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.run_from_journal import end_run, last_goes_on, state_of
 from toolkeel.testing import Scripted, call
@@ -78,12 +83,15 @@ STEPS = (
 
 
 @pytest.mark.parametrize("kind", ["safe", "unsafe"])
-@pytest.mark.parametrize("depth", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "depth", [1, *(pytest.param(d, marks=pytest.mark.slow) for d in (2, "code"))]
+)
 def test_an_inner_run_killed_at_any_of_its_steps_goes_on_from_there(
-    tmp_path: Path, depth: int, kind: str
+    tmp_path: Path, depth: int | str, kind: str
 ) -> None:
     """No model is asked again what it has answered, nothing is done twice, nobody asked for nothing."""
-    places = (*STEPS, *(f"asks{level} {n}" for level in range(1, depth + 1) for n in (1, 3)))
+    around = range(1, 2 if depth == "code" else int(depth) + 1)
+    places = (*STEPS, *(f"asks{level} {n}" for level in around for n in (1, 3)))
     folders = [tmp_path / when for when in places]
     jobs: list[tuple[object, ...]] = []
     for when, folder in zip(places, folders, strict=True):
@@ -95,11 +103,13 @@ def test_an_inner_run_killed_at_any_of_its_steps_goes_on_from_there(
         _check_inner(folder, when, kind, depth)
 
 
-def _check_inner(folder: Path, when: str, kind: str, depth: int) -> None:
+def _check_inner(folder: Path, when: str, kind: str, depth: int | str) -> None:
+    by_code = depth == "code"
+    levels = 1 if by_code else int(depth)
     log = (folder / "log").read_text("utf-8").splitlines()
     asks = Counter(line for line in log if line.startswith("asks"))
     expected = {f"asks0 {n}": 1 for n in (1, 3, 5, 7)}
-    expected |= {f"asks{level} {n}": 1 for level in range(1, depth + 1) for n in (1, 3)}
+    expected |= {f"asks{level} {n}": 1 for level in range(1, levels + 1) for n in (1, 3)}
     if when.startswith("asks"):  # it was sent, and no reply is known
         expected[when] = 2
     assert asks == expected, when
@@ -107,10 +117,13 @@ def _check_inner(folder: Path, when: str, kind: str, depth: int) -> None:
     again = kind == "safe" and when.startswith("inside")
     assert len(set(done)) == 3 and len(done) == 3 + again, (when, done)  # each by one key
     unknown = kind == "unsafe" and not when.startswith("asks")
-    assert [line for line in log if line.startswith("person")] == ["person work"] * unknown, when
+    persons = [line for line in log if line.startswith("person")]
+    if by_code and not when.startswith("asks1"):  # the interpreter is not declared safe
+        assert persons.pop(0) == "person code_interpreter", when
+    assert persons == ["person work"] * unknown, when
     sessions = Sessions(folder / "talk.db")
     session = sessions["ada"]
-    said = "all done" if depth == 1 else "over"
+    said = "all done" if levels == 1 else "over"
     assert [m.text for m in session.messages] == ["go", "", said, "over"], when
     told = [e.entry.message.text for e in session.entries() if isinstance(e.entry, CallEnded)]
     if unknown and when.startswith("inside"):
@@ -121,5 +134,51 @@ def _check_inner(folder: Path, when: str, kind: str, depth: int) -> None:
     assert (fold.reason, fold.runs, session.pending) == ("answered", 1, ())
     kinds = Counter(each.entry.kind for each in session.entries())
     assert kinds["model_asked"] == sum(asks.values())
-    assert kinds["model_replied"] == 4 + 2 * depth and kinds["run_began"] == 1 + depth
+    assert kinds["model_replied"] == 4 + 2 * levels and kinds["run_began"] == 1 + levels
+    sessions.close()
+
+
+def test_what_was_spent_counts_wherever_a_run_was_killed() -> None:
+    """A journal that ends anywhere is what a kill leaves: dollars, those of runs within it as well."""
+    usage = Usage(1, 100_000, 10_000)
+    bound = RunLimits(cost=10.0, prices={"paid": Price(10.0, 50.0)})  # 1.5 dollars a request
+
+    @tool(effects=Effects(idempotent=True))
+    def step() -> str:
+        """Do a step."""
+        return "done"
+
+    def agent() -> tuple[Agent, list[int]]:
+        asked: list[int] = []
+
+        def line(tool: str, **arguments: str) -> Callable[[ModelRequest], AssistantMessage]:
+            def say(request: ModelRequest) -> AssistantMessage:
+                asked.append(len(request.messages))
+                return AssistantMessage("", (ToolCall("1", tool, arguments),), "tool_calls", usage)
+
+            return say
+
+        short = Settings(max_tokens=10_000)
+        clerk = Agent(Scripted([line("step")] * 9, "paid"), [step], name="clerk", settings=short)
+        model = Scripted([line("clerk", input="go")] * 9, "paid")
+        return Agent(model, [clerk.as_tool()], settings=short), asked
+
+    sessions = Sessions(":memory:")
+    whole, asked = agent()
+    assert whole.run_sync("go", session=sessions["whole"], limits=bound).reason == "limit"
+    lines = list(sessions.export("whole"))
+    kinds = [json.loads(line).get("kind") for line in lines]
+    assert kinds.count("spent") == len(asked) == 6 and not sessions["whole"].fold().inner
+    for cut in range(kinds.index("spent") + 1, len(lines)):
+        if "run_ended" in kinds[:cut]:
+            break
+        session = sessions.import_(lines[:cut], f"killed {cut}")
+        known = kinds[:cut].count("spent")
+        assert session.fold().cost == pytest.approx(1.5 * known)
+        again, more = agent()
+        result = again.run_sync(None, session=session, limits=bound)
+        assert result.reason == "limit" and result.limit.startswith("cost: ")
+        assert 6 <= known + len(more) <= 7, (
+            cut
+        )  # the first that is sent again is estimated by its text
     sessions.close()

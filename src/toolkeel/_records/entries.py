@@ -118,6 +118,14 @@ class ModelFailed(OfRun):
     model: str = ""
 
 
+@record
+class Spent(OfRun):
+    """Requests cost money: in US dollars, where a bound of the run asks for prices."""
+
+    kind: ClassVar = "spent"
+    cost: float
+
+
 # — calls —
 
 
@@ -350,7 +358,7 @@ def key_of(entry: CallIntended | CallEnded) -> str:
 
 # fmt: off
 Entry: TypeAlias = (
-    RunBegan | PersonSaid | ModelAsked | ModelReplied | ModelFailed | CallIntended | CallEnded
+    RunBegan | PersonSaid | ModelAsked | ModelReplied | ModelFailed | Spent | CallIntended | CallEnded
     | Judged | StateChanged | Tainted | Emitted | Waits | Decided | Queued | Steered
     | Unqueued | HandedOver | Compacted | Forked | Checkpoint | RunEnded | UnknownEntry
 )

@@ -114,6 +114,7 @@ def _to_dict(item: Ticket | Decision) -> Json:
 _TYPES: dict[str, tuple[Kinds, Callable[[Any], object], Callable[[Any], Any]]] = {
     "str": ((str,), _same, _same),
     "int": ((int,), _same, _same),
+    "float": ((int, float), _same, _same),
     "bool": ((bool,), _same, _same),
     "object": ((object, bool), plain, _same),
     "Mapping[str, object]": ((Mapping,), plain, _same),

@@ -200,6 +200,10 @@ class Recorder:
         place = self._run, self._turn
         self.journal.append(entries.ModelFailed(*place, attempt, error, usage, model))
 
+    def spent(self, cost: float) -> None:
+        """Requests have cost so many US dollars."""
+        self.journal.append(entries.Spent(self._run, cost))
+
     def judged(self, by: str, verdict: str, reason: str) -> None:
         """A guardrail has looked at what a person said, or at an answer."""
         self.journal.append(entries.Judged(self._run, by, verdict, reason=reason))

@@ -42,10 +42,10 @@ class Going:
 
 
 def inner_saved(left: RunState) -> str:
-    """What a journal keeps of a run that waits beside its entries: what it has spent, and by which
-    decisions the calls were let through that wait because runs within them do.
+    """What a journal keeps of a run that waits beside its entries: what its limits have counted, and
+    by which decisions the calls were let through that wait because runs within them do.
     """
-    return RunState((), (), _let(left.inner), cost=left.cost, counts=left.counts).to_json(SAVED)
+    return RunState((), (), _let(left.inner), counts=left.counts).to_json(SAVED)
 
 
 def _let(inner: Mapping[str, InnerRun]) -> dict[str, InnerRun]:

@@ -205,8 +205,7 @@ def as_left(run: RunContext[Any], given: object, waits: Mapping[str, Suspend] | 
     """
     if waits is None:
         return given if isinstance(given, RunState) else RunState(())
-    cost, counts = kept_of(run, own=False)[2:]
-    return RunState((), (), inner_runs(run, waits), cost=cost, counts=counts)
+    return RunState((), (), inner_runs(run, waits), counts=kept_of(run, own=False)[3])
 
 
 def take_back(run: RunContext[Any], state: RunState, *, own: bool) -> None:

@@ -41,6 +41,7 @@ class Fold:
         state: What tools wrote.
         usage: Of all runs, those within others too.
         spent: Of the last run alone, those within it too; each request that was sent is counted.
+        cost: Of the same, in US dollars, where prices were asked for.
         called: Calls of the same, by key: the tool's name.
         failed: How many of each tool have failed.
         taint: Labels with their sources.
@@ -69,6 +70,7 @@ class Fold:
         self.seqs: list[int] = []
         self.state: dict[str, object] = {}
         self.usage = self.spent = Usage()
+        self.cost = 0.0
         self.called: dict[str, str] = {}
         self.failed: Counter[str] = Counter()
         self.taint: dict[str, tuple[str, ...]] = {}
@@ -124,7 +126,9 @@ class Fold:
         used = _usage(entry)
         self.usage = self.usage + used
         if isinstance(entry, entries.RunBegan) and not entry.parent:
-            self.spent, self.called, self.failed = Usage(), {}, Counter()
+            self.spent, self.cost, self.called, self.failed = Usage(), 0.0, {}, Counter()
+        elif isinstance(entry, entries.Spent):
+            self.cost += entry.cost
         elif isinstance(entry, entries.ModelAsked):
             self.spent = self.spent + Usage(1)
         elif isinstance(entry, entries.CallIntended):
@@ -313,8 +317,12 @@ class Fold:
 
     @property
     def rests(self) -> bool:
-        """Whether a checkpoint can stand for it: nothing is in flight, and nobody is asked."""
-        return not (self.intended or self.inner or self.waiting or self.outcomes or self.asked)
+        """Whether a checkpoint can stand for it: the last run has ended, and nobody is asked.
+
+        What a run has spent is in none, so one that was killed and goes on must be read whole.
+        """
+        goes_on = self.began.run and self.reason in ("", "waiting")
+        return not (goes_on or self.intended or self.inner or self.waiting or self.outcomes)
 
 
 def _usage(entry: entries.Entry) -> Usage:

@@ -97,6 +97,8 @@ def _within(fold: Fold, decisions: Mapping[str, InnerRun]) -> dict[str, InnerRun
     """
     found = {}
     for each in fold.within():
+        if not each.view.messages:  # killed before it was asked anything: it begins anew
+            continue
         call = fold.intended[each.began.call].call_id
         let = decisions.get(call, InnerRun(RunState(())))
         queued = [(queued.when, queued.message) for queued in each.queued.values()]
@@ -112,6 +114,7 @@ def _within(fold: Fold, decisions: Mapping[str, InnerRun]) -> dict[str, InnerRun
             said=tuple(message for when, message in queued if when == "steer"),
             later=tuple(message for when, message in queued if when != "steer"),
             counts=each.counts,
+            cost=each.cost,
         )
         found[each.began.call] = InnerRun(state, let.decision, each.began.run, each.turn, call)
     return found
@@ -130,5 +133,5 @@ def state_of(fold: Fold, goes_on: bool) -> RunState:
     counts = {**known, "requests": spent.requests, "tokens": spent.total_tokens}
     inner = _within(fold, saved.inner)
     return replace(
-        state, inner=inner, instructions=told, usage=spent, cost=saved.cost, counts=counts
+        state, inner=inner, instructions=told, usage=spent, cost=fold.cost, counts=counts
     )

@@ -64,7 +64,7 @@ class RequestCost:
         limits, price = self._run.limits, self._price(model)
         if limits is not None and limits.weighs:
             usage = reply.usage if reply is not None else Usage()
-            limits.settle(self._reserved, (usage, price(usage) if price else 0.0))
+            limits.settle(self._reserved, (usage, self._noted(price, usage)))
             if reply is not None:
                 self._size = usage.total_tokens or self._size
                 self._longest = max(self._longest, usage.output_tokens)
@@ -76,7 +76,14 @@ class RequestCost:
         if limits is not None:
             price = self._price(models[0]) if models else None
             limits.reserve(Usage(), 0.0)
-            limits.settle((Usage(), 0.0), (used, price(used) if price else 0.0))
+            limits.settle((Usage(), 0.0), (used, self._noted(price, used)))
+
+    def _noted(self, price: PriceOf | None, used: Usage) -> float:
+        """What some usage has cost; the journal is told, so that it counts after a kill as well."""
+        cost = price(used) if price else 0.0
+        if cost and self._run.recorder is not None:
+            self._run.recorder.spent(cost)
+        return cost
 
     def _expected(self, request: ModelRequest, model: str) -> tuple[Usage, float]:
         messages, price = request.messages, self._price(model)

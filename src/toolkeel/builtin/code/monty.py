@@ -133,8 +133,11 @@ class _Feed:
         self._tools = tools
         self._limits = limits
         self._call = call
-        self._run: RunContext[Any] = call.run.within(call, call.tool_name, call.deps)
-        self._run.state, self._run.lock = call.run.state, call.run.lock
+        outer = call.run
+        self._run: RunContext[Any] = outer.within(call, call.tool_name, call.deps)
+        self._run.state, self._run.lock = outer.state, outer.lock
+        # No run of its own in a journal: what is called here stands under the call that runs the code.
+        self._run.recorder, self._run.waiting = outer.recorder, outer.waiting
         self._calls = 0
         self._asked = 0
         self._slept = 0.0
@@ -167,6 +170,7 @@ class _Feed:
         for task in self._pending.values():
             task.cancel()
         await asyncio.gather(*self._pending.values(), return_exceptions=True)
+        self._call.run.usage = self._call.run.usage + self._run.usage
 
     async def _tool(self, snapshot: monty.AsyncFunctionSnapshot) -> dict[str, Any]:
         self._calls += 1
