@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -21,6 +22,9 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.mcp.peers import free_port
 from tests.mcp.serving import both_eras, text
 from tests.waiting import run, until, until_sync
+from toolkeel.cli.exits import USAGE
+from toolkeel.mcp.config import read_config
+from toolkeel.mcp.consent import Consents
 
 pytestmark = pytest.mark.slow
 
@@ -57,14 +61,21 @@ def pids_in(lines: list[str]) -> set[str]:
     return {line.split()[1] for line in lines}
 
 
+KEEL = (sys.executable, "-m", "toolkeel")
+
+
 @contextmanager
-def serving(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(
+    folder: Path, *words: str, command: tuple[str, ...] = ("serve", "tools.py")
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The command, once it answers; it has ended when the block has."""
     (folder / "tools.py").write_text(TOOLS)
     url = f"127.0.0.1:{free_port()}"
-    started = [sys.executable, "-m", "toolkeel", "serve", "tools.py", "--no-token"]
     process = subprocess.Popen(
-        [*started, "--http", url, *words], cwd=folder, stderr=subprocess.PIPE, text=True
+        [*KEEL, *command, "--no-token", "--http", url, *words],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         until_sync(lambda: health(f"http://{url}") == 200, 120)
@@ -91,22 +102,38 @@ def told_at_the_end(process: subprocess.Popen[str]) -> str:
     return told
 
 
-async def calling(url: str, era: str, numbers: Iterator[int], done: list[str]) -> None:
+async def calling(
+    url: str, era: str, numbers: Iterator[int], done: list[str], name: str = "work"
+) -> None:
     """One client that calls once for each number, one call after the other."""
     async with Peer(streamable_http_client(f"{url}/mcp"), mode=era) as peer:  # type: ignore[arg-type]
         for n in numbers:
-            found = await peer.call_tool("work", {"n": n})
+            found = await peer.call_tool(name, {"n": n})
             done.append(text(found))
 
 
+def behind(folder: Path, monkeypatch: pytest.MonkeyPatch, rules: str) -> tuple[str, ...]:
+    """The words of a gateway before these tools, which somebody has agreed to."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    file, policy = folder / "mcp.json", folder / "policy.toml"
+    entry = {"command": KEEL[0], "args": [*KEEL[1:], "serve", str(folder / "tools.py")]}
+    file.write_text(json.dumps({"mcpServers": {"far": entry}}))
+    policy.write_text(rules)
+    Consents().give(read_config(file)["far"])
+    return "gateway", str(file), "--rules", str(policy)
+
+
 @both_eras
+@pytest.mark.parametrize("name", ["work", "far__work"])
 def test_workers_are_replaced_while_clients_call_and_no_call_is_lost_or_made_twice(
-    era: str, tmp_path: Path
+    era: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    command = ("serve", "tools.py") if name == "work" else behind(tmp_path, monkeypatch, "")
+
     async def main(url: str, process: subprocess.Popen[str]) -> list[str]:
         done, over = list[str](), asyncio.Event()
         numbers = takewhile(lambda _: not over.is_set(), count())
-        clients = [asyncio.create_task(calling(url, era, numbers, done)) for _ in range(8)]
+        clients = [asyncio.create_task(calling(url, era, numbers, done, name)) for _ in range(8)]
         await until(lambda: len(done) > 20)
         before = pids_in(lines_in(tmp_path))
         process.send_signal(signal.SIGHUP)
@@ -121,7 +148,7 @@ def test_workers_are_replaced_while_clients_call_and_no_call_is_lost_or_made_twi
         await asyncio.gather(*clients)  # no call has failed
         return done
 
-    with serving(tmp_path, "--workers", "2", "--drain", "10") as (url, process):
+    with serving(tmp_path, "--workers", "2", "--drain", "10", command=command) as (url, process):
         done = run(lambda: main(url, process), 200)
         told_at_the_end(process)
     counts = Counter(line.split()[0] for line in lines_in(tmp_path))
@@ -162,3 +189,29 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
         os.kill(int(line.split()[1]), signal.SIGKILL)
         run(lambda: calling(url, "auto", iter(range(2, 20)), done))
         assert len(done) == 19
+
+
+def test_workers_of_a_gateway_count_limits_together_and_follow_the_file_of_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = behind(tmp_path, monkeypatch, '[limits]\n"*" = "12/hour"\n')
+    words = [*KEEL, *command, "--http", "127.0.0.1:1", "--workers", "2"]
+    refused = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == USAGE and "--store" in refused.stderr
+    with serving(
+        tmp_path, "--workers", "2", "--store", str(tmp_path / "s.db"), command=command
+    ) as (url, _):
+        done = list[str]()
+
+        async def use() -> None:
+            clients = [calling(url, "auto", iter([n]), done, "far__work") for n in range(20)]
+            await asyncio.gather(*clients)
+            assert len(lines_in(tmp_path)) == 12 and len(done) == 20
+            (tmp_path / "policy.toml").write_text("[approval]\ndeny = ['far__work(n=77)']\n")
+            denied = False  # one worker has read the file before the other, which counts still
+            while not denied or done[-1] != "did 78":
+                await calling(url, "auto", iter([77, 78]), done, "far__work")
+                denied = denied or "rule: deny far__work(n=77)" in done[-2]
+
+        run(use)
+    assert not [line for line in lines_in(tmp_path) if line.startswith("77 ")]

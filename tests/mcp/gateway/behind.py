@@ -73,12 +73,16 @@ asyncio.run(serve_stdio(server))
 """
 
 
+class Connection:
+    """Stands where requests of one session come by."""
+
+
 class Asked(Exchange):
     """An exchange of a client that can be asked, and answers."""
 
     def __init__(self, version: str = "2025-11-25") -> None:
         able = types.ClientCapabilities(elicitation=types.ElicitationCapability())
-        session = SimpleNamespace(client_capabilities=able, _connection=object())
+        session = SimpleNamespace(client_capabilities=able, _connection=Connection())
         request = SimpleNamespace(
             session=session, protocol_version=version, meta=None, request=None, request_id=1
         )

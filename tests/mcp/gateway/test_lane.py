@@ -10,6 +10,7 @@ import mcp_types as types
 
 from tests.mcp.gateway.behind import Asked, config
 from toolkeel.mcp.gateway.lane import Lane, current
+from toolkeel.mcp.server.sessions import Sessions
 
 ASKED = types.ElicitRequestFormParams(
     message="?", requested_schema={"type": "object", "properties": {}}
@@ -18,7 +19,7 @@ ASKED = types.ElicitRequestFormParams(
 
 def lane(told: list[bool] | None = None) -> Lane:
     told = [] if told is None else told
-    return Lane(None, config("new"), lambda _: "debug", told.append)
+    return Lane(None, config("new"), Sessions(), told.append)
 
 
 async def asked(server: Lane, context: Context | None = None) -> str:

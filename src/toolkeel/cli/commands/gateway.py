@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,12 +17,14 @@ from toolkeel.cli.commands.serve import (
     Hosts,
     NoToken,
     Token,
+    Workers,
     address,
     endpoint,
     ends_well,
     token_of,
     until_stopped,
 )
+from toolkeel.cli.exits import UsageProblem
 from toolkeel.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
 from toolkeel.errors import SetupError
 from toolkeel.mcp.config import ServerConfig, read_config
@@ -75,44 +78,105 @@ def command(
     store: Store = "",
     allowed_host: Hosts = None,
     drain: Drain = 30,
+    workers: Workers = 1,
 ) -> None:
     """Many MCP servers behind one, with rules.
 
-    Serves all servers of mcp.json as one server of the Model Context Protocol. Names are SERVER__TOOL. The file is read again when it changes; clients stay connected.
+    Serves all servers of mcp.json as one server of the Model Context Protocol. Names are SERVER__TOOL. Both files are read again when they change; clients stay connected.
     """
     with needs_extra("toolkeel gateway", "mcp"):
-        from toolkeel.mcp.server.http import serve_app
         from toolkeel.mcp.server.stdio import serve_stdio, take_stdout
     if not http:
         take_stdout()
+    options = {"prefixed": not no_prefix, "threshold": search_above}
+    make = partial(_gateway, file, rules, audit, store, **options)
     with stdout_kept_clean():
-        policy = read_policy(rules) if rules is not None else Policy()
-        gateway = _gateway(
-            file, policy, audit, store, prefixed=not no_prefix, threshold=search_above
-        )
-    if http:
-        if not policy.has_clients:
-            token = token_of(token, no_token)
-        app = _app(gateway, policy, address(http), token, allowed_host)
-        ends_well()
-        asyncio.run(_following(gateway, file, serve_app(app, *address(http), drain)))
+        gateway = make()
+    if workers > 1 and gateway.policy.counts and not store:
+        raise UsageProblem("[limits] and [taint] are counted by --workers together in a --store")
+    if not http:
+        if sys.stdin.isatty():
+            note("the gateway speaks on stdin and stdout, for a program that starts it", DIM)
+        until_stopped(lambda: serve_stdio(gateway))
         return
-    if sys.stdin.isatty():
-        note("the gateway speaks on stdin and stdout, for a program that starts it", DIM)
-    until_stopped(lambda: _following(gateway, file, serve_stdio(gateway)))
+    _serve_http(make, gateway, address(http), (token, no_token), allowed_host, (drain, workers))
 
 
-def _gateway(file: Path, policy: Policy, audit: Path | None, store: str, **options: Any) -> Gateway:
+def _serve_http(
+    make: Callable[[], Gateway],
+    gateway: Gateway,
+    place: tuple[str, int],
+    tokens: tuple[str, bool],
+    hosts: list[str] | None,
+    bounds: tuple[int, int],
+) -> None:
+    """Serve over HTTP, in this process or in several that share the address."""
+    from toolkeel.mcp.server.http import serve_app
+
+    (drain, workers), token = bounds, tokens[0]
+    if not gateway.policy.has_clients:
+        token = token_of(*tokens)
+    app = _app(gateway, place[0], token, hosts)
+    note(f"the gateway is at {endpoint(*place)}", DIM)
+    ends_well()
+    if workers == 1:
+        asyncio.run(serve_app(app, *place, drain))
+        return
+    from toolkeel.cli.http_workers import serve_in_workers
+
+    serve_in_workers(partial(_worker, make, place[0], token, hosts), *place, drain, workers)
+
+
+def _gateway(
+    file: Path, rules: Path | None, audit: Path | None, store: str, **options: Any
+) -> Gateway:
+    """The gateway of these files, which reads them again when they change."""
     from toolkeel.mcp.gateway.audit import AuditFile
     from toolkeel.mcp.gateway.gateway import Gateway
+    from toolkeel.mcp.gateway.reload import follow
 
+    policy = read_policy(rules) if rules is not None else Policy()
     written = AuditFile(audit) if audit is not None else None
-    pins = Pins(home() / "pins.json")
-    servers = _servers(file).values()
     if store:
         shared = KeyValueStore(store)
         options |= {"shared": shared, "approver": Desk(shared)}
-    return Gateway(servers, policy, pins, written, **options)
+    pins = Pins(home() / "pins.json")
+    gateway = Gateway(_servers(file).values(), policy, pins, written, **options)
+
+    async def replace() -> None:
+        await gateway.replace(await asyncio.to_thread(_servers, file))
+
+    async def obey(rules: Path) -> None:
+        await gateway.obey(await asyncio.to_thread(read_policy, rules))
+
+    gateway.beside.append(partial(follow, file, replace))
+    if rules is not None:
+        gateway.beside.append(partial(follow, rules, partial(obey, rules)))
+    return gateway
+
+
+def _app(
+    gateway: Gateway, host: str, token: str, hosts: list[str] | None, **options: Any
+) -> Starlette:
+    from toolkeel.mcp.gateway.http import gateway_app
+
+    known = hosts or ()
+    return gateway_app(
+        gateway, gateway.policy, host=host, token=token, allowed_hosts=known, **options
+    )
+
+
+def _worker(
+    make: Callable[[], Gateway], host: str, token: str, hosts: list[str] | None
+) -> Starlette:
+    """What a worker serves; of older clients, too, each request may come to another worker."""
+    from toolkeel.cli.http_workers import end_with_parent
+    from toolkeel.mcp.server.http import gently
+
+    end_with_parent()
+    with stdout_kept_clean():
+        gateway = make()
+    return gently(_app(gateway, host, token, hosts, stateless_http=True))
 
 
 def _servers(file: Path) -> Mapping[str, ServerConfig]:
@@ -133,30 +197,3 @@ def _servers(file: Path) -> Mapping[str, ServerConfig]:
         raise SetupError(f"{file} names no server that somebody has agreed to")
     note(f"{count(len(agreed), 'server')}: {', '.join(agreed)}", DIM)
     return agreed
-
-
-def _app(
-    gateway: Gateway,
-    policy: Policy,
-    place: tuple[str, int],
-    token: str,
-    allowed_host: list[str] | None,
-) -> Starlette:
-    from toolkeel.mcp.gateway.http import gateway_app
-
-    host, port = place
-    app = gateway_app(gateway, policy, host=host, token=token, allowed_hosts=allowed_host or ())
-    note(f"the gateway is at {endpoint(host, port)}", DIM)
-    return app
-
-
-async def _following(gateway: Gateway, file: Path, serving: object) -> None:
-    """Serve, and read the file again when it changes."""
-    from toolkeel.mcp.gateway.reload import follow
-
-    following = asyncio.create_task(follow(gateway, file, lambda: _servers(file)))
-    try:
-        await serving  # type: ignore[misc]
-    finally:
-        following.cancel()
-        await asyncio.wait([following])

@@ -51,6 +51,9 @@ Hosts = Annotated[
     list[str] | None,
     typer.Option(metavar="HOST", help="HTTP: answer to this name, too; may be repeated."),
 ]
+Workers = Annotated[
+    int, typer.Option(metavar="N", min=1, help="HTTP: processes that share the address.")
+]
 Drain = Annotated[
     int, typer.Option(metavar="SECONDS", min=0, help="HTTP: wait for calls when told to end.")
 ]
@@ -74,9 +77,7 @@ def command(
     no_token: NoToken = False,
     allowed_host: Hosts = None,
     drain: Drain = 30,
-    workers: Annotated[
-        int, typer.Option(metavar="N", min=1, help="HTTP: processes that share the address.")
-    ] = 1,
+    workers: Workers = 1,
 ) -> None:
     """Serve tools over the Model Context Protocol.
 

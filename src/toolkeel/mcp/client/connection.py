@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import Context
 from typing import Any
@@ -93,6 +93,7 @@ class Link:
         self.opened = 0
         self.changed: Callable[[], object] = lambda: None
         self.logged: LoggingFnT | None = None
+        self.opens: Callable[[Client], Awaitable[object]] = lambda _: asyncio.sleep(0)
 
     # — opening and closing —
 
@@ -151,6 +152,7 @@ class Link:
         if ready.done() and ready.exception() is None:
             self._task, self._client = task, ready.result()
             self.opened += 1
+            await self.opens(self._client)
             if self.opened > 1:
                 await self.watches.renew(self._client)
             return

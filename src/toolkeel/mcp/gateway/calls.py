@@ -172,8 +172,7 @@ class Gatekeeper:
         if decision.verdict == "edit":
             params = {**call.params, "arguments": dict(decision.arguments)}
             call = Call(call.client, call.tool, call.route, params)
-            return self.refused(call, denied) if (denied := self._denied(call)) else call
-        return call
+        return self.refused(call, denied) if (denied := self._denied(call)) else call
 
     async def send(self, call: Call, progressed: Progressed | None) -> dict[str, Any]:
         """Send a call, and give its result as JSON; a call without one has an error as its result.

@@ -71,6 +71,10 @@ class Gateway(ToolServer):
         approver: Decides beside the host about calls that need a person: a `Desk`, or a function.
         shared: Where several gateways count calls together: a `KeyValueStore`.
 
+    Attributes:
+        policy: Who may call what now.
+        beside: What runs as long as it serves.
+
     Raises:
         SetupError: names of servers that tools could not carry, or several without prefixes.
     """
@@ -91,14 +95,12 @@ class Gateway(ToolServer):
         configs = list(configs)
         if not prefixed and len(configs) != 1:
             raise SetupError("names can stay without a prefix only if there is one server")
-        self._servers: dict[str, Upstream] = {}
-        for config in configs:
-            check_server(config.name)
-            self._servers[config.name] = Upstream(config, self._stale, self._sessions.level)
+        self._servers = {each.name: self._upstream(each.name, each) for each in configs}
+        self.beside: list[Callable[[], Awaitable[None]]] = [self._begin]
         self._prefixed = prefixed
         self._threshold = threshold
-        ledger = Ledger(shared)
-        self._keeper = Gatekeeper(policy or Policy(), pins or Pins(), audit, ledger, approver)
+        self.policy = policy or Policy()
+        self._keeper = Gatekeeper(self.policy, pins or Pins(), audit, Ledger(shared), approver)
         self._keeper.figures = self.figures
         self._audit = audit
         self._table = Table((), prefixed)
@@ -118,9 +120,14 @@ class Gateway(ToolServer):
 
     # — servers —
 
+    def _upstream(self, name: str, config: ServerConfig) -> Upstream:
+        check_server(name)
+        return Upstream(config, self._stale, self._sessions)
+
     @asynccontextmanager
     async def _lifespan(self, _: Server[Any]) -> AsyncIterator[None]:
-        self._spawn(self._begin())
+        for work in self.beside:
+            self._spawn(work())
         try:
             yield
         finally:
@@ -135,9 +142,9 @@ class Gateway(ToolServer):
                 await asyncio.to_thread(self._audit.close)
 
     async def _begin(self) -> None:
-        await asyncio.gather(*(self._reach(each) for each in self._servers.values()))
+        await asyncio.gather(*map(self._reach, self._servers.values()))
         if not self.problems:
-            for rule in self._keeper.policy.naming_nothing(self._table.tools):
+            for rule in self.policy.naming_nothing(self._table.tools):
                 log.warning("a rule is about no tool there is: %s", rule)
 
     async def _reach(self, server: Upstream) -> None:
@@ -167,8 +174,6 @@ class Gateway(ToolServer):
         Raises:
             SetupError: a name that tools could not carry; then nothing is changed.
         """
-        for name in configs:
-            check_server(name)
         old = self._servers
         kept = {
             name: old[name]
@@ -176,14 +181,22 @@ class Gateway(ToolServer):
             if name in old and old[name].config == config
         }
         self._servers = {
-            name: kept.get(name) or Upstream(config, self._stale, self._sessions.level)
-            for name, config in configs.items()
+            name: kept.get(name) or self._upstream(name, config) for name, config in configs.items()
         }
         await self._renew()
         for name, server in old.items():
             if name not in kept:
                 self._keeper.forget(name)
                 await server.close()
+
+    async def obey(self, policy: Policy) -> None:
+        """Other rules from now on, for every call that is not sent yet.
+
+        Raises:
+            SetupError: as `Policy.become`; then nothing is changed.
+        """
+        self.policy.become(policy)
+        await self._renew()
 
     async def _current(self, seconds: float = LISTING) -> Table:
         """The table, once every server was asked or has taken too long."""
@@ -202,9 +215,11 @@ class Gateway(ToolServer):
         if ctx.method == "tools/call":
             self._raw.begin(ctx)
             return await self._call(ctx, dict(ctx.params or {}))
-        if (also := _BESIDE.get(ctx.method)) is not None:
-            await also(self, ctx.params or {})
+        if ctx.method in ("resources/subscribe", "subscriptions/listen"):
+            await self._watch(ctx.params or {})
         result = await call_next(ctx)
+        if ctx.method == "logging/setLevel":
+            await asyncio.gather(*(each.tell_level() for each in self._servers.values()))
         if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):
             await self._current(GREETING)
             result |= await instructions_of(self._servers.values())
@@ -215,7 +230,7 @@ class Gateway(ToolServer):
             return self._enveloped(await self._search(request, params), request)
         table = self._table if params.get("name") in self._table.tools else await self._current()
         client = client_of(request)
-        route = table.tool(params.get("name"), partial(self._keeper.policy.hides, client))
+        route = table.tool(params.get("name"), partial(self.policy.hides, client))
         call = Call(client, str(params.get("name")), route, params)
         state = params.get("requestState")
         resumed = isinstance(state, str) and state.startswith(PASSED)
@@ -302,20 +317,13 @@ class Gateway(ToolServer):
     def _tell_updated(self, uri: str, _: str) -> None:
         self._spawn(self.resource_updated(uri))
 
-    async def _set_level(self, params: Mapping[str, Any]) -> None:
-        """Servers with sessions write down from which level on they shall tell."""
-        for server in self._servers.values():
-            if server.link.alive:
-                with suppress(MCPError, Unreachable, SetupError):
-                    await server.send("logging/setLevel", forwarded(params))
-
     # — lists —
 
     def _visible(self, table: Table, client: str) -> dict[str, types.Tool]:
         return {
             name: route.definition
             for name, route in table.tools.items()
-            if not self._keeper.policy.hides(client, name)
+            if not self.policy.hides(client, name)
         }
 
     async def _list_tools(self, asked: Request, params: Paginated | None) -> types.ListToolsResult:
@@ -389,10 +397,3 @@ class Gateway(ToolServer):
             route = table.resource(params.ref.uri)
             said["ref"] = {**said["ref"], "uri": route.name}
         return await told(lambda: route.server.send("completion/complete", forwarded(said)))
-
-
-_BESIDE: Mapping[str, Callable[[Gateway, Mapping[str, Any]], Awaitable[None]]] = {
-    "resources/subscribe": Gateway._watch,
-    "subscriptions/listen": Gateway._watch,
-    "logging/setLevel": Gateway._set_level,
-}

@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from typing import Any
 
 import mcp_types as types
+from mcp import Client as ClientSdk
 from mcp.client import ClientRequestContext
+from mcp.shared.exceptions import MCPError
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 
 from toolkeel._records.record import record
@@ -23,7 +25,8 @@ from toolkeel.mcp.client.connection import Link, LinkOptions
 from toolkeel.mcp.client.login import kept
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.server.asking import LEVELS, Client, Feature, Level
-from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
+from toolkeel.mcp.server.rounds import Exchange, is_modern
+from toolkeel.mcp.server.sessions import Sessions
 
 TIMEOUT = 600.0
 """Seconds of one call; hosts have limits of their own, which are nearly always shorter."""
@@ -59,7 +62,7 @@ class Lane:
     Args:
         server: Whose it is.
         config: Where that is.
-        level_of: From which level on the session of a request wants to be told what is logged.
+        sessions: Know from which level on each wants to be told what is logged.
         asked: Told of each question, and whether it named its call.
 
     Attributes:
@@ -70,18 +73,18 @@ class Lane:
         self,
         server: object,
         config: ServerConfig,
-        level_of: Callable[[Request], str],
+        sessions: Sessions,
         asked: Callable[[bool], object],
     ) -> None:
         self.server = server
         self._name = config.name
-        self._level_of = level_of
+        self._sessions = sessions
         self._asked = asked
         options = LinkOptions(
             config, kept(config), self._elicit, TIMEOUT, CONNECT, self._sample, self._roots
         )
         self.link = Link(options)
-        self.link.logged = self._logged
+        self.link.logged, self.link.opens = self._logged, self._tell_level
         self._running: dict[int, Running] = {}
         self._turn = asyncio.Lock()
         self.used = time.monotonic()
@@ -118,7 +121,11 @@ class Lane:
         request = exchange.request
         assert request is not None
         modern = is_modern(request)
-        level = (request.meta or {}).get(LOG_LEVEL_META_KEY) if modern else self._level_of(request)
+        level = (
+            (request.meta or {}).get(LOG_LEVEL_META_KEY)
+            if modern
+            else self._sessions.level(request)
+        )
         can = request.session.client_capabilities
         offered = can.model_dump(by_alias=True, exclude_none=True, include=_ASKABLE) if can else {}
         level = level if level in LEVELS else None
@@ -174,6 +181,19 @@ class Lane:
             return own
         calls = list(self._running.values())
         return calls[-1] if len({call.client for call in calls}) == 1 else None
+
+    async def tell_level(self) -> None:
+        """Have a server with sessions tell of what is logged from the lowest level on that is wanted."""
+        if self.link.alive:
+            await self._tell_level(await self.link.client())
+
+    async def _tell_level(self, client: ClientSdk) -> None:
+        level = self._sessions.lowest()
+        with_sessions = client.session.initialize_result is not None
+        if level and with_sessions and client.server_capabilities.logging is not None:
+            ask = client.session._dispatcher.send_raw_request  # pyright: ignore[reportPrivateUsage]
+            with suppress(MCPError):  # that method of the SDK warns, since newer revisions lack it
+                await ask("logging/setLevel", {"level": level}, {"timeout": 5.0})
 
     async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
         call = self._known_call()

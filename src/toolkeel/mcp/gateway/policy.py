@@ -101,10 +101,25 @@ class Policy:
         self._cache = dict(cache)
         self._taint = {label: tuple(patterns) for label, patterns in taint.items()}
 
+    def become(self, other: Policy) -> None:
+        """Say from now on what another says: the file was changed.
+
+        Raises:
+            SetupError: clients would need tokens of their own from now on, or none any more.
+        """
+        if self.has_clients != other.has_clients:
+            raise SetupError("the first or last of [clients] comes or goes with a new start only")
+        vars(self).update(vars(other))
+
     @property
     def has_clients(self) -> bool:
         """Whether clients have tokens of their own."""
         return bool(self._tokens)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it says what must be remembered of clients from call to call."""
+        return bool(self._limits or self._taint)
 
     def client(self, token: str) -> str | None:
         """Whose token it is; None: nobody's. Every token is compared, in the same time."""

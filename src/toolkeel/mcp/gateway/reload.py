@@ -1,32 +1,30 @@
-"""Reading the file of servers again when it changes, without dropping anybody (reload)."""
+"""Reading the files of servers and rules again when they change, without dropping anybody (reload)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from toolkeel.errors import SetupError
-from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.gateway.gateway import Gateway
 
 INTERVAL = 1.0
 """Seconds between two looks at the file; editors replace it, so the file itself is not watched."""
 
 log = logging.getLogger("toolkeel.mcp")
-Read = Callable[[], Mapping[str, ServerConfig]]
 
 
-async def follow(gateway: Gateway, file: Path, read: Read, interval: float = INTERVAL) -> None:
-    """Give the gateway the servers of the file whenever it has changed, until cancelled.
+async def follow(
+    file: Path, changed: Callable[[], Awaitable[object]], interval: float = INTERVAL
+) -> None:
+    """Act whenever a file has changed, until cancelled.
 
-    A file that cannot be read changes nothing, and is told once.
+    A file that cannot be used changes nothing, and is told once.
 
     Args:
-        gateway: Whose servers they are.
         file: What is looked at.
-        read: Reads it.
+        changed: Reads it and does as it says.
         interval: Seconds between two looks.
     """
     seen = _stamp(file)
@@ -37,9 +35,9 @@ async def follow(gateway: Gateway, file: Path, read: Read, interval: float = INT
             continue
         seen = now
         try:
-            await gateway.replace(await asyncio.to_thread(read))
+            await changed()
         except SetupError as error:
-            log.warning("%s has changed, and the servers stay as they were: %s", file, error)
+            log.warning("%s has changed, and all stays as it was: %s", file, error)
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:

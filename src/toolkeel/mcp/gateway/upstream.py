@@ -27,7 +27,8 @@ from toolkeel.mcp.client.salvage import data_of
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.gateway.lane import TIMEOUT, Lane, current, stamp_client
 from toolkeel.mcp.hidden_text import clean
-from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
+from toolkeel.mcp.server.rounds import Exchange, is_modern
+from toolkeel.mcp.server.sessions import Sessions
 
 MOST = 32
 """Connections of one server beside the first; clients beyond that share one, call after call."""
@@ -65,7 +66,7 @@ class Upstream:
     Args:
         config: Where it is.
         changed: Told when its lists may have changed.
-        level_of: From which level on the session of a request wants to be told what is logged.
+        sessions: Know from which level on each wants to be told what is logged.
 
     Attributes:
         lists: What it had when it was last asked.
@@ -79,10 +80,10 @@ class Upstream:
         self,
         config: ServerConfig,
         changed: Callable[[], object],
-        level_of: Callable[[Request], str] = lambda _: "debug",
+        sessions: Sessions | None = None,
     ) -> None:
         self.config = config
-        self._level_of = level_of
+        self._sessions = sessions or Sessions()
         self.lists = EMPTY
         self.problem = ""
         self.ready = asyncio.Event()
@@ -217,7 +218,7 @@ class Upstream:
         return self._own[key]
 
     def _made(self) -> Lane:
-        return Lane(self, self.config, self._level_of, self._asked)
+        return Lane(self, self.config, self._sessions, self._asked)
 
     def _asked(self, named: bool) -> None:
         self.questions += 1
@@ -231,6 +232,10 @@ class Upstream:
                 task = asyncio.create_task(lane.link.close())
                 self._closing.add(task)
                 task.add_done_callback(self._closing.discard)
+
+    async def tell_level(self) -> None:
+        """Have all its processes tell of what is logged from the lowest level on that is wanted."""
+        await asyncio.gather(*(each.tell_level() for each in (self._shared, *self._own.values())))
 
     async def close(self) -> None:
         """End all connections; processes of ours are stopped."""

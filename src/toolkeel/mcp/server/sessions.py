@@ -19,6 +19,7 @@ from mcp.shared.subscriptions import (
     ToolsListChanged,
 )
 
+from toolkeel.mcp.server.asking import LEVELS
 from toolkeel.mcp.server.rounds import Request
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ class Sessions:
     """The open sessions of one server; each is forgotten with its connection."""
 
     def __init__(self) -> None:
-        self._levels: weakref.WeakKeyDictionary[Connection, str] = weakref.WeakKeyDictionary()
+        self._levels: weakref.WeakKeyDictionary[Connection, types.LoggingLevel] = (
+            weakref.WeakKeyDictionary()
+        )
         self._watched: weakref.WeakKeyDictionary[Connection, set[str]] = weakref.WeakKeyDictionary()
 
     async def begin(self, request: Request, _: types.NotificationParams) -> None:
@@ -62,6 +65,10 @@ class Sessions:
     def level(self, request: Request) -> str:
         """From which level on a session wants log messages."""
         return self._levels.get(_connection(request), "debug")
+
+    def lowest(self) -> types.LoggingLevel | None:
+        """From which level on some session wants log messages; None: none has said."""
+        return min(self._levels.values(), key=LEVELS.index, default=None)
 
     async def tell(self, event: ServerEvent) -> None:
         """Send an event to every session that it concerns."""
