@@ -9,7 +9,7 @@ import pytest
 
 from tests.engines.walls import holes, need, walls
 from tests.shared import cannot_run
-from toolkeel.engines.sandbox import bubblewrap, confine, landlock
+from toolkeel.engines.sandbox import bubblewrap, confine, landlock, staging
 from toolkeel.engines.sandbox.confine import Backend
 from toolkeel.engines.sandbox.seccomp import INTERNET, UNIX, program
 
@@ -23,7 +23,7 @@ def tried_before() -> None:
 @pytest.fixture
 def as_root_inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No other user is taken."""
-    monkeypatch.setattr(confine, "cannot_become", lambda owned: "it was told so")
+    monkeypatch.setattr(staging, "cannot_become", lambda owned: "it was told so")
     yield
 
 

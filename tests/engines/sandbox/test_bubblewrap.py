@@ -8,7 +8,7 @@ from toolkeel.engines.sandbox.mounts import Places
 
 def test_folders_are_mounted_before_those_inside_of_them() -> None:
     seen = Places(("/usr",), ("/a/b/c",), ("/a", "/a/b"), ())
-    made = arguments(seen, env={}, cwd="/a", network=False, tmp_size=1, source=str)
+    made = arguments(seen, env={}, cwd="/a", network=False, tmp_size=1, source=str, staged=False)
     at = [made.index(path) for path in ("/a", "/a/b", "/a/b/c")]
     assert at == sorted(at)
     assert made[at[2] - 1] == "--ro-bind"
@@ -16,13 +16,21 @@ def test_folders_are_mounted_before_those_inside_of_them() -> None:
 
 def test_folders_on_the_way_to_a_protected_file_are_mounts_so_that_none_can_be_moved() -> None:
     seen = Places((), (), ("/w",), ("/w/.git/hooks",))
-    made = " ".join(arguments(seen, env={}, cwd="/w", network=False, tmp_size=1, source=str))
+    made = " ".join(
+        arguments(seen, env={}, cwd="/w", network=False, tmp_size=1, source=str, staged=False)
+    )
     assert "--bind /w /w --bind /w/.git /w/.git --ro-bind /w/.git/hooks /w/.git/hooks" in made
 
 
 def test_the_network_is_shared_only_when_it_is_allowed() -> None:
     for network in (True, False):
         made = arguments(
-            Places((), (), (), ()), env={}, cwd="/", network=network, tmp_size=1, source=str
+            Places((), (), (), ()),
+            env={},
+            cwd="/",
+            network=network,
+            tmp_size=1,
+            source=str,
+            staged=False,
         )
         assert ("--share-net" in made) is network

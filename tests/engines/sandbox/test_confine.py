@@ -21,8 +21,9 @@ from tests.engines.walls import everywhere, need, rest_slow, run, survivors, wal
 from tests.shared import cannot_run
 from tests.waiting import until_sync
 from toolkeel.engines.process_tree import Finished, NotStarted
-from toolkeel.engines.sandbox import confine
+from toolkeel.engines.sandbox import confine, staging
 from toolkeel.engines.sandbox.confine import Backend, Sandbox, best_backend
+from toolkeel.engines.sandbox.staging import cannot_become, cannot_stage
 from toolkeel.errors import SetupError
 
 
@@ -65,58 +66,67 @@ def test_a_link_in_the_place_of_a_root_or_a_readable_folder_leads_nowhere(
         if which == "roots":
             sandbox = Sandbox("workspace", [root, *more], backend=backend)
         top = folder[0]
-        run(sandbox, f"mv {top} old-{top}; mkdir {top}; ln -s ../.. {folder}")
+        other = walled(backend, root)  # to which that folder is one as any other
+        run(other, f"mv {top} old-{top}; mkdir {top}; ln -s ../.. {folder}")
         with pytest.raises(NotStarted, match="a link has taken the place"):
             run(sandbox, f"cat {secret}; echo x > {tmp_path}/planted")
     assert not (tmp_path / "planted").exists()
 
 
 SWAPS = """
-import os, time
-end = time.monotonic() + 6
-os.makedirs("sub/.git/hooks", exist_ok=True)
-for name in ("file", "link", "sub-link"):
-    if os.path.lexists(name): os.remove(name)
-open("file", "w").close()
-os.symlink("../secret.txt", "link")
-os.symlink("..", "sub-link")
+import ctypes, os, random, time
+os.mkdir("sub")
+os.mkdir("__pycache__")  # where no protected files are looked for
+open("sub/AGENTS.md", "w").close()
+os.symlink("..", "__pycache__/other")
+swap = ctypes.CDLL(None).renameat2
+end = time.monotonic() + 4
 while time.monotonic() < end:
-    for one, other in (("AGENTS.md", "file"), ("AGENTS.md", "link"), ("sub", "sub-link")):
-        try:
-            if one == "sub":
-                os.rename("sub", "real"); os.rename(other, "sub"); os.rename("sub", other)
-                os.rename("real", "sub")
-            else:
-                os.link(other, "new", follow_symlinks=False); os.rename("new", one)
-        except OSError:
+    for most in (0.002, 0.0003):  # longer a folder than a link: so it is found, and then led away
+        pause = time.perf_counter() + random.random() * most
+        while time.perf_counter() < pause:
             pass
+        swap(-100, b"sub", -100, b"__pycache__/other", 2)
 """
 
 
+@pytest.mark.parametrize("user", ["another", "the same"])
 def test_what_a_command_swaps_while_another_one_starts_leads_nowhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    user: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Neither is a foreign folder mounted, nor a protected file left out or mounted elsewhere."""
     need("bubblewrap")
-    monkeypatch.setattr(confine, "cannot_become", lambda owned: "as for an ordinary user")
+    if why := cannot_stage():
+        cannot_run(f"what lies within a root cannot be mounted by handles here: {why}")
+    if user == "the same":
+        monkeypatch.setattr(staging, "cannot_become", lambda owned: "as for an ordinary user")
+    elif why := cannot_become((str(tmp_path),)):
+        cannot_run(f"no other user can be taken here: {why}")
     root, secret = tmp_path / "root", tmp_path / "secret.txt"
     root.mkdir()
     secret.write_text("canary")
-    line = f"cat AGENTS.md {secret} sub/secret.txt; echo x > {tmp_path}/planted; "
-    line += "echo x > sub/planted"
+    sandbox = walled("bubblewrap", root)
 
-    async def both() -> bytes:
-        sandbox, said = walled("bubblewrap", root), b""
-        swaps = asyncio.create_task(sandbox.run([sys.executable, "-c", SWAPS]))
+    async def others(swaps: asyncio.Task[Finished]) -> None:
         while not swaps.done():
             try:
-                said += (await sandbox.run(["sh", "-c", line])).stdout
+                said = (await sandbox.run(["cat", str(secret), "/proc/self/mountinfo"])).stdout
             except NotStarted:
                 await asyncio.sleep(0)
-        assert (await swaps).code == 0, swaps.result().stderr
-        return said
+                continue
+            assert b"canary" not in said
+            rows = [row.split()[4:6] for row in said.decode().splitlines()]
+            below = [how for place, how in rows if place.startswith(f"{tmp_path}")]
+            # Of a sub that was a link at the look, nothing is protected: it was no folder.
+            read_only = [how for how in below if how.startswith("ro,")]
+            assert (len(below), len(read_only)) in {(0, 0), (1, 0), (3, 1)}, said.decode()
 
-    assert b"canary" not in asyncio.run(both())
-    assert not (tmp_path / "planted").exists()
+    async def all_of_them() -> None:
+        swaps = asyncio.create_task(sandbox.run([sys.executable, "-c", SWAPS]))
+        await asyncio.gather(others(swaps), others(swaps))
+        assert (await swaps).code == 0, swaps.result().stderr
+
+    asyncio.run(all_of_them())
 
 
 @walls

@@ -10,7 +10,7 @@ import pytest
 
 from tests.engines.walls import BACKENDS, holes, need
 from tests.shared import cannot_run
-from toolkeel.engines.sandbox import confine
+from toolkeel.engines.sandbox import staging
 from toolkeel.engines.sandbox.confine import Backend
 
 walls = pytest.mark.parametrize("backend", BACKENDS)
@@ -34,7 +34,7 @@ def test_nothing_that_is_known_gets_out(backend: Backend) -> None:
 def test_nothing_gets_out_where_no_other_user_can_be_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(confine, "cannot_become", lambda owned: "it was told so")
+    monkeypatch.setattr(staging, "cannot_become", lambda owned: "it was told so")
     assert holes("bubblewrap") == []
 
 

@@ -4,10 +4,10 @@ protected_files  files whose change would widen what an agent may do, or run cod
 secret_files     which files with secrets a command has read, by its words and by what it has said
 mounts           what a confined command may see and change of the machine's files
 seccomp          a filter of system calls for commands in a sandbox, as the kernel's BPF program
-become           turn from root into a user that is nobody else, in front of a command
+stage            put together what a command sees, in front of the program that walls it in
 bubblewrap       commands in namespaces of their own, made by bubblewrap, behind a filter of system calls
 landlock         commands confined by Landlock, where there are no namespaces to be had
-other_user       commands of root run as a user that nobody else is
+staging          the stage before bubblewrap: whether this machine permits one, and the words that start it
 limits           how much a command may use: memory, time, files, processes
 confine          commands that see and change no more of the machine than they were given
 attempts         attempts to get out, made by a program inside

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from toolkeel.engines.sandbox.become import STAGE
-from toolkeel.engines.sandbox.mounts import HANDLE, Places, opened
+from toolkeel.engines.sandbox.mounts import Places, opened
 from toolkeel.engines.sandbox.seccomp import INTERNET, UNIX, program
 
 HOME = "/tmp"
@@ -47,13 +46,12 @@ def found() -> str:
 
 
 def arguments(
-    places: Places,
+    mounts: list[str],
     *,
     env: Mapping[str, str],
     cwd: str,
     network: bool,
     tmp_size: int,
-    source: Callable[[str], str],
 ) -> list[str]:
     """Bubblewrap's options, all but the filter.
 
@@ -62,12 +60,11 @@ def arguments(
     ``kernel/core_pattern`` alone a command would leave every namespace.
 
     Args:
-        places: What is there.
+        mounts: What is there, as `mounting` gives it.
         env: The command's variables.
         cwd: Where it starts.
         network: Whether it has the machine's network.
         tmp_size: Size of its folder for temporary files, in bytes.
-        source: Gives what each is mounted from: a path, or the number of a handle; see `Sources`.
     """
     made = ["--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
     made += ["--unshare-user", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox"]
@@ -75,10 +72,7 @@ def arguments(
         made += ["--share-net"]
     made += ["--proc", "/proc", *_kernel(), "--dev", "/dev"]
     made += ["--size", str(tmp_size), "--tmpfs", "/dev/shm"]
-    made += ["--size", str(tmp_size), "--perms", "0700", "--tmpfs", HOME]
-    for _, how, path in sorted(set(_mounts(places))):
-        at = os.readlink(path) if how == "--symlink" else source(path)
-        made += [f"{how}-fd" if at.isdigit() else how, at, path]
+    made += ["--size", str(tmp_size), "--perms", "0700", "--tmpfs", HOME, *mounts]
     made += ["--remount-ro", "/", "--remount-ro", "/dev"]
     for name, value in env.items():
         made += ["--setenv", name, value]
@@ -95,36 +89,45 @@ def _kernel() -> Iterator[str]:
             yield from ("--ro-bind", "/dev/null", f"/proc/{name}")
 
 
-def _mounts(places: Places) -> Iterator[tuple[tuple[str, ...], str, str]]:
+def mounting(places: Places, source: Callable[[str], str], *, staged: bool) -> list[str]:
+    """The options that mount what is there.
+
+    Args:
+        places: What is there.
+        source: Gives what each is mounted from: a path, or the number of a handle; see `Handles`.
+        staged: Whether what lies within the roots is mounted already; see `stage`.
+    """
+    made = []
+    for _, how, path in sorted(set(_mounts(places, staged))):
+        at = os.readlink(path) if how == "--symlink" else source(path)
+        made += [f"{how}-fd" if at.isdigit() else how, at, path]
+    return made
+
+
+def _mounts(places: Places, staged: bool) -> Iterator[tuple[tuple[str, ...], str, str]]:
     """Each mount behind the parts of its place, so that sorting puts folders before their own."""
-    for path in places.system:
-        link = os.path.islink(path) and Path(path).parent == Path("/")
-        yield Path(path).parts, "--symlink" if link else "--ro-bind", path
-    for path in places.readable:
-        yield Path(path).parts, "--ro-bind", path
-    for path in places.writable:
-        yield Path(path).parts, "--bind", path
-    for path, writes in places.inside():
+    for path in places.tops():
+        link = path in places.system and os.path.islink(path) and Path(path).parent == Path("/")
+        how = "--symlink" if link else "--bind" if path in places.writable else "--ro-bind"
+        yield Path(path).parts, how, path
+    for path, writes in () if staged else places.inside().items():
         yield Path(path).parts, "--bind" if writes else "--ro-bind", path
 
 
-class Sources:
-    """Where bubblewrap finds the places it mounts: by handles, which nothing can be swapped under.
+class Handles:
+    """Where bubblewrap finds the places it mounts, where no stage can be made before it.
 
-    By a name it would follow a link that a command of the same sandbox, running beside or before,
-    has put there: to anything its user may reach.
+    By handles: by a name it would follow a link that a command of the same sandbox has put there
+    before. Of one that is swapped in while bubblewrap starts they do not keep it: of a handle it
+    takes the name.
 
     Args:
         places: What is mounted.
-        owned: Those that `become` shows as another user's; empty without one.
     """
 
-    def __init__(self, places: Places, owned: tuple[str, ...]) -> None:
-        self._places = places
-        self._owned = owned
+    def __init__(self, places: Places) -> None:
+        self._system = places.system
         self.handles: list[int] = []
-        self.shown: list[tuple[int, int, int]] = []
-        """Handle, owner and group of each that is to be shown, in order."""
 
     def __call__(self, path: str) -> str:
         """A place as the source of a mount: the number of a handle, or a path.
@@ -132,16 +135,10 @@ class Sources:
         Raises:
             OSError: if it is not there, or a link has taken its place.
         """
-        system = path in self._places.system
-        if system and path not in self._owned:
+        if path in self._system:
             return path
-        self.handles.append(os.open(path, HANDLE) if system else opened(path))
-        if not self._owned:
-            return str(self.handles[-1]) if takes_handles() else path
-        roots = (root for root in self._places.writable if f"{path}/".startswith(f"{root}/"))
-        owner = os.stat(max(roots, key=len, default=path))
-        self.shown.append((self.handles[-1], owner.st_uid, owner.st_gid))
-        return f"{STAGE}/{len(self.shown) - 1}"
+        self.handles.append(opened(path))
+        return str(self.handles[-1]) if takes_handles() else path
 
 
 @cache

@@ -47,8 +47,8 @@ from toolkeel.engines.sandbox.mounts import (
     resolved,
     runs_from,
 )
-from toolkeel.engines.sandbox.other_user import becoming, cannot_become
 from toolkeel.engines.sandbox.seccomp import MACHINES
+from toolkeel.engines.sandbox.staging import cannot_become, cannot_stage, stage_of
 from toolkeel.errors import SetupError
 
 Mode = Literal["read-only", "workspace", "off"]
@@ -200,21 +200,17 @@ class Sandbox:
     def _in_bubblewrap(self, argv: list[str], cwd: str, terminal: bool) -> Command:
         seen = self._places()
         env = self._env(seen, bubblewrap.HOME)
-        owned = seen.owned() if os.geteuid() == 0 else ()
-        sources = bubblewrap.Sources(seen, () if not owned or cannot_become(owned) else owned)
-        given = sources.handles
+        stage = stage_of(seen)
+        source = stage or bubblewrap.Handles(seen)
+        given = source.handles
         try:
-            options = bubblewrap.arguments(
-                seen,
-                env=env,
-                cwd=cwd,
-                network=self.network,
-                tmp_size=self.limits.tmp_size,
-                source=sources,
-            )
+            mounts = bubblewrap.mounting(seen, source, staged=stage is not None)
         except OSError:
             close_all(given)
             raise
+        options = bubblewrap.arguments(
+            mounts, env=env, cwd=cwd, network=self.network, tmp_size=self.limits.tmp_size
+        )
         if not terminal:
             options.append("--new-session")
         told = memory_file("\0".join(options).encode("utf-8", "surrogateescape"))
@@ -222,9 +218,8 @@ class Sandbox:
         words = [bubblewrap.found(), "--args", str(told), "--seccomp", str(filter_), "--"]
         words += [*shell_setting(self.limits.values()), *argv]
         given += [told, filter_]
-        if sources.shown:
-            given.append(memory_file(json.dumps(sources.shown).encode()))
-            words = becoming(given[-1]) + words
+        if stage is not None:
+            words = stage.words() + words
         return Command(words, {}, tuple(given), group=self._group())
 
     def _supervised(self, argv: list[str], cwd: str, terminal: bool) -> Command:
@@ -287,8 +282,8 @@ def features() -> Features:
     if not lacks["bubblewrap"]:
         backend = "bubblewrap"
     notes = [*landlock.open_ends()] if backend == "landlock" else []
-    if backend == "bubblewrap" and not bubblewrap.takes_handles():
-        notes.append("This bubblewrap takes no open folders: two commands at once may swap one.")
+    if backend == "bubblewrap" and (why := cannot_stage()):
+        notes.append(f"What a command swaps while another one starts may be mounted there ({why}).")
     if backend == "bubblewrap" and os.geteuid() == 0:
         with tempfile.TemporaryDirectory() as folder:
             why = cannot_become((folder,))

@@ -44,23 +44,35 @@ class Places:
     writable: tuple[str, ...]
     protected: tuple[str, ...]
 
-    def owned(self) -> tuple[str, ...]:
-        """Those that may belong to a user alone: all but what everybody may read."""
-        public = [path for path in self.system if path.startswith((*_SYSTEM, "/etc/"))]
-        return tuple(p for p in (*self.system, *self.readable, *self.writable) if p not in public)
+    def root_above(self, path: str) -> str:
+        """The outermost folder that may be changed and holds a place; empty for none."""
+        return min((r for r in self.writable if path.startswith(f"{r}/")), key=len, default="")
 
-    def inside(self) -> Iterator[tuple[str, bool]]:
+    def tops(self) -> tuple[str, ...]:
+        """What lies within nothing that may be changed."""
+        found = dict.fromkeys((*self.system, *self.readable, *self.writable))
+        return tuple(path for path in found if not self.root_above(path))
+
+    def owned(self) -> tuple[str, ...]:
+        """Those of them that may belong to a user alone: all but what everybody may read."""
+        public = {path for path in self.system if path.startswith((*_SYSTEM, "/etc/"))}
+        return tuple(path for path in self.tops() if path not in public)
+
+    def inside(self) -> dict[str, bool]:
         """Places within what may be changed, where a command could put a link to elsewhere.
 
-        Gives each with whether it may be changed: protected files, and the folders on the way,
-        since what is a mount can not be moved aside.
+        Gives each with whether it may be changed, those above first: protected files, roots and
+        folders to read, and the folders on the way, since what is a mount can not be moved aside.
         """
-        for path in self.protected:
-            for parent in Path(path).parents:
-                if str(parent) in self.writable:
-                    break
-                yield str(parent), True
-            yield path, False
+        kept = [p for p in (*self.system, *self.readable, *self.protected) if self.root_above(p)]
+        roots = [path for path in self.writable if self.root_above(path)]
+        way = (str(above) for path in (*kept, *roots) for above in Path(path).parents)
+        found = dict.fromkeys((*(path for path in way if self.root_above(path)), *roots), True)
+        return dict(sorted((found | dict.fromkeys(kept, False)).items(), key=_by_parts))
+
+
+def _by_parts(place: tuple[str, bool]) -> tuple[str, ...]:
+    return Path(place[0]).parts
 
 
 def places(
@@ -77,18 +89,24 @@ def places(
     work = tuple(dict.fromkeys(str(path) for path in roots))
     kept = dict.fromkeys(str(p) for root in work for p in _kept(Path(root))) if writes else {}
     return Places(
-        system=tuple(_system(network)),
+        system=tuple(path for path in _system(network) if not _led_by_link(path, work)),
         readable=tuple(map(str, readable)) + (() if writes else work),
         writable=work if writes else (),
         protected=tuple(kept),
     )
 
 
+def _led_by_link(path: str, roots: Iterable[str]) -> bool:
+    """Whether a place in a root is one by a link, which a root holds as any other file."""
+    inside = any(path.startswith(f"{root}/") for root in roots)
+    return inside and os.path.realpath(path) != path
+
+
 def _kept(root: Path) -> Iterator[Path]:
     """What of a root stays as it is: protected files, and what this very program runs from."""
-    yield from (path for path in protected_below(root) if not path.is_symlink())
-    yield from shared_environments(root)
-    yield from runs_from(root)
+    for path in (*protected_below(root), *shared_environments(root), *runs_from(root)):
+        if not _led_by_link(str(path), [str(root)]):
+            yield path
 
 
 def runs_from(root: Path, *more: Path) -> list[Path]:
@@ -176,7 +194,7 @@ def imported_from(root: Path) -> list[str]:
 
 def _system(network: bool) -> Iterable[str]:
     names = [*_SETTINGS, "resolv.conf"] if network else _SETTINGS
-    python = (sys.base_prefix, sys.prefix)
+    python = [each for p in (sys.base_prefix, sys.prefix) for each in (p, os.path.realpath(p))]
     candidates = [*_SYSTEM, *(f"/etc/{name}" for name in names), *python]
     return [path for path in dict.fromkeys(candidates) if os.path.exists(path)]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from tests.engines.walls import survivors, walled
 from tests.shared import cannot_run
-from toolkeel.engines.sandbox.other_user import cannot_become
+from toolkeel.engines.sandbox.staging import cannot_become
 
 
-def test_files_of_root_can_be_changed_by_the_other_user_and_stay_roots(tmp_path: Path) -> None:
+def test_files_of_root_can_be_changed_by_the_staging_and_stay_roots(tmp_path: Path) -> None:
     if why := cannot_become((str(tmp_path),)):
         cannot_run(f"no other user can be taken here: {why}")
     (tmp_path / "old").write_text("1")
