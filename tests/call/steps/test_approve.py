@@ -119,13 +119,32 @@ def test_an_async_predicate_and_an_async_approver_are_awaited() -> None:
     assert (yes.kind, no.kind) == (None, "denied")
 
 
-def test_a_predicate_that_fails_counts_as_yes_ask() -> None:
+def test_a_predicate_that_fails_counts_as_yes_ask_and_the_developer_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     disk = Disk()
     asked: list[str] = []
     tools = disk.tools(approval=lambda a: a["missing"])
     [message] = ask(tools, lambda t: asked.append(t.reason) or False, {"path": "a"})
     assert message.kind == "denied"
     assert asked == ["its approval predicate failed: KeyError: 'missing'"]
+    [record] = caplog.records
+    assert record.exc_info and "remove is asked about" in record.getMessage()
+
+
+@pytest.mark.parametrize("answer", ["yes", 1, KeyError("who")])
+def test_an_approver_that_fails_or_answers_otherwise_denies_and_the_developer_is_told(
+    answer: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    def approver(ticket: Ticket) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    [message] = ask(Disk().tools(), approver, {"path": "a"})
+    assert message.kind == "denied"
+    [record] = caplog.records
+    assert "approver" in record.getMessage() and "remove" in record.getMessage()
 
 
 def test_a_ticket_shows_the_whole_call_and_what_the_tool_may_do() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from time import time
 from typing import Any
@@ -33,6 +34,8 @@ from toolkeel.errors import (
 )
 from toolkeel.events import ApprovalDecided, ApprovalRequested
 from toolkeel.messages import ToolCall
+
+log = logging.getLogger("toolkeel")
 
 
 class Approval:
@@ -214,6 +217,10 @@ async def _asked_for(needs: Needs, prepared: Prepared) -> str | None:
     except Exception as error:
         masked = prepared.tool.arguments.mask is not None
         told = type(error).__name__ if masked else describe(error)
+        log.error(
+            "%s is asked about: its approval predicate failed: %s",
+            prepared.tool.name, told, exc_info=None if masked else error,
+        )  # fmt: skip
         return f"its approval predicate failed: {told}"
 
 
@@ -282,6 +289,7 @@ async def _ask(run: RunContext[Any], ticket: Ticket) -> Decision:
         if inspect.isawaitable(answer):
             answer = await answer
     except Exception as error:
+        log.exception("the approver failed; the call of %s is denied", ticket.tool)
         return ticket.deny(f"the approver failed: {type(error).__name__}")
     if (answer is None or (answer is True and ticket.external)) and run.can_wait:
         raise Suspend(ticket)
@@ -292,6 +300,10 @@ async def _ask(run: RunContext[Any], ticket: Ticket) -> Decision:
     if answer is True:
         return ticket.approve()
     if not isinstance(answer, Decision) or not _fits(answer, ticket):
+        given = "a decision on another ticket" if isinstance(answer, Decision) else repr(answer)
+        log.error(
+            "the approver of %s gave %.80s: neither True, False nor a decision", ticket.tool, given
+        )
         return ticket.deny("the answer was not for this call")
     return answer
 
