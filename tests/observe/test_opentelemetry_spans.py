@@ -22,6 +22,7 @@ from toolkeel import Agent, AssistantMessage, SetupError, Usage, tool
 from toolkeel.errors import ModelUnavailable
 from toolkeel.mcp.client import MCPServer
 from toolkeel.observe.opentelemetry_spans import SWITCH, OpenTelemetry
+from toolkeel.providers.prices import price_of
 from toolkeel.sessions import Sessions
 from toolkeel.steps import Fallback
 from toolkeel.testing.scripted import Scripted, call
@@ -126,6 +127,18 @@ def test_a_request_tells_its_models_its_end_and_each_kind_of_token(watched: Watc
     }
 
 
+def test_a_request_to_a_model_whose_price_is_known_tells_what_it_cost(watched: Watched) -> None:
+    usage = Usage(1, 100_000, 10_000)
+    for model in ("gpt-5", "house-model"):
+        said = AssistantMessage("ok", model=model, usage=usage)
+        Agent(Scripted([said], model)).run_sync("go", listeners=[watched.telemetry()])
+    [known], [unknown] = (watched.named(f"chat {name}") for name in ("gpt-5", "house-model"))
+    price, told = price_of("gpt-5"), known.attributes or {}
+    assert price is not None and told["operation.cost"] == pytest.approx(price(usage))
+    assert told["gen_ai.usage.cost"] == told["operation.cost"]
+    assert not {"operation.cost", "gen_ai.usage.cost"} & {*(unknown.attributes or {})}
+
+
 def test_a_runs_totals_do_not_stand_where_tools_would_add_them_again(watched: Watched) -> None:
     Agent(Scripted([replied(call("look", {"word": "a"})), "ok"]), [look]).run_sync(
         "go", listeners=[watched.telemetry()]
@@ -194,6 +207,7 @@ def test_a_request_and_its_metrics_tell_whose_model_was_asked(watched: Watched) 
     agent.run_sync("go", listeners=[watched.telemetry()])
     [failed], [answered] = watched.named("chat first"), watched.named("chat second")
     assert (failed.attributes or {})["gen_ai.provider.name"] == "example"
+    assert (failed.attributes or {})["gen_ai.system"] == "example"
     assert "gen_ai.provider.name" not in (answered.attributes or {})
     assert (failed.attributes or {})["error.type"] == "request_failed"
     assert failed.status.status_code is StatusCode.ERROR and not failed.status.description

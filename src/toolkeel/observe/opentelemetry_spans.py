@@ -25,6 +25,7 @@ from toolkeel.messages import AssistantMessage, Message, Usage
 from toolkeel.model import ModelRequest
 from toolkeel.observe import attribute_names
 from toolkeel.observe.content import arguments_json, message_json, messages_json, request_json
+from toolkeel.observe.stats import priced
 from toolkeel.observe.trace_links import link
 
 with needs_extra("toolkeel.observe.opentelemetry_spans", "otel"):
@@ -203,6 +204,8 @@ class OpenTelemetry:
         if event.provider:
             run.asked[attribute_names.PROVIDER] = event.provider
         attributes = self._attributes("chat", run.asked)
+        if event.provider:
+            attributes[attribute_names.SYSTEM] = event.provider
         if run.sent:
             attributes |= _request(run.sent)
         if run.chat is not None:  # it failed, and a step asks again or another model
@@ -366,6 +369,10 @@ def _reply(message: AssistantMessage, run: _Run) -> Attributes:
     for field, name in attribute_names.USAGE.items():
         if tokens := getattr(message.usage, field, 0):
             made[name] = tokens
+    asked = str(run.asked.get(attribute_names.REQUEST_MODEL, ""))
+    cost = priced(message.model or asked, message.usage)
+    if cost is not None:
+        made |= dict.fromkeys(attribute_names.COSTS, cost)
     return made
 
 

@@ -65,6 +65,15 @@ class ToolStats:
         return ranked(self.seconds, share)
 
 
+def priced(model: str, usage: Usage) -> float | None:
+    """What tokens of a model cost, in US dollars; None if genai-prices does not know, or is not here."""
+    try:
+        price = known_price(model)
+    except MissingExtraError:
+        return None
+    return price(usage) if price else None
+
+
 @dataclass
 class ModelStats:
     """Requests to one model, and what became of the calls that it made.
@@ -95,11 +104,7 @@ class ModelStats:
     @property
     def cost(self) -> float | None:
         """What they cost, in US dollars, by the prices of genai-prices; None if it does not know."""
-        try:
-            price = known_price(self.name)
-        except MissingExtraError:
-            return None
-        return price(self.usage) if price else None
+        return priced(self.name, self.usage)
 
     def rank(self, share: float) -> float | None:
         """As `ToolStats.rank`."""
