@@ -2,10 +2,10 @@
 
 import json
 from itertools import repeat
+from typing import Annotated
 
-from starlette.applications import Starlette
-from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from fastapi import Body, FastAPI, HTTPException
+from fastapi.responses import StreamingResponse
 
 from toolkeel import Agent, ToolkeelError, ToolMessage, tool
 from toolkeel.approvals import Decision
@@ -30,12 +30,14 @@ agent = Agent(Scripted(repeat(reply)), [transfer])
 sessions = Sessions("service.db")
 
 
-async def chat(request):  # {"prompt": "..."} says something, {"prompt": null} goes on
-    prompt = (await request.json())["prompt"]
+app = FastAPI()
 
+
+@app.post("/{user}/chat")
+async def chat(user: str, prompt: Annotated[str | None, Body(embed=True)]):  # None: it goes on
     async def events():
         try:
-            session = sessions.open("main", scope=request.path_params["user"])
+            session = sessions.open("main", scope=user)
             async for event in agent.stream(prompt, session=session):
                 yield f"id: {event.seq}\nevent: {event.type}\ndata: {json.dumps(event_dict(event))}\n\n"
         except ToolkeelError as error:
@@ -44,17 +46,20 @@ async def chat(request):  # {"prompt": "..."} says something, {"prompt": null} g
     return StreamingResponse(events(), media_type="text/event-stream")
 
 
-async def waiting(request):  # GET: what waits, and the decisions on it; POST: one of those
-    session = sessions.open("main", scope=request.path_params["user"])
-    tickets = session.pending if session.exists else ()
-    if request.method == "GET":
-        each = [(one, one.approve(), one.deny("A person said no.")) for one in tickets]
-        return JSONResponse([[part.to_dict() for part in parts] for parts in each])
-    decision = Decision.from_dict(await request.json())
-    if known := (decision.ticket, decision.seal) in [(one.id, one.seal) for one in tickets]:
-        session.decide(decision)  # the first one counts
-    return Response(status_code=204 if known else 409)
+def tickets(session):
+    return session.pending if session.exists else ()
 
 
-chatting = Route("/{user}/chat", chat, methods=["POST"])
-app = Starlette(routes=[chatting, Route("/{user}/waiting", waiting, methods=["GET", "POST"])])
+@app.get("/{user}/waiting")
+async def waiting(user: str):  # what waits, and the decisions on it
+    asked = tickets(sessions.open("main", scope=user))
+    each = [(one, one.approve(), one.deny("A person said no.")) for one in asked]
+    return [[part.to_dict() for part in parts] for parts in each]
+
+
+@app.post("/{user}/waiting", status_code=204)
+async def decide(user: str, given: dict):  # one of those decisions
+    session, decision = sessions.open("main", scope=user), Decision.from_dict(given)
+    if (decision.ticket, decision.seal) not in [(one.id, one.seal) for one in tickets(session)]:
+        raise HTTPException(409)
+    session.decide(decision)  # the first one counts
