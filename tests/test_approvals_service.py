@@ -45,7 +45,9 @@ def asked(url: str, data: object = ...) -> tuple[int, str]:
     """What is answered to a GET, or to a POST of JSON."""
     body = None if data is ... else json.dumps(data).encode()
     try:
-        with urlopen(Request(url, body, {"Content-Type": "application/json"}), timeout=60) as answer:
+        with urlopen(
+            Request(url, body, {"Content-Type": "application/json"}), timeout=60
+        ) as answer:
             return answer.status, answer.read().decode()
     except HTTPError as error:
         with error:
