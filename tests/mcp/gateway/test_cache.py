@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,24 +15,51 @@ from hypothesis import strategies as st
 from tests.messages_made import JSON
 from toolkeel.mcp.gateway import cache
 from toolkeel.mcp.gateway.cache import Cache, key_of
+from toolkeel.sessions import KeyValueStore
 
 OK: dict[str, Any] = {"content": [{"type": "text", "text": "北京"}]}
 
 
-def test_a_result_comes_back_as_it_came_and_nobody_elses_hand_is_in_it() -> None:
-    kept = Cache()
-    kept.put("s", "k", OK, 60)
-    first = kept.get("s", "k")
+@pytest.fixture(params=["alone", "shared"])
+def two(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Cache, Cache]]:
+    """Two gateways' views: of one memory, or of one file."""
+    if request.param == "alone":
+        alone = Cache()
+        yield alone, alone
+        return
+    stores = [KeyValueStore(tmp_path / "s.db") for _ in range(2)]
+    yield Cache(stores[0]), Cache(stores[1])
+    for store in stores:
+        store.close()
+
+
+def put(kept: Cache, server: str, key: str, result: dict[str, Any], seconds: float = 60) -> None:
+    async def use() -> None:
+        await kept.put(server, key, result, seconds, await kept.state(server))
+
+    asyncio.run(use())
+
+
+def get(kept: Cache, server: str, key: str) -> dict[str, Any] | None:
+    return asyncio.run(kept.get(server, key))
+
+
+def test_a_result_comes_back_as_it_came_and_nobody_elses_hand_is_in_it(
+    two: tuple[Cache, Cache],
+) -> None:
+    one, other = two
+    put(one, "s", "k", OK)
+    first = get(other, "s", "k")
     assert first == OK
     assert first is not None
     first["content"].clear()
-    assert kept.get("s", "k") == OK and kept.get("t", "k") is None and kept.get("s", "l") is None
+    assert get(one, "s", "k") == OK and get(other, "t", "k") is None and get(one, "s", "l") is None
 
 
-def test_a_result_ends_with_its_time() -> None:
-    kept = Cache()
-    kept.put("s", "k", OK, 0.0)
-    assert kept.get("s", "k") is None and not kept._kept
+def test_a_result_ends_with_its_time(two: tuple[Cache, Cache]) -> None:
+    one, other = two
+    put(one, "s", "k", OK, 0.0)
+    assert get(other, "s", "k") is None and not other._kept
 
 
 @pytest.mark.parametrize(
@@ -39,28 +69,46 @@ def test_a_result_ends_with_its_time() -> None:
 )  # fmt: skip
 def test_failures_questions_and_what_is_huge_are_not_kept(result: dict[str, Any]) -> None:
     kept = Cache()
-    kept.put("s", "k", result, 60)
-    assert kept.get("s", "k") is None
+    put(kept, "s", "k", result)
+    assert get(kept, "s", "k") is None
 
 
-def test_a_write_makes_all_of_its_server_stale_also_what_is_on_its_way() -> None:
-    kept = Cache()
-    kept.put("s", "k", OK, 60)
-    kept.put("t", "k", OK, 60)
-    before = kept.state("s"), kept.state("t")
-    kept.forget("s")
-    assert kept.get("s", "k") is None and kept.get("t", "k") == OK
-    assert (kept.state("s"), kept.state("t")) == (before[0] + 1, before[1])
+def test_a_write_makes_all_of_its_server_stale_also_what_is_on_its_way(
+    two: tuple[Cache, Cache],
+) -> None:
+    one, other = two
+
+    async def use() -> None:
+        before = await one.state("s")
+        for server in "st":
+            await one.put(server, "k", OK, 60, await one.state(server))
+        await other.forget("s")
+        await one.put("s", "on its way", OK, 60, before)
+        found = [await each.get("s", key) for each in two for key in ("k", "on its way")]
+        assert found == [None] * 4 and await other.get("t", "k") == OK
+
+    asyncio.run(use())
+
+
+def test_a_store_that_is_away_costs_no_call(tmp_path: Path, caplog: Any) -> None:
+    store = KeyValueStore(tmp_path / "s.db")
+    kept = Cache(store)
+    put(kept, "s", "k", OK)
+    store.close()
+    put(kept, "s", "l", OK)
+    assert get(kept, "s", "k") is None
+    asyncio.run(kept.forget("s"))
+    assert "results are not kept now" in caplog.text
 
 
 def test_those_used_longest_ago_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "ENTRIES", 2)
     kept = Cache()
     for key in "ab":
-        kept.put("s", key, OK, 60)
-    kept.get("s", "a")
-    kept.put("s", "c", OK, 60)
-    assert [key for key in "abc" if kept.get("s", key)] == ["a", "c"]
+        put(kept, "s", key, OK)
+    get(kept, "s", "a")
+    put(kept, "s", "c", OK)
+    assert [key for key in "abc" if get(kept, "s", key)] == ["a", "c"]
 
 
 @given(st.tuples(JSON, JSON), st.tuples(st.sampled_from(["", "ada"]), st.sampled_from(["", "bo"])))
@@ -80,5 +128,5 @@ def test_results_are_bounded_together_those_used_longest_ago_go_first(
     monkeypatch.setattr(cache, "TOGETHER", 3 * size)
     kept = Cache()
     for key in "abcd":
-        kept.put("s", key, OK, 60)
-    assert [kept.get("s", key) for key in "abcd"] == [None, OK, OK, OK]
+        put(kept, "s", key, OK)
+    assert [get(kept, "s", key) for key in "abcd"] == [None, OK, OK, OK]

@@ -52,6 +52,12 @@ def test_a_limit_ends_with_its_time() -> None:
     assert not over(kept, "a", [Limit("*", 1, 0.0)]) and not over(kept, "a", [Limit("*", 1, 0.0)])
 
 
+def test_a_call_that_cannot_be_counted_is_refused(tmp_path: Path) -> None:
+    store = KeyValueStore(tmp_path / "s.db")
+    store.close()
+    assert "this one was not sent" in over(Ledger(store), "bo", TWO)
+
+
 @given(st.lists(st.sampled_from("ab"), max_size=30), st.integers(1, 5))
 def test_as_many_calls_pass_as_the_limit_says(clients: list[str], calls: int) -> None:
     kept = Ledger()

@@ -92,8 +92,8 @@ def command(
     make = partial(_gateway, file, rules, audit, store, **options)
     with stdout_kept_clean():
         gateway = make()
-    if workers > 1 and gateway.policy.counts and not store:
-        raise UsageProblem("[limits] and [taint] are counted by --workers together in a --store")
+    if workers > 1 and gateway.policy.remembers and not store:
+        raise UsageProblem("[limits], [taint] and [cache] of --workers are kept in a --store")
     if not http:
         if sys.stdin.isatty():
             note("the gateway speaks on stdin and stdout, for a program that starts it", DIM)

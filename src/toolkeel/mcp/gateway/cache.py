@@ -6,11 +6,18 @@ server knows its clients apart. A call of the same server that may write makes a
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
+import logging
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any
+
+from toolkeel.errors import SetupError
+from toolkeel.mcp.gateway.ledger import Shared
 
 ENTRIES = 1000
 """Results that are kept; those used longest ago go first."""
@@ -18,31 +25,56 @@ LARGEST = 1_000_000
 """Characters of a result beyond which it is not kept."""
 TOGETHER = 64_000_000
 """Characters of all of them: clients choose what is asked, and so how many there are."""
+_RESULTS, _WRITTEN = ("toolkeel", "gateway", "results"), ("toolkeel", "gateway", "written")
+_UNKNOWN = -1
+_NOTHING = (0.0, _UNKNOWN, "")
 _TRACES = ("traceparent", "tracestate", "baggage")
+
+log = logging.getLogger("toolkeel.mcp")
 
 
 class Cache:
-    """Results, as the JSON text they came as."""
+    """Results, as the JSON they came as: in this process, or in a store that gateways share.
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], tuple[float, str]] = OrderedDict()
+    Each is kept with the state its server was in when it was asked for, and good for no other.
+
+    Args:
+        shared: The store; None: in this process alone.
+    """
+
+    def __init__(self, shared: Shared | None = None) -> None:
+        self._shared = shared
+        self._kept: OrderedDict[tuple[str, str], tuple[float, int, str]] = OrderedDict()
         self._written: dict[str, int] = {}
 
-    def get(self, server: str, key: str) -> dict[str, Any] | None:
+    async def get(self, server: str, key: str) -> dict[str, Any] | None:
         """The result of a call; None if none is kept."""
-        expires, text = self._kept.get((server, key), (0.0, ""))
-        if time.monotonic() >= expires:
+        state = await self.state(server)
+        if self._shared is not None:
+            item = await _done(self._shared.get, _RESULTS, _short(server, key))
+            expires, then, text = (inf, *item.value["kept"]) if item else _NOTHING
+        else:
+            expires, then, text = self._kept.get((server, key), _NOTHING)
+        if then != state or then == _UNKNOWN or time.monotonic() >= expires:
             self._kept.pop((server, key), None)
             return None
-        self._kept.move_to_end((server, key))
+        if self._shared is None:
+            self._kept.move_to_end((server, key))
         found: dict[str, Any] = json.loads(text)
         return found
 
-    def state(self, server: str) -> int:
-        """Changes when something may have been written: a result of before is not kept then."""
-        return self._written.get(server, 0)
+    async def state(self, server: str) -> int:
+        """Changes when something may have been written there."""
+        if self._shared is None:
+            return self._written.get(server, 0)
+        item = await _done(self._shared.get, _WRITTEN, _short(server))
+        if item is None:
+            return 0
+        return int(item.value["times"]) if item else _UNKNOWN
 
-    def put(self, server: str, key: str, result: Mapping[str, Any], seconds: float) -> None:
+    async def put(
+        self, server: str, key: str, result: Mapping[str, Any], seconds: float, state: int
+    ) -> None:
         """Keep a result, if it is a success.
 
         Args:
@@ -50,23 +82,51 @@ class Cache:
             key: Of the call; see `key_of`.
             result: As it came.
             seconds: How long it is good for.
+            state: The server's before the call.
         """
         if result.get("isError") or "requestState" in result or "inputRequests" in result:
             return
         text = json.dumps(result, ensure_ascii=False)
-        if len(text) <= LARGEST:
-            self._kept[server, key] = time.monotonic() + seconds, text
-            while len(self._kept) > ENTRIES or self._size() > TOGETHER:
-                self._kept.popitem(last=False)
+        if len(text) > LARGEST:
+            return
+        if self._shared is not None:
+            kept, put = {"kept": [state, text]}, self._shared.put
+            await _done(put, _RESULTS, _short(server, key), kept, seconds=seconds)
+            return
+        self._kept[server, key] = time.monotonic() + seconds, state, text
+        while len(self._kept) > ENTRIES or self._size() > TOGETHER:
+            self._kept.popitem(last=False)
 
     def _size(self) -> int:
-        return sum(len(text) for _, text in self._kept.values())
+        return sum(len(text) for *_, text in self._kept.values())
 
-    def forget(self, server: str) -> None:
+    async def forget(self, server: str) -> None:
         """Something was, or may have been, written there."""
-        self._written[server] = self.state(server) + 1
+        if self._shared is not None:
+            change = self._shared.change
+            await _done(change, _WRITTEN, _short(server), _once_more)
+            return
+        self._written[server] = self._written.get(server, 0) + 1
         for key in [key for key in self._kept if key[0] == server]:
             del self._kept[key]
+
+
+async def _done(do: Callable[..., Any], *words: Any, **more: Any) -> Any:
+    """What the store says; False if it cannot be asked: no call is lost over what is kept."""
+    try:
+        return await asyncio.to_thread(do, *words, **more)
+    except SetupError as error:
+        log.warning("results are not kept now: %s", error)
+        return False
+
+
+def _once_more(known: dict[str, Any]) -> dict[str, Any]:
+    return {"times": known.get("times", 0) + 1}
+
+
+def _short(*words: str) -> str:
+    """Words as a name of the store's, which nobody can choose to be another's."""
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()
 
 
 def key_of(whose: str, digest: str, params: Mapping[str, Any]) -> str:

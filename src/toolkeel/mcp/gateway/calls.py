@@ -110,7 +110,7 @@ class Gatekeeper:
         self._audit = audit
         self._ledger = ledger
         self._approver = approver
-        self._cache = Cache()
+        self._cache = Cache(ledger.shared)
         self.figures = Figures()
 
     async def refusal(self, call: Call) -> str:
@@ -180,18 +180,21 @@ class Gatekeeper:
         Raises:
             MCPError: the server answered with an error of the protocol.
         """
-        key, server = self._key(call), call.route.server
-        if key and (found := self._cache.get(server.name, key)) is not None:
-            return await self._was_kept(call, found)
-        state = self._cache.state(server.name), server.questions
+        key, server, state = self._key(call), call.route.server, 0
+        if key:
+            if (found := await self._cache.get(server.place, key)) is not None:
+                return await self._was_kept(call, found)
+            state = await self._cache.state(server.place)
+        questions = server.questions
         began = time.monotonic()
         kind = "cancelled"
         await self._mark(call)  # its server can tell the client something before it ends
         await self._before(call)
         try:
             result = await self._sent(call, progressed)
-            if key and state == (self._cache.state(server.name), server.questions):
-                self._cache.put(server.name, key, result, self.policy.keeps(call.tool))
+            if key and questions == server.questions:
+                seconds = self.policy.keeps(call.tool)
+                await self._cache.put(server.place, key, result, seconds, state)
             kind = "tool_error" if result.get("isError") else _ended(result)
             return result
         except MCPError as error:
@@ -209,12 +212,13 @@ class Gatekeeper:
             return error_result(f"{error}. {sent}")
         finally:
             if not _only_reads(call.route):
-                self._cache.forget(server.name)
+                await self.forget(server)
             self._after(call, kind, time.monotonic() - began)
 
-    def forget(self, server: str) -> None:
-        """Results of a server are good no more: another has its name."""
-        self._cache.forget(server)
+    async def forget(self, server: Upstream) -> None:
+        """Results of a server are good no more: something was written, or another has its name."""
+        if self.policy.caches:
+            await self._cache.forget(server.place)
 
     def _key(self, call: Call) -> str:
         """Under which the result of a call is kept; empty if it is not."""

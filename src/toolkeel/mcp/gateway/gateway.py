@@ -69,7 +69,7 @@ class Gateway(ToolServer):
         prefixed: False for one server whose names shall stay as they are.
         threshold: Tools beyond which they are searched for instead of listed.
         approver: Decides beside the host about calls that need a person: a `Desk`, or a function.
-        shared: Where several gateways count calls together: a `KeyValueStore`.
+        shared: Where several gateways count calls and keep results together: a `KeyValueStore`.
 
     Attributes:
         policy: Who may call what now.
@@ -186,7 +186,7 @@ class Gateway(ToolServer):
         await self._renew()
         for name, server in old.items():
             if name not in kept:
-                self._keeper.forget(name)
+                await self._keeper.forget(server)
                 await server.close()
 
     async def obey(self, policy: Policy) -> None:

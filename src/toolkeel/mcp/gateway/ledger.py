@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
 
+from toolkeel.errors import SetupError
 from toolkeel.mcp.gateway.policy import Limit
 
 Make: TypeAlias = Callable[[dict[str, Any]], Mapping[str, Any] | None]
@@ -26,21 +27,34 @@ class Shared(Protocol):
     ) -> None:
         """Keep what a function makes of a value, while nobody else changes one."""
 
+    def get(self, namespace: tuple[str, ...], key: str) -> Any:
+        """What is kept, as `toolkeel.sessions.Item`; None if nothing is."""
+
+    def put(
+        self,
+        namespace: tuple[str, ...],
+        key: str,
+        value: Mapping[str, Any],
+        *,
+        seconds: float | None = None,
+    ) -> None:
+        """Keep a value."""
+
 
 class Ledger:
     """What is known of clients.
 
     Args:
-        shared: Where it is kept; None: in this process alone.
+        shared: Where it is kept, results too; None: in this process alone.
     """
 
     def __init__(self, shared: Shared | None = None) -> None:
-        self._shared = shared
+        self.shared = shared
         self._own: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     async def _change(self, what: str, client: str, make: Make, seconds: float) -> None:
-        if self._shared is not None:
-            change, place = self._shared.change, (*_PLACE, what)
+        if self.shared is not None:
+            change, place = self.shared.change, (*_PLACE, what)
             await asyncio.to_thread(change, place, client, make, seconds=seconds)
         elif (made := make(dict(self._own.get((what, client), {})))) is not None:
             self._own[what, client] = made
@@ -69,7 +83,11 @@ class Ledger:
                     return None
             return {**calls, **{key: [*calls[key], now] for key in known}}
 
-        await self._change("calls", client, count, max(each.seconds for each in known.values()))
+        try:
+            longest = max(each.seconds for each in known.values())
+            await self._change("calls", client, count, longest)
+        except SetupError as error:
+            return f"Calls cannot be counted now, so this one was not sent ({error})."
         return told[0] if told else ""
 
     async def mark(self, client: str, labels: Iterable[str], tool: str) -> None:

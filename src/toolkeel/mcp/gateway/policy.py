@@ -117,9 +117,14 @@ class Policy:
         return bool(self._tokens)
 
     @property
-    def counts(self) -> bool:
-        """Whether it says what must be remembered of clients from call to call."""
-        return bool(self._limits or self._taint)
+    def caches(self) -> bool:
+        """Whether results of some tools are kept."""
+        return bool(self._cache)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether it says what must be remembered from call to call."""
+        return bool(self._limits or self._taint or self._cache)
 
     def client(self, token: str) -> str | None:
         """Whose token it is; None: nobody's. Every token is compared, in the same time."""

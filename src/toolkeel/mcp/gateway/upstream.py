@@ -105,6 +105,11 @@ class Upstream:
         """Its name in the file."""
         return self.config.name
 
+    @property
+    def place(self) -> str:
+        """Under which gateways keep its results together."""
+        return f"{self.name} {self.config.identity}"
+
     def takes(self, tool: types.Tool) -> bool:
         """Whether its file lets a tool be used."""
         return self.config.takes(tool.name)
