@@ -103,6 +103,20 @@ def test_a_redirect_to_a_place_that_is_not_public_is_refused_and_never_connected
     run(always(response("secret")), use)
 
 
+def test_the_name_that_is_looked_up_is_the_one_that_the_server_is_sent() -> None:
+    """To the system ``straße.example`` is ``strasse.example``, somebody else's host."""
+    asked = []
+
+    async def resolve(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return []
+
+    reach = Reach(only=["straße.example"], resolve=resolve)
+    with pytest.raises(ToolError, match="no address"):
+        asyncio.run(WebClient(reach).get("http://straße.example/"))
+    assert asked == ["xn--strae-oqa.example"]
+
+
 @pytest.mark.parametrize(
     "target", ["file:///etc/passwd", "ftp://x/", "gopher://x", "http://u:p@h/", "data:,x"]
 )

@@ -110,18 +110,27 @@ def test_nothing_private_is_fetched_by_default(url: str) -> None:
 
 
 def test_a_provider_that_fetches_is_asked_to_unless_it_cannot() -> None:
-    plain, docs = fetch_tool(), fetch_tool(only=["docs.python.org", "*.example.org"])
+    plain = fetch_tool()
     assert anthropic.encode_tools([plain]) == [{"type": "web_fetch_20250910", "name": "web_fetch"}]
-    assert anthropic.encode_tools([docs])[0]["allowed_domains"] == [
-        "docs.python.org",
-        "example.org",
-    ]
     assert gemini.encode_tools([plain]) == [{"url_context": {}}]
     assert openai_responses.encode_tools([plain])[0]["type"] == "function"
     inside = [fetch_tool(allow=["intranet"]), fetch_tool(auth={"https://a.example": "Bearer x"})]
     for one in inside:
         assert "input_schema" in anthropic.encode_tools([one])[0]
     assert "url_context" not in gemini.encode_tools([fetch_tool(where="local")])[0]
+
+
+def test_a_provider_that_cannot_be_held_to_the_hosts_is_not_asked() -> None:
+    """Anthropic's list takes in what is below a host; Gemini has none."""
+    whole = fetch_tool(only=["example.org", "*.example.org"])
+    assert anthropic.encode_tools([whole])[0]["allowed_domains"] == ["example.org"]
+    one, below, none = (fetch_tool(only=x) for x in (["docs.python.org"], ["*.example.org"], []))
+    for each in (one, below, none):
+        assert "input_schema" in anthropic.encode_tools([each])[0]
+    for each in (whole, one, below, none):
+        assert "functionDeclarations" in gemini.encode_tools([each])[0]
+    with pytest.raises(SetupError, match="gemini does not have it"):
+        gemini.encode_tools([fetch_tool(only=["example.org"], where="provider")])
 
 
 def test_an_option_that_will_not_do_is_refused_when_the_tool_is_made() -> None:

@@ -38,7 +38,7 @@ class Library:
     async def search(self, question: Question) -> Sequence[Found]:
         self.asked.append(question)
         long = "word " * 1000
-        pages = [Found("https://evil.example/", "Evil", "x")]
+        pages = [Found("https://evil.example/", "Evil", "x"), Found("http://[no-address", "Bad")]
         pages += [
             Found(f"https://d{n}.example/", f"Page {n}", long, "2026-01-02") for n in range(20)
         ]
@@ -65,7 +65,7 @@ def test_filters_and_location_reach_the_backend_and_hold_for_what_it_finds() -> 
     tool = WebSearchTool(OSLO, filters, backend=library)
     message = searched(tool)
     assert library.asked == [Question("天气", 8, "NO", (), ("evil.example",))]
-    assert "Evil" not in message.text
+    assert "Evil" not in message.text and "Bad" not in message.text
     assert "The user is in Oslo, NO." in tool.tool.description
     only = searched(WebSearchTool(filters={"allowed_domains": ["d3.example"]}, backend=library))
     assert only.details["shown"] == 1
@@ -131,6 +131,8 @@ def test_what_a_provider_has_no_word_for_is_searched_here() -> None:
     assert openai_responses.encode_tools(blocked)[0]["type"] == "function"
     assert "functionDeclarations" in gemini.encode_tools(blocked)[0]
     assert openai_chat.encode_tools(blocked)[0]["type"] == "function"
+    both = Toolset([WebSearchTool(filters=WebSearchToolFilters(["a.b"], ["x.a.b"]))])
+    assert "input_schema" in anthropic.encode_tools(both)[0]
     there = WebSearchTool(filters={"allowed_domains": ["a.b"]}, where="provider")
     for wire in (gemini, openai_chat):
         with pytest.raises(SetupError, match="web_search shall run at the provider"):

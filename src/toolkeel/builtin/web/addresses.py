@@ -141,12 +141,14 @@ class Reach:
         else:
             self._places.add((host, port))
 
-    async def addresses(self, host: str, port: int) -> list[str]:
+    async def addresses(self, host: str, port: int, sent: str = "") -> list[str]:
         """The addresses to connect to.
 
         Args:
             host: A name or an address in any spelling, without brackets.
             port: The port.
+            sent: The name as the server is sent it, in ASCII. The system turns some letters into
+                others than the newer rule for names does (``ß`` into ``ss``): into another host.
 
         Raises:
             ToolError: if it may not be reached, or has no address. One address that is not
@@ -156,7 +158,7 @@ class Reach:
         listed = name in self._hosts or (name, port) in self._places
         self._check_place(name, port, listed)
         try:
-            found = await self._resolve(host, port)
+            found = await self._resolve(sent or host, port)
         except (OSError, UnicodeError) as error:
             raise ToolError(f"The host {host[:100]!r} cannot be found ({error}).") from None
         if not found:

@@ -162,7 +162,7 @@ class WebClient:
     async def _answer(self, url: httpx2.URL) -> AsyncIterator[httpx2.Response]:
         """The answer of one hop, from the first of its addresses that can be connected to."""
         host, port = url.host, url.port or {"http": 80, "https": 443}[url.scheme]
-        addresses = await self._reach.addresses(host, port)
+        addresses = await self._reach.addresses(host, port, url.raw_host.decode())
         transport = httpx2.AsyncHTTPTransport(verify=self._verify, trust_env=False)
         async with transport:
             response = await self._connected(transport, url, addresses)

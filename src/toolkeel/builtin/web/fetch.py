@@ -22,7 +22,7 @@ from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.errors import ToolError
-from toolkeel.hosted import Hosted, Native, Where
+from toolkeel.hosted import Hosted, Native, Where, Wire
 from toolkeel.messages import ToolOutput
 
 SHOWN = 20_000
@@ -36,6 +36,8 @@ class FetchOptions(TypedDict, total=False):
         allow: Hosts, hosts with ports or networks that may be reached although they are not
             public, such as ``127.0.0.1:8000``.
         only: If given, nothing but these hosts may be reached; ``*.example.org`` for all below.
+            A provider fetches only if it can be held to it: Anthropic's, if each host is there
+            with all below it.
         ports: Which ports; 80, 443, 8080 and 8443 by default.
         auth: Value of the header ``Authorization`` by origin; it goes there and nowhere else.
         headers: Further headers of every request.
@@ -85,7 +87,7 @@ def fetch_tool(**options: Unpack[FetchOptions]) -> AnyTool:
         max_output=None,
         timeout=client.limits.total + 30,
         metadata={TRUSTED: trusted},
-        hosted=Hosted({"anthropic": _anthropic(only), "gemini": _GEMINI}, where),
+        hosted=Hosted(_natives(only), where),
     )
     async def fetch(url: str, context: ToolContext[Any], start: int = 0) -> ToolOutput:
         """Read a page, file or picture from the web. HTML and PDF are given as text.
@@ -116,14 +118,15 @@ def tools(**options: Unpack[FetchOptions]) -> tuple[AnyTool, ...]:
     return (fetch_tool(**options),)
 
 
-def _anthropic(only: tuple[str, ...] | None) -> Native:
+def _natives(only: tuple[str, ...] | None) -> dict[Wire, Native]:
+    """What providers have in its place; one that cannot be told all of `only` has nothing."""
     body: dict[str, object] = {"type": "web_fetch_20250910", "name": "web_fetch"}
-    if only is not None:
-        body["allowed_domains"] = [host.removeprefix("*.") for host in only]
-    return Native(body)
-
-
-_GEMINI = Native({"url_context": {}})
+    if only is None:
+        return {"anthropic": Native(body), "gemini": Native({"url_context": {}})}
+    hosts = sorted({host.removeprefix("*.") for host in only})
+    if not hosts or {*hosts, *(f"*.{host}" for host in hosts)} != {*only}:
+        return {}  # there, a host stands for itself and for all below it
+    return {"anthropic": Native({**body, "allowed_domains": hosts})}
 
 
 def _shown(page: Page, start: int) -> tuple[Text | Image, ...]:

@@ -158,7 +158,9 @@ class WebSearchTool:
             claude["blocked_domains"] = list(blocked)
         if place:
             claude["user_location"] = place
-        natives = {"anthropic": Native(claude)}
+        natives: dict[Any, Native] = {}
+        if not (allowed and blocked):  # it takes one of the two
+            natives["anthropic"] = Native(claude)
         sources = ("web_search_call.action.sources",)
         if not blocked:  # who has no word for it cannot be sent it
             natives["openai-responses"] = Native(openai, include=sources)

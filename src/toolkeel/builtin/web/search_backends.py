@@ -89,7 +89,10 @@ class Question:
 
     def wants(self, url: str) -> bool:
         """Whether a result is of a domain that is wanted."""
-        host = (urlsplit(url).hostname or "").lower()
+        try:
+            host = (urlsplit(url).hostname or "").lower()
+        except ValueError:  # of one result: the others are wanted all the same
+            return False
         if any(_is_of(host, domain) for domain in self.blocked):
             return False
         return not self.allowed or any(_is_of(host, domain) for domain in self.allowed)
