@@ -16,7 +16,7 @@ import re
 import secrets
 import weakref
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -54,8 +54,9 @@ CREATE TABLE vectors (
 );
 CREATE INDEX ON vectors USING hnsw (vector halfvec_cosine_ops);
 """
-_COUNT = """INSERT INTO vocabulary AS v VALUES (%s, %s)
+_COUNT = """INSERT INTO vocabulary AS v SELECT * FROM unnest(%s::text[], %s::bigint[])
 ON CONFLICT (term) DO UPDATE SET passages = v.passages + excluded.passages"""
+_IDS = "SELECT nextval('chunks_id_seq') FROM generate_series(1, %s)"
 _PASSAGE = """SELECT c.id, f.attributes, f.file_id, f.name, f.title, c.heading, c.start, c.text
 FROM chunks c JOIN files f ON f.id = c.file WHERE c.id = ANY(%s)"""
 _ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -180,8 +181,11 @@ class PostgresStore(Store):
     def add(self, *sources: Source) -> list[str]:
         """See `Store`."""
         parts = list(stores.cut(sources, self.embedder))
+        counts: Counter[str] = Counter()
         with self._writing() as db:
-            return [self._put(db, source, chunks) for source, chunks in parts]
+            ids = [self._put(db, source, chunks, counts) for source, chunks in parts]
+            _count(db, counts)
+            return ids
 
     def touch(self, name: str, stamp: str) -> None:
         """See `Store`."""
@@ -200,7 +204,9 @@ class PostgresStore(Store):
             db.execute("SELECT 1 FROM notes FOR UPDATE")
             yield db
 
-    def _put(self, db: Any, source: Source, chunks: Sequence[tuple[Any, Any]]) -> str:
+    def _put(
+        self, db: Any, source: Source, chunks: Sequence[tuple[Any, Any]], counts: Counter[str]
+    ) -> str:
         file_id = self._drop(db, source.name) or f"file-{secrets.token_hex(12)}"
         attributes = json.dumps(dict(source.attributes), ensure_ascii=False)
         said = (source.name, source.title, source.stamp, source.digest, attributes)
@@ -211,23 +217,17 @@ class PostgresStore(Store):
         ).fetchone()
         if any(vector is not None for _, vector in chunks) and not _has_vectors(db):
             db.execute(_VECTORS.format(len(chunks[0][1])))
-        counts: Counter[str] = Counter()
-        with db.cursor() as many:
-            for chunk, vector in chunks:
-                [at] = db.execute(
-                    "INSERT INTO chunks (file, start, heading, text) VALUES (%s, %s, %s, %s)"
-                    " RETURNING id",
-                    (file, chunk.start, chunk.heading, chunk.text),
-                ).fetchone()
-                held = stores.weights(source.name, source.title, chunk.heading, chunk.text)
-                counts.update(held.keys())
-                db.execute(
-                    "INSERT INTO terms SELECT t, %s, w FROM unnest(%s::text[], %s::real[]) u(t, w)",
-                    (at, list(held), list(held.values())),
-                )
-                if vector is not None:
-                    db.execute("INSERT INTO vectors VALUES (%s, %s)", (at, _written(vector)))
-            many.executemany(_COUNT, sorted(counts.items()))
+        ids = db.execute(_IDS, (len(chunks),)).fetchall()
+        at = [(id, chunk, vector) for (id,), (chunk, vector) in zip(ids, chunks, strict=True)]
+        rows = ((id, file, chunk.start, chunk.heading, chunk.text) for id, chunk, _ in at)
+        _copy(db, "chunks (id, file, start, heading, text)", rows)
+        terms: list[tuple[object, ...]] = []
+        for id, chunk, _ in at:
+            held = stores.weights(source.name, source.title, chunk.heading, chunk.text)
+            counts.update(held.keys())
+            terms += [(term, id, weight) for term, weight in held.items()]
+        _copy(db, "terms", sorted(terms))  # in the order of the index
+        _copy(db, "vectors", ((id, _written(v)) for id, _, v in at if v is not None))
         db.execute("UPDATE notes SET passages = passages + %s", (len(chunks),))
         return file_id
 
@@ -244,8 +244,7 @@ class PostgresStore(Store):
             held = list(stores.weights(name, title, heading, text))
             counts.subtract(held)
             db.execute("DELETE FROM terms WHERE chunk = %s AND term = ANY(%s)", (at, held))
-        with db.cursor() as many:
-            many.executemany(_COUNT, sorted(counts.items()))
+        _count(db, counts)
         db.execute("DELETE FROM vocabulary WHERE passages = 0 AND term = ANY(%s)", (list(counts),))
         db.execute("DELETE FROM chunks WHERE file = %s", (row,))
         db.execute("DELETE FROM files WHERE id = %s", (row,))
@@ -256,6 +255,22 @@ class PostgresStore(Store):
 def _close(connections: list[Any]) -> None:
     while connections:
         connections.pop().close()
+
+
+def _count(db: Any, counts: Mapping[str, int]) -> None:
+    """Add to how many passages hold each term."""
+    terms = sorted(counts)
+    db.execute(_COUNT, (terms, [counts[term] for term in terms]))
+
+
+def _copy(db: Any, table: str, rows: Iterable[tuple[object, ...]]) -> None:
+    """Put many rows in at once, if there is one."""
+    waiting = iter(rows)
+    for first in waiting:
+        with db.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
+            copy.write_row(first)
+            for row in waiting:
+                copy.write_row(row)
 
 
 def _has_vectors(db: Any) -> bool:
