@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import AfterValidator
 
 from tests.waiting import run as run_async
-from toolkeel import RunContext, SetupError, ToolCall, ToolContext, Toolset, tool
+from toolkeel import Effects, RunContext, SetupError, ToolCall, ToolContext, Toolset, tool
 from toolkeel.call.steps.guard import Stop, input_guard
+from toolkeel.events import Event, ToolStarted
 
 
 @tool
@@ -86,8 +89,6 @@ def test_a_guard_that_ends_the_run_does_so_after_every_call_has_its_result():
 
 
 def test_a_missing_injection_is_the_programs_mistake_and_names_the_fix():
-    from typing import Annotated
-
     from toolkeel import Injected
 
     @tool
@@ -207,3 +208,23 @@ def test_a_thousand_calls_overlap() -> None:
 
     results = Toolset([meet]).run_sync([ToolCall(str(n), "meet", {}) for n in range(1000)])
     assert {result.content for result in results} == {"met"}
+
+
+def test_large_arguments_whose_resources_give_their_place_are_validated_once() -> None:
+    seen: list[int] = []
+
+    def see(numbers: list[int]) -> list[int]:
+        seen.append(len(numbers))
+        return numbers
+
+    @tool(effects=Effects(resources=("file:{path}",)))
+    async def keep(path: str, numbers: Annotated[list[int], AfterValidator(see)]) -> int:
+        """Keep."""
+        return len(numbers)
+
+    text = json.dumps({"path": "a", "numbers": list(range(10_000))})
+    calls = [ToolCall(str(n), "keep", text) for n in range(3)]
+    events: list[Event] = []
+    results = Toolset([keep]).run_sync(calls, RunContext(listeners=(events.append,)))
+    assert [result.text for result in results] == ["10000"] * 3 and seen == [10_000] * 3
+    assert sum(isinstance(event, ToolStarted) for event in events) == 3

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from toolkeel.call.arguments.validate import LARGE
+from toolkeel.call.arguments.validate import LARGE, LooksLong, prepare
 from toolkeel.call.body.deadline import GIVE_UP, GRACE
 from toolkeel.call.body.stopped_text import not_started
 from toolkeel.call.failure import failed, interrupted
-from toolkeel.call.pipeline import Finds, start_call
+from toolkeel.call.pipeline import Finds, Ready, start_call
 from toolkeel.call.steps.turn_order import end_turn
 from toolkeel.context import RunContext
 from toolkeel.errors import CallError, SetupError, Skipped, Suspend
@@ -86,6 +86,7 @@ class Batch:
         self._tasks: dict[asyncio.Task[Fatal], int] = {}
         self._barrier = False
         self._barriers: set[int] = set()
+        self._ready: dict[int, Ready] = {}
         self._done: asyncio.Future[None] | None = None
         self._fatal: Fatal = None
         self._waits: dict[int, Suspend] = {}
@@ -139,7 +140,8 @@ class Batch:
     async def _answer(self, index: int) -> Fatal:
         if self._run.recorder is not None:
             self._run.recorder.begins(self.calls[index])
-        done = start_call(self.calls[index], self._tools, self._run)
+        ready = self._ready.pop(index, None)
+        done = start_call(self.calls[index], self._tools, self._run, ready)
         self._results[index], fatal = done if isinstance(done, tuple) else await done
         if isinstance(fatal, Suspend):
             self._waits[index] = fatal
@@ -151,7 +153,7 @@ class Batch:
         self._done = asyncio.get_running_loop().create_future()
         texts = (call.arguments for call in self.calls)
         if self._tools.has_barriers or any(type(t) is str and len(t) > LARGE for t in texts):
-            self._barriers = {n for n, c in enumerate(self.calls) if self._is_sequential(c)}
+            self._barriers = {n for n, c in enumerate(self.calls) if self._is_sequential(n, c)}
         self._start()
         try:
             if self._tasks:
@@ -180,17 +182,17 @@ class Batch:
             tasks[task] = index
             task.add_done_callback(ended)
 
-    def _is_sequential(self, call: ToolCall) -> bool:
+    def _is_sequential(self, index: int, call: ToolCall) -> bool:
         """Whether it is alone while it runs; so is one that is looked at in a thread first, if its
         place in the turn hangs on what is found there."""
         text = call.arguments
         try:
             tool = self._tools.find(call.name).tool
             if tool.effects.resources and type(text) is str and len(text) > LARGE:
-                tool.arguments.validate(text)
+                self._ready[index] = Ready(prepare(call, tool, at_once=True))
             return tool.sequential
         except Exception as error:  # its own call will tell
-            return isinstance(error, ValueError)
+            return isinstance(error, LooksLong)
 
     def _ended(self, task: asyncio.Task[Fatal]) -> None:
         index = self._tasks.pop(task)

@@ -61,11 +61,11 @@ class Finds(Protocol):
     def keeper(self) -> Keeper | None: ...
 
 
-class _Ready(NamedTuple):
-    """Arguments that were looked at elsewhere, and when their call began."""
+class Ready(NamedTuple):
+    """Arguments that were looked at elsewhere, and when their call began; 0 if it has not."""
 
     prepared: Prepared
-    began: float
+    began: float = 0.0
 
 
 Ended: TypeAlias = "tuple[ToolMessage, BaseException | None]"
@@ -86,13 +86,13 @@ async def run_call(call: ToolCall, tools: Finds, run: RunContext[Any]) -> Ended:
 
 
 def start_call(
-    call: ToolCall, tools: Finds, run: RunContext[Any], ready: _Ready | None = None
+    call: ToolCall, tools: Finds, run: RunContext[Any], ready: Ready | None = None
 ) -> Ended | Coroutine[Any, Any, Ended]:
     """`run_call` up to where the call waits: how it ended, or what must be awaited for that."""
-    started = perf_counter() if ready is None else ready.began
+    started = perf_counter() if ready is None or not ready.began else ready.began
     if not WATCHED.runs:
         WATCHED.begin()
-    if run.listeners and ready is None:
+    if run.listeners and (ready is None or not ready.began):
         seq, at, run_id = run.next()  # passed on by `*` they would cost a third of an event more
         run.tell(_started(seq, at, run_id, call.id, call))
     tool: AnyTool | None = None
@@ -155,7 +155,7 @@ async def _look(
         told = not_started(tool.name, run.cancel.reason) if stopped else error
         message = _failed(call, tool, told, run, perf_counter() - began, tools.keeper)
         return _end(run, call, None, context, message, _fatal(error))
-    done = start_call(call, tools, run, _Ready(prepared, began))
+    done = start_call(call, tools, run, Ready(prepared, began))
     return done if isinstance(done, tuple) else await done
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import threading
 import time
 from collections.abc import Mapping
@@ -108,6 +109,24 @@ def test_the_same_call_written_in_another_way_is_the_same() -> None:
         for arguments in written
     ]
     assert kinds == ["crashed"] * 3 + ["limit_reached"]
+
+
+def test_large_calls_are_the_same_if_they_are_written_alike() -> None:
+    """To read them would hold up the loop, for the calls of a turn that are right as well."""
+
+    @tool
+    def add(numbers: list[int], sign: int) -> int:
+        """Add."""
+        raise ValueError("no")
+
+    run: RunContext[Any] = RunContext()
+    numbers = json.dumps(list(range(10_000)))
+    first, other = (f'{{"numbers": {numbers}, "sign":{gap}1}}' for gap in ("", " "))
+    kinds = [
+        Toolset([add]).run_sync([ToolCall("1", "add", text)], run)[0].kind
+        for text in (first, first, other, first, first)
+    ]
+    assert kinds == ["crashed"] * 4 + ["limit_reached"]
 
 
 def test_a_call_that_is_mended_is_another() -> None:

@@ -142,6 +142,24 @@ def test_a_killed_server_ends_its_call_as_unknown_and_the_next_call_finds_a_new_
     assert call(tools, "pid").text != first
 
 
+def test_a_server_that_cannot_be_asked_what_its_tool_is_now_was_sent_nothing(
+    tmp_path: Path,
+) -> None:
+    """Where it can be asked, its call is sent: the sentence is said only of the first."""
+    program, away = tmp_path / "peer.py", tmp_path / "away.py"
+    program.write_text(Path(PEER[-1]).read_text("utf-8"), "utf-8")
+    server = MCPServer([*PEER[:-1], str(program)], name="peer", trust=True)
+    tools = Toolset(server.tools())
+    assert call(tools, "echo", text="first").text == "first"
+    asyncio.run(server.close())
+    program.rename(away)
+    lost = call(tools, "echo", text="lost")
+    assert lost.kind == "tool_error" and lost.text.endswith("so the call was not sent.")
+    away.rename(program)
+    assert call(tools, "echo", text="again").text == "again"
+    asyncio.run(server.close())
+
+
 def test_one_connection_serves_several_event_loops(peer: MCPServer) -> None:
     tools = Toolset(peer.tools())
 

@@ -22,6 +22,10 @@ REPEATS = 3
 """How often the same call may fail in the same way."""
 
 
+READ = 20_000
+"""Characters of arguments up to which they are read to be compared."""
+
+
 def repeats(run: RunContext[Any], call: ToolCall) -> None:
     """Refuse a call that has failed in the same way `REPEATS` times.
 
@@ -84,11 +88,14 @@ class Failures:
 
 
 def _key(call: ToolCall) -> str:
-    """What makes two calls the same, however they are written; whatever a wire has put there."""
+    """What makes two calls the same, however they are written; whatever a wire has put there.
+
+    Large arguments are the same if they are written alike: this is asked on the event loop.
+    """
     arguments: object = call.arguments
     try:
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        return repr(_read(text))
+        return text if len(text) > READ else repr(_read(text))
     except (ValueError, TypeError, RecursionError):
         return arguments if isinstance(arguments, str) else repr(arguments)
 

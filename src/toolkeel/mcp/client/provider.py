@@ -241,7 +241,8 @@ class MCPServer(Contents):
             try:
                 listed = await on_own_loop(lambda: self._home().tools())
             except (Unreachable, SetupError) as error:
-                raise ToolError(f"{error}. The call was not sent.") from error
+                what = f"What {tool!r} is now could not be asked, so the call was not sent."
+                raise ToolError(f"{error}. {what}") from error
         return self._pin(listed[tool]) if tool in listed else None
 
     # — calling —
