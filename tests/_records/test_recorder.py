@@ -222,6 +222,19 @@ def test_whatever_a_call_wrote_is_in_the_journal_before_its_outcome(
     assert ended == 3
 
 
+@given(VALUES, VALUES)
+def test_a_value_is_written_when_it_has_become_another_and_not_when_it_came_back(
+    first: Any, second: Any
+) -> None:
+    journal = Written()
+    recorder = Recorder(journal, "r", state={"key": json.loads(json.dumps(first))})
+    recorder.changed({"key": first})
+    assert journal.entries == []
+    recorder.changed({"key": second})
+    changed = json.dumps(first) != json.dumps(second)
+    assert journal.entries == [StateChanged("r", "key", second)] * changed
+
+
 def test_state_without_a_json_form_is_refused_when_it_is_written() -> None:
     recorder = Recorder(Written(), "r")
     for value in (object(), float("nan"), {1, 2}):

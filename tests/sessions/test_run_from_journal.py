@@ -169,9 +169,7 @@ def test_what_was_spent_counts_wherever_a_run_was_killed() -> None:
     lines = list(sessions.export("whole"))
     kinds = [json.loads(line).get("kind") for line in lines]
     assert kinds.count("spent") == len(asked) == 6 and not sessions["whole"].fold().inner
-    for cut in range(kinds.index("spent") + 1, len(lines)):
-        if "run_ended" in kinds[:cut]:
-            break
+    for cut in range(kinds.index("spent") + 1, kinds.index("run_ended")):
         session = sessions.import_(lines[:cut], f"killed {cut}")
         known = kinds[:cut].count("spent")
         assert session.fold().cost == pytest.approx(1.5 * known)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import marshal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
@@ -71,7 +72,7 @@ class Recorder:
         self._seen: set[str] = set()
         self._asked = 0
         self._sent = ModelRequest(())
-        self._state = {key: _text(value) for key, value in (state or {}).items()}
+        self._state = {key: _mark(value) for key, value in (state or {}).items()}
 
     def inner(self, run: str, call: ToolCall) -> Self:
         """What writes a run within this one.
@@ -87,7 +88,7 @@ class Recorder:
     def go_on(self, run: str, known: int, turn: int, state: Mapping[str, object]) -> None:
         """Write a run within that the journal has already; see the class."""
         self._run, self._known, self._turn, self.regained = run, known, turn, True
-        self._state = {key: _text(value) for key, value in state.items()}
+        self._state = {key: _mark(value) for key, value in state.items()}
 
     def began(self, began: entries.RunBegan, messages: list[Message], told: int) -> None:
         """The run begins, or goes on.
@@ -317,8 +318,8 @@ class Recorder:
             raise SetupError(
                 f"the state's {key!r} cannot be kept in a session: {error}; give plain data"
             ) from None
-        if self._state.get(key) != (text := _text(value)):
-            self._state[key] = text
+        if self._state.get(key) != (mark := _mark(value)):
+            self._state[key] = mark
             self.journal.append(entries.StateChanged(self._run, key, plain(value)))
 
     def emitted(self, value: object) -> None:
@@ -335,9 +336,10 @@ class Recorder:
             del self._state[key]
             self.journal.append(entries.StateChanged(self._run, key, removed=True))
         for key, value in list(state.items()):
-            if key not in OWN_KEYS and self._state.get(key) != (text := _text(value)):
-                self._state[key] = text
-                self.journal.append(entries.StateChanged(self._run, key, json.loads(text)))
+            if key not in OWN_KEYS and self._state.get(key) != (mark := _mark(value)):
+                self._state[key] = mark
+                value = json.loads(_text(value))
+                self.journal.append(entries.StateChanged(self._run, key, value))
 
     def ended(
         self, reason: str, error: str, state: Mapping[str, object], output: object = None
@@ -347,6 +349,14 @@ class Recorder:
         self.changed(state)
         self.catch_up()
         self.journal.append(entries.RunEnded(self._run, reason, error, output))
+
+
+def _mark(value: Any) -> bytes | str:
+    """What tells whether a value has changed: looked at whenever a call ends, so it must cost little."""
+    try:
+        return marshal.dumps(value, 2)  # without references, which equal values may have or not
+    except ValueError:
+        return _text(value)
 
 
 def _text(value: object) -> str:

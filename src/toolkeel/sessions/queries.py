@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from toolkeel._records.record import record
@@ -317,26 +317,9 @@ def hold(connection: sqlite3.Connection, id: int, holder: Sequence[object]) -> N
     )
 
 
-def release(connection: sqlite3.Connection, id: int) -> None:
-    """Nobody writes any more."""
-    connection.execute("DELETE FROM holder WHERE session = ?", (id,))
-
-
 def holder_of(connection: sqlite3.Connection, id: int) -> tuple[int, str, str, str, float] | None:
     """Who said last that they write."""
     found: tuple[int, str, str, str, float] | None = connection.execute(
         'SELECT pid, host, "user", program, since FROM holder WHERE session = ?', (id,)
     ).fetchone()
     return found
-
-
-def entries(
-    connection: sqlite3.Connection, id: int, kind: str, upto: int
-) -> Iterator[tuple[int, float, str]]:
-    """Number, time and JSON of all entries of one kind."""
-    for part, low, high in _parts(connection, id, 0, upto):
-        yield from connection.execute(
-            "SELECT seq, at, body FROM entry WHERE session = ? AND seq BETWEEN ? AND ? "
-            "AND kind = ? ORDER BY seq",
-            (part, low, high, kind),
-        )

@@ -154,7 +154,7 @@ def test_a_server_that_cannot_be_asked_what_its_tool_is_now_was_sent_nothing(
     asyncio.run(server.close())
     program.rename(away)
     lost = call(tools, "echo", text="lost")
-    assert lost.kind == "tool_error" and lost.text.endswith("so the call was not sent.")
+    assert lost.kind == "tool_error" and lost.text.endswith("; so the call was not sent.")
     away.rename(program)
     assert call(tools, "echo", text="again").text == "again"
     asyncio.run(server.close())

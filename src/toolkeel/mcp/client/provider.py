@@ -241,8 +241,7 @@ class MCPServer(Contents):
             try:
                 listed = await on_own_loop(lambda: self._home().tools())
             except (Unreachable, SetupError) as error:
-                what = f"What {tool!r} is now could not be asked, so the call was not sent."
-                raise ToolError(f"{error}. {what}") from error
+                raise ToolError(f"{error}; so the call was not sent.") from error
         return self._pin(listed[tool]) if tool in listed else None
 
     # — calling —
