@@ -15,6 +15,8 @@ import pytest
 from tests.durable.working import STEPS, done_in, durable_of
 from tests.waiting import until_sync
 from toolkeel.durable import Durable
+from toolkeel.durable.engine import Queue
+from toolkeel.durable.journaled import Order
 from toolkeel.errors import SetupError
 
 pytestmark = pytest.mark.slow
@@ -68,6 +70,18 @@ def test_the_same_id_is_one_run_and_what_is_kept_of_it_is_json_of_its_owner_alon
     assert "py_pickle" not in kept
     with pytest.raises(SetupError, match="no run 'other'"):
         durable.result("other")
+
+
+def test_sessions_of_two_scopes_never_wait_for_each_other_whatever_they_are_called(
+    tmp_path: Path,
+) -> None:
+    """One of ``ada`` could be named so that it stood in the place of one of somebody else's."""
+    queue = Queue(str(tmp_path / "q.db"), "keel")
+    for number, (scope, session) in enumerate([("ada", "bob/talk"), ("ada/bob", "talk")]):
+        queue.put(Order(id=str(number), session=session, scope=scope, prompt="", since=0))
+    keys = {each.queue_partition_key for each in queue.client.list_workflows()}
+    queue.client.destroy()
+    assert len(keys) == 2
 
 
 def test_a_run_that_waits_in_the_queue_or_goes_on_is_cancelled(

@@ -6,6 +6,7 @@ What stands in its tables is JSON: who shall run, and how it ended. A process ha
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 from datetime import datetime
@@ -73,7 +74,7 @@ class Queue:
             workflow_name=RUN,
             queue_name=self.name,
             workflow_id=order["id"],
-            queue_partition_key=f"{order['scope']}/{order['session']}",
+            queue_partition_key=json.dumps([order["scope"], order["session"]], ensure_ascii=False),
             app_version=JOURNAL,
         )
         self.client.enqueue(options, dict(order))

@@ -49,6 +49,8 @@ def test_a_store_in_a_database_is_opened_by_its_address() -> None:
         ("qdrant+http://127.0.0.1:9/", "add /store"),
         ("qdrant+http://keel:secret@127.0.0.1", "add /store"),
         ("postgresql://keel:secret@127.0.0.1:9/docs#s", "cannot be asked"),
+        ("postgresql://keel:secret%zz@127.0.0.1:9/docs#s", "cannot be read: write postgresql"),
+        ("postgresql://keel:secret two@127.0.0.1:9/docs#s", "with %-escapes in a password"),
         ("qdrant+http://127.0.0.1:9/s", "Qdrant cannot be asked"),
         ("postgresql://keel:secret@127.0.0.1:9/docs#a;b", "is no name of a store"),
     ],

@@ -28,6 +28,7 @@ from toolkeel.errors import SetupError, ToolError
 
 with needs_extra("file search in PostgreSQL", "postgres"):
     import psycopg
+    from psycopg.conninfo import conninfo_to_dict
 
 _NAME = re.compile(r"[\w-]{1,63}")
 _SCHEMA: Final = """
@@ -86,6 +87,11 @@ class PostgresStore(Store):
         self._idle: list[psycopg.Connection[tuple[Any, ...]]] = []
         # Stores are often left to the garbage collector, which warns about open connections.
         weakref.finalize(self, _close, self._idle)
+        try:
+            conninfo_to_dict(address)
+        except psycopg.Error:  # what is wrong with it is not told: that quotes it, password and all
+            form = "postgresql://user@host/database#store, with %-escapes in a password"
+            raise SetupError(f"the address of the store cannot be read: write {form}") from None
         try:
             with self._transaction() as db:
                 self._open(db, create)

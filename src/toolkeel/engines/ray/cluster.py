@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from toolkeel._records.needs_extra import needs_extra
@@ -134,17 +135,18 @@ def _asks_for_token(address: str) -> bool:
 def _only_here(address: str) -> bool:
     """Whether the head is on this machine, and no other machine reaches its port."""
     host, _, port = address.rpartition(":")
-    if not host.strip("[]").startswith(("127.", "::1")):
+    if not _is_loopback(host):
         return False
-    for family, beyond in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
-        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asked:
-            asked.connect((beyond, 9))  # sends nothing: it says which address would
-            with (
-                suppress(OSError),
-                socket.create_connection((asked.getsockname()[0], int(port)), 2),
-            ):
+    psutil = import_module("psutil")  # Ray's own, by whatever name it has it
+    for each in (one for found in psutil.net_if_addrs().values() for one in found):
+        if each.family in (socket.AF_INET, socket.AF_INET6) and not _is_loopback(each.address):
+            with suppress(OSError), socket.create_connection((each.address, int(port)), 2):
                 return False
     return True
+
+
+def _is_loopback(host: str) -> bool:
+    return host.strip("[]").startswith(("127.", "::1"))
 
 
 def options_of(needs: Resources) -> dict[str, Any]:
