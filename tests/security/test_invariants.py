@@ -94,7 +94,7 @@ BREAKS = (
     Break(
         "6: what lies within a root is mounted by paths",
         "engines/sandbox/staging.py",
-        "return None if cannot_stage() else Stage(places)",
+        "return None if cannot_stage() else stage",
         "return None",
         "tests/engines/sandbox/test_confine.py::test_what_a_command_swaps_while_another_one_starts_leads_nowhere",
     ),

@@ -74,18 +74,17 @@ def test_a_port_that_is_open_at_any_address_of_the_machine_is_not_only_here() ->
     from toolkeel.engines.ray.cluster import _only_here
 
     psutil = import_module("psutil")
-    found = [one for each in psutil.net_if_addrs().values() for one in each]
-    beyond = [one for one in found if one.family in (socket.AF_INET, socket.AF_INET6)]
-    beyond = [one for one in beyond if not one.address.startswith(("127.", "::1"))]
+    found = [one.address for each in psutil.net_if_addrs().values() for one in each]
+    beyond = [one for one in found if one[:4] not in ("127.", "::1") and one.count(":") != 5]
     if not beyond:
         cannot_run("this machine has no address but its own")
     with socket.create_server(("127.0.0.1", 0)) as here:
         port = here.getsockname()[1]
         assert _only_here(f"127.0.0.1:{port}")
         for one in beyond:
-            place = socket.getaddrinfo(one.address, port, type=socket.SOCK_STREAM)[0][4]
-            with socket.create_server(place, family=one.family):
-                assert not _only_here(f"127.0.0.1:{port}"), one.address
+            family, *_, place = socket.getaddrinfo(one, port, type=socket.SOCK_STREAM)[0]
+            with socket.create_server(place, family=family):
+                assert not _only_here(f"127.0.0.1:{port}"), one
 
 
 def test_a_wrong_token_is_refused_and_the_right_one_is_not(head: str) -> None:

@@ -11,7 +11,6 @@ from tests.engines.walls import need, run, walled
 from tests.shared import cannot_run
 from toolkeel.engines.sandbox import staging
 from toolkeel.engines.sandbox.confine import Sandbox, features
-from toolkeel.engines.sandbox.stage import Place, read_places, written
 from toolkeel.engines.sandbox.staging import cannot_become, nobody_else
 
 
@@ -29,12 +28,6 @@ def test_a_folder_that_cannot_be_shown_says_why() -> None:
     if os.geteuid() != 0:
         cannot_run("only root can become somebody else")
     assert "cannot be put together" in staging.cannot_become(("/no/such/folder",))
-
-
-def test_any_name_is_passed_on_as_it_is() -> None:
-    name = os.fsdecode(b"/a\nb/\xff\xe4\xbd\xa0")
-    [place] = read_places(written([Place(name, "/a\nb", True, 0, 7)]))
-    assert (place.path, place.within, place.writes, place.ids) == (name, "/a\nb", True, (0, 7))
 
 
 def test_a_root_whose_name_is_no_text_is_worked_in_and_its_protected_files_stay(

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 
-from toolkeel.engines.sandbox.mounts import Places, opened
+from toolkeel.engines.sandbox.mounts import Places
 from toolkeel.engines.sandbox.seccomp import INTERNET, UNIX, program
 
 HOME = "/tmp"
@@ -94,13 +92,13 @@ def mounting(places: Places, source: Callable[[str], str], *, staged: bool) -> l
 
     Args:
         places: What is there.
-        source: Gives what each is mounted from: a path, or the number of a handle; see `Handles`.
+        source: Gives what each is mounted from.
         staged: Whether what lies within the roots is mounted already; see `stage`.
     """
     made = []
     for _, how, path in sorted(set(_mounts(places, staged))):
         at = os.readlink(path) if how == "--symlink" else source(path)
-        made += [f"{how}-fd" if at.isdigit() else how, at, path]
+        made += [how, at, path]
     return made
 
 
@@ -112,40 +110,6 @@ def _mounts(places: Places, staged: bool) -> Iterator[tuple[tuple[str, ...], str
         yield Path(path).parts, how, path
     for path, writes in () if staged else places.inside().items():
         yield Path(path).parts, "--bind" if writes else "--ro-bind", path
-
-
-class Handles:
-    """Where bubblewrap finds the places it mounts, where no stage can be made before it.
-
-    By handles: by a name it would follow a link that a command of the same sandbox has put there
-    before. Of one that is swapped in while bubblewrap starts they do not keep it: of a handle it
-    takes the name.
-
-    Args:
-        places: What is mounted.
-    """
-
-    def __init__(self, places: Places) -> None:
-        self._system = places.system
-        self.handles: list[int] = []
-
-    def __call__(self, path: str) -> str:
-        """A place as the source of a mount: the number of a handle, or a path.
-
-        Raises:
-            OSError: if it is not there, or a link has taken its place.
-        """
-        if path in self._system:
-            return path
-        self.handles.append(opened(path))
-        return str(self.handles[-1]) if takes_handles() else path
-
-
-@cache
-def takes_handles() -> bool:
-    """Whether this bubblewrap mounts what it is given a handle of (0.10; earlier in Debian)."""
-    done = subprocess.run([found(), "--help"], capture_output=True, check=False, timeout=30)
-    return b"--ro-bind-fd" in done.stdout + done.stderr
 
 
 def seccomp(unix_sockets: bool) -> bytes:

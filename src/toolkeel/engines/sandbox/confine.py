@@ -40,7 +40,6 @@ from toolkeel.engines.sandbox import bubblewrap, landlock
 from toolkeel.engines.sandbox.limits import Limits, shell_setting
 from toolkeel.engines.sandbox.mounts import (
     Places,
-    close_all,
     environment,
     opened_all,
     places,
@@ -201,13 +200,7 @@ class Sandbox:
         seen = self._places()
         env = self._env(seen, bubblewrap.HOME)
         stage = stage_of(seen)
-        source = stage or bubblewrap.Handles(seen)
-        given = source.handles
-        try:
-            mounts = bubblewrap.mounting(seen, source, staged=stage is not None)
-        except OSError:
-            close_all(given)
-            raise
+        mounts = bubblewrap.mounting(seen, stage or str, staged=stage is not None)
         options = bubblewrap.arguments(
             mounts, env=env, cwd=cwd, network=self.network, tmp_size=self.limits.tmp_size
         )
@@ -217,9 +210,9 @@ class Sandbox:
         filter_ = memory_file(bubblewrap.seccomp(self.unix_sockets))
         words = [bubblewrap.found(), "--args", str(told), "--seccomp", str(filter_), "--"]
         words += [*shell_setting(self.limits.values()), *argv]
-        given += [told, filter_]
+        given = [told, filter_]
         if stage is not None:
-            words = stage.words() + words
+            words = stage.words(given) + words
         return Command(words, {}, tuple(given), group=self._group())
 
     def _supervised(self, argv: list[str], cwd: str, terminal: bool) -> Command:

@@ -68,11 +68,8 @@ class Places:
         roots = [path for path in self.writable if self.root_above(path)]
         way = (str(above) for path in (*kept, *roots) for above in Path(path).parents)
         found = dict.fromkeys((*(path for path in way if self.root_above(path)), *roots), True)
-        return dict(sorted((found | dict.fromkeys(kept, False)).items(), key=_by_parts))
-
-
-def _by_parts(place: tuple[str, bool]) -> tuple[str, ...]:
-    return Path(place[0]).parts
+        found |= dict.fromkeys(kept, False)
+        return {path: found[path] for path in sorted(found, key=lambda path: Path(path).parts)}
 
 
 def places(

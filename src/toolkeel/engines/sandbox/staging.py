@@ -47,17 +47,16 @@ class Stage:
         ]
         # It opens them once more, in mounts of its own; here it can still be said as an error.
         close_all(opened_all(each.path for each in self._places).values())
-        self.handles: list[int] = []
 
     def __call__(self, path: str) -> str:
         """A place as the source of a mount."""
         return self._at.get(path, path)
 
-    def words(self) -> list[str]:
-        """The words in front of bubblewrap's; one of the handles is theirs."""
-        self.handles.append(memory_file(written(self._places)))
+    def words(self, given: list[int]) -> list[str]:
+        """The words in front of bubblewrap's; adds the handle they need to those it is given."""
+        given.append(memory_file(written(self._places)))
         program = [sys.executable, "-I", "-S", str(PROGRAM)]
-        return [*program, str(self._user), str(self.handles[-1]), "--"]
+        return [*program, str(self._user), str(given[-1]), "--"]
 
 
 def _place(path: str, within: str, writes: bool, places: Places) -> Place:
@@ -83,7 +82,8 @@ def stage_of(places: Places) -> Stage | None:
     """
     if not cannot_become(places.owned()):
         return Stage(places, nobody_else())
-    return None if cannot_stage() else Stage(places)
+    stage = Stage(places)
+    return None if cannot_stage() else stage
 
 
 @cache
@@ -104,21 +104,21 @@ def cannot_stage() -> str:
 
 
 def _trial(owned: Iterable[str], user: int) -> str:
+    given: list[int] = []
     try:
-        stage = Stage(Places((), tuple(owned), (), ()), user)
+        words = Stage(Places((), tuple(owned), (), ()), user).words(given)
     except OSError as error:
         return f"what the command may see cannot be put together: {error}"
     first = [found(), "--unshare-user", "--ro-bind", "/", "/", "--ro-bind", f"{STAGE}/0", "/mnt"]
-    words = [*stage.words(), *first, "--", "/bin/sh", "-c", "exit 42"]
     done = subprocess.run(
-        words,
+        [*words, *first, "--", "/bin/sh", "-c", "exit 42"],
         env={},
-        pass_fds=stage.handles,
+        pass_fds=given,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
         timeout=30,
     )
-    close_all(stage.handles)
+    close_all(given)
     said = done.stderr.decode("utf-8", "replace").strip()
     return "" if done.returncode == 42 else said[:300] or f"exit code {done.returncode}"
