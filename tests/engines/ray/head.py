@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,21 +49,40 @@ def address_in(folder: Path, process: subprocess.Popen[bytes]) -> str:
 @contextmanager
 def started() -> Iterator[str]:
     """A head's address; it asks for the token of this process."""
+    with _running(start_words) as (folder, process):
+        yield address_in(folder, process)
+        import ray
+
+        ray.shutdown()
+
+
+@contextmanager
+def joined(head: str) -> Iterator[int]:
+    """Another node of a head's cluster, which alone has `other`: the process that all of it is below."""
+    ray = str(Path(sys.executable).with_name("ray"))
+    own = ("--num-cpus=1", "--resources", '{"other": 1}', "--object-store-memory=80000000")
+    words = [ray, "start", f"--address={head}", "--block", "--disable-usage-stats", *own]
+    with _running(lambda _: words) as (_, process):
+        yield process.pid
+
+
+@contextmanager
+def _running(
+    words: Callable[[Path], list[str]],
+) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
+    """A node that is ended whole: its folder, and the process that began it."""
     folder = Path(tempfile.mkdtemp(prefix="keel-ray-"))  # short: it holds names of sockets
     try:
         with (
             open(folder / "log", "wb") as log,
-            Sandbox("off", [folder], limits=FREE).command(start_words(folder)) as command,
+            Sandbox("off", [folder], limits=FREE).command(words(folder)) as command,
         ):
             process = subprocess.Popen(
                 command.argv, env=command.env, pass_fds=command.pass_fds, stdout=log, stderr=log
             )
             command.started()
             try:
-                yield address_in(folder, process)
-                import ray
-
-                ray.shutdown()
+                yield folder, process
             finally:
                 if not command.stop():
                     process.kill()

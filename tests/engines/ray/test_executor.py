@@ -21,7 +21,7 @@ import pytest
 
 from tests.engines import executor_tools as tools
 from tests.engines.ray import ray_tools
-from tests.engines.ray.head import CPUS, started
+from tests.engines.ray.head import CPUS, joined, started
 from tests.engines.walls import survivors
 from tests.shared import ROOT
 from tests.waiting import run, until, until_sync
@@ -120,6 +120,35 @@ def test_a_killed_worker_of_rays_leaves_the_outcome_unknown_and_the_body_gone(he
     message = run(main)
     assert message.kind == "unknown_outcome" and "WorkerCrashedError" in message.text
     until_sync(lambda: not survivors(mark), GONE_WITHIN)
+
+
+def test_a_node_that_dies_in_mid_call_leaves_the_outcome_unknown(head: str) -> None:
+    mark = f"97{secrets.randbelow(10**9)}.5"
+
+    async def main(node: int) -> ToolMessage:
+        executor = ray_at(head, resources={"other": 1}, max_retries=3, queue_timeout=60)
+        toolset = on(executor, ray_tools.rests, timeout=120)
+        going = asyncio.create_task(toolset.run([ToolCall("c", "rests", {"mark": mark})]))
+        await until(lambda: survivors(f"sleep\0{mark}") or going.done(), 60)
+        for pid in below(node):
+            os.kill(pid, signal.SIGKILL)
+        [message] = await going
+        return message
+
+    assert one(on(ray_at(head), tools.number), n=1).text == "1"  # this process is connected
+    import ray
+
+    with joined(head) as node:
+        until_sync(lambda: ray.cluster_resources().get("other"), 60)
+        message = run(lambda: main(node), 150)
+    assert message.kind == "unknown_outcome", message.text
+    until_sync(lambda: not survivors(mark), 30)
+
+
+def below(above: int) -> list[int]:
+    """A process and all that were started by it."""
+    every = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    return [pid for pid in every if pid == above or above in ancestors(pid)]
 
 
 def test_what_may_run_again_runs_again_if_it_is_asked_for(head: str, tmp_path: Path) -> None:
