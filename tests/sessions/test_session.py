@@ -470,3 +470,12 @@ def test_a_bound_of_requests_holds_over_both_parts_of_a_run_that_waited(
     assert second.limit == "requests: 3 of 3"
     replies = [m for m in second.messages if isinstance(m, AssistantMessage)]
     assert len(replies) == 3  # one of them before the wait
+
+
+def test_a_text_that_is_no_unicode_is_kept_as_it_came() -> None:
+    """Half a surrogate pair stands for a byte of a file's name, or comes from a model's own escape."""
+    session = Sessions(":memory:")["ada"]
+    half = "caf\udce9"
+    assert say(session, half, f"done {half}").output == f"done {half}"
+    assert [message.text for message in session.messages] == [half, f"done {half}"]
+    assert (session.info.first, session.info.last) == ("caf?", "done caf?")

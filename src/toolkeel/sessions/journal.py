@@ -171,7 +171,10 @@ class SessionJournal:
 
 
 def _excerpt(text: str) -> str:
-    line = " ".join(text[: 2 * EXCERPT].replace("\0", " ").split())
+    known = (
+        text[: 2 * EXCERPT].encode("utf-8", "replace").decode()
+    )  # half a surrogate pair is no text
+    line = " ".join(known.replace("\0", " ").split())
     return line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…"
 
 
