@@ -21,8 +21,12 @@ def test_a_session_is_meant_by_its_name_its_path_or_itself(
     assert conversation(session) is session
     for named in ("ada", tmp_path / "other.db"):
         assert isinstance(conversation(named), Session)
-    with pytest.raises(SetupError, match="give its name"):
-        conversation(7)  # type: ignore[arg-type]
+    for wrong, told in (
+        (7, "7 is no session; give its name"),
+        (Sessions(), r"^Sessions is no session"),
+    ):
+        with pytest.raises(SetupError, match=told):
+            conversation(wrong)  # type: ignore[arg-type]
 
 
 def test_of_runs_that_wait_within_the_decisions_are_kept_and_what_was_counted() -> None:

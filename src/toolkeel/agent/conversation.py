@@ -83,5 +83,9 @@ def conversation(named: Named) -> Conversation:
         found: Conversation = session_named(named)
         return found
     if not hasattr(named, "going"):
-        raise SetupError(f"{named!r:.80} is no session; give its name, a path or a Session")
+        kind = type(named).__name__  # a `Sessions` holds many
+        what = "give its name, a path, or one of Sessions(...): sessions['ada']"
+        raise SetupError(
+            f"{kind if hasattr(named, 'fork') else repr(named)[:80]} is no session; {what}"
+        )
     return named

@@ -21,7 +21,7 @@ from toolkeel._records.record import record
 from toolkeel.define.reading.annotations import modern
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.reading.signature import MISSING, Parameter
-from toolkeel.define.schema.arguments import Arguments, from_parameters
+from toolkeel.define.schema.arguments import Arguments, from_parameters, reason_of
 from toolkeel.define.schema.from_model import closed_arguments
 from toolkeel.define.schema.json_schema import SchemaMaker
 from toolkeel.define.subschemas import resolve
@@ -94,8 +94,8 @@ def answer_of(output_type: TypeForm[Any], name: str = ANSWER) -> Answer:
         adapter: TypeAdapter[Any] = TypeAdapter(output_type)
         schema = _rooted(adapter.json_schema(schema_generator=SchemaMaker))
     except Exception as error:
-        why = str(error).splitlines()[0]
-        raise DefinitionError(f"output_type={title}: it has no JSON form ({why})") from error
+        why = f"it has no JSON form ({reason_of(error)}); use a type JSON can carry"
+        raise DefinitionError(f"output_type={title}: {why}") from error
     told = str(schema.pop("description", ""))
     schema.pop("title", None)
     wrapped = schema.get("type") != "object"

@@ -13,6 +13,7 @@ import math
 import pathlib
 import re
 import sys
+import types
 import typing
 import uuid
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field,
 
 from toolkeel import Toolset, tool
 from toolkeel.call.arguments.validate import prepare, revalidate
+from toolkeel.define.output_type import answer_of
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import CallError, DefinitionError, InvalidArguments
 from toolkeel.messages import ToolCall
@@ -458,6 +460,30 @@ def test_a_type_without_json_form_is_refused_by_name_when_the_tool_is_defined(
 ) -> None:
     with pytest.raises(DefinitionError, match=r"takes: parameter 'x' has no JSON form .*Injected"):
         takes(annotation)
+
+
+@given(
+    st.recursive(
+        st.sampled_from([Odd, Odd(), int, 3, print, ..., object(), typing.IO[str]]),
+        lambda inner: (
+            st.lists(inner, max_size=2)
+            | inner.map(lambda a: {"a": a})
+            | inner.map(lambda a: types.GenericAlias(list, (a,)))
+            | inner.map(lambda a: types.GenericAlias(dict, (str, a)))
+        ),
+        max_leaves=4,
+    )
+)
+def test_whatever_is_given_as_a_type_pydantics_advice_is_not_told(annotation: Any) -> None:
+    def take(x: Any) -> None:
+        """Take."""
+
+    take.__annotations__["x"] = annotation
+    for made in (lambda: tool(take), lambda: answer_of(annotation)):
+        try:
+            made()
+        except DefinitionError as error:
+            assert not re.search("pydantic|model_config|arbitrary", str(error)), error
 
 
 def test_an_old_typed_dict_where_it_cannot_be_replaced_is_refused_with_the_fix() -> None:

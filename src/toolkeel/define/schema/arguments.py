@@ -350,15 +350,23 @@ class _Checks:
         return values
 
 
+def reason_of(error: Exception) -> str:
+    """Why a type has no JSON form, in a line without pydantic's advice, which is for its own models."""
+    if isinstance(error, LookupError):
+        return "it is no type"
+    text = str(error).splitlines()[0].partition(". Set `")[0]
+    return text.replace("Unable to generate pydantic-core schema for", "there is none for")
+
+
 def no_json_form(title: str, fields: Mapping[str, object], error: Exception) -> DefinitionError:
     """Find the parameter that is to blame by trying each alone."""
-    culprit, text = "a parameter", str(error).splitlines()[0]
+    culprit, text = "a parameter", reason_of(error)
     for name, annotation in fields.items():
         try:
             one = TypeAdapter(typed_dict(title, {name: annotation}))
             one.json_schema(schema_generator=SchemaMaker)
         except Exception as reason:
-            culprit, text = f"parameter {name!r}", str(reason).splitlines()[0]
+            culprit, text = f"parameter {name!r}", reason_of(reason)
             break
     if isinstance(error, OnlyAPath):
         return DefinitionError(f"{title}: {culprit} {text}")
