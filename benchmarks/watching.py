@@ -2,8 +2,9 @@
 
 The same run, in turns, with nothing beside it and with its session's page open in Chromium, which
 follows it live: once in a process of its own, once in the inspector's, where pages are made on the
-loop of the run. What is said is the ratio of the medians. Then a session of 100,000 events is opened
-at its end and in its middle.
+loop of the run. Two ratios of medians are said: of the whole runs, and of all their turns, which the
+machine's other work disturbs less. Then a session of 100,000 events is opened at its end and in its
+middle.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import chain, pairwise
 from pathlib import Path
 
 import httpx2
 from playwright.sync_api import Page, sync_playwright
 
 from toolkeel import Agent, tool
+from toolkeel._records.entries import ModelReplied
 from toolkeel.builtin.computer.browser import PROGRAMS
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
@@ -30,6 +33,7 @@ from toolkeel.testing import Scripted, call
 AGENT = """
 import asyncio, sys
 from toolkeel import Agent, tool
+from toolkeel._records.entries import ModelReplied
 from toolkeel.inspector.app import Inspector
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
@@ -105,19 +109,20 @@ def follow(page: Page, client: httpx2.Client, name: str) -> None:
         time.sleep(0.05)
 
 
-def took(file: Path, name: str) -> float:
-    """Seconds between the first and the last entry of a session that has ended."""
+def took(file: Path, name: str) -> list[float]:
+    """Seconds of each turn of a session that has ended: from one reply to the next."""
     sessions = Sessions(file)
     while not (sessions[name].exists and sessions[name].info.ended):
         time.sleep(0.1)
     entries = list(sessions[name].entries())
     sessions.close()
-    return entries[-1].at - entries[0].at
+    at = [each.at for each in entries if isinstance(each.entry, ModelReplied)]
+    return [after - before for before, after in pairwise([entries[0].at, *at])]
 
 
-def elsewhere(file: Path, turns: int, rounds: int) -> list[list[float]]:
+def elsewhere(file: Path, turns: int, rounds: int) -> list[list[list[float]]]:
     """Seconds of a run in a process of its own: alone, and watched."""
-    found: list[list[float]] = [[], []]
+    found: list[list[list[float]]] = [[], []]
     for n in range(rounds):
         for watched in (False, True):
             name = f"elsewhere-{n}-{watched}"
@@ -135,9 +140,9 @@ def elsewhere(file: Path, turns: int, rounds: int) -> list[list[float]]:
     return found
 
 
-def inside(file: Path, turns: int, rounds: int) -> list[list[float]]:
+def inside(file: Path, turns: int, rounds: int) -> list[list[list[float]]]:
     """Seconds of a run that the inspector itself began: nobody looks, and watched."""
-    found: list[list[float]] = [[], []]
+    found: list[list[list[float]]] = [[], []]
     for n in range(rounds):
         for watched in (False, True):
             name = f"inside-{n}-{watched}"
@@ -150,12 +155,17 @@ def inside(file: Path, turns: int, rounds: int) -> list[list[float]]:
     return found
 
 
-def tell(what: str, alone: list[float], watched: list[float]) -> None:
-    """The medians, their ratio and how far the rounds are apart."""
-    pairs = sorted(with_it / without for without, with_it in zip(alone, watched, strict=True))
-    medians = statistics.median(alone), statistics.median(watched)
-    print(f"{what}: {medians[0]:.3f} s alone, {medians[1]:.3f} s watched, ", end="")
-    print(f"{medians[1] / medians[0]:.3f} (rounds {pairs[0]:.3f} to {pairs[-1]:.3f})")
+def tell(what: str, alone: list[list[float]], watched: list[list[float]]) -> None:
+    """The medians of runs and of turns, their ratios, and how far the rounds are apart."""
+    runs = [[sum(each) for each in kind] for kind in (alone, watched)]
+    pairs = sorted(with_it / without for without, with_it in zip(*runs, strict=True))
+    without, with_it = map(statistics.median, runs)
+    print(
+        f"{what}: {without:.3f} s alone, {with_it:.3f} s watched, {with_it / without:.3f}", end=""
+    )
+    print(f" (rounds {pairs[0]:.3f} to {pairs[-1]:.3f}); ", end="")
+    without, with_it = (statistics.median(chain(*kind)) * 1000 for kind in (alone, watched))
+    print(f"a turn {without:.1f} and {with_it:.1f} ms, {with_it / without:.3f}", flush=True)
 
 
 @tool
@@ -185,7 +195,7 @@ def long_session(file: Path, events: int) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=40)
+    parser.add_argument("--turns", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--events", type=int, default=100_000)
     given = parser.parse_args()

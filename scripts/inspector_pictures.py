@@ -80,6 +80,8 @@ def show(page: Page, server: Served, look: str) -> None:
         if look not in ("light", "chinese") and name != "run":
             continue
         page.goto(server.base + path)
+        page.evaluate("() => scrollTo(0, document.body.scrollHeight)")  # the whole call was shown
+        page.wait_for_timeout(100)
         page.screenshot(path=PICTURES / f"{name}-{look}.png", full_page=name == "run")
 
 

@@ -148,6 +148,35 @@ def test_a_newcomer_answers_what_a_server_asks_while_the_run_goes_on(
 
 
 @pytest.mark.slow
+def test_a_call_can_be_approved_when_all_of_it_was_on_the_screen(
+    chromium: Any, tmp_path: Path
+) -> None:
+    path = "/tmp/" + "a very long name " * 400 + "; rm -rf"
+    with served(tmp_path, [call("remove", {"path": path}), "Removed."]) as server:
+        server.post("/sessions", text="Remove it.", name="ada")
+        server.until("/sessions/ada", "data-ticket")
+        page = chromium.new_context(viewport={"width": 600, "height": 500}).new_page()
+        page.goto(server.inspector.url)
+        page.goto(f"{server.base}/sessions/ada#end")  # where the buttons are
+        approve, deny = (page.locator(f"button[value={one}]") for one in ("approve", "deny"))
+        assert approve.is_disabled() and deny.is_enabled()
+        assert page.locator("[data-asleep]").is_visible()
+        assert not faults(page)
+        page.evaluate("() => scrollTo(0, 0)")  # its begin and its end, and nothing between
+        page.evaluate("() => scrollTo(0, document.body.scrollHeight)")
+        assert approve.is_disabled()
+        page.mouse.move(300, 250)
+        while page.evaluate("scrollY") > 0:
+            page.mouse.wheel(0, -200)
+            page.evaluate("() => new Promise(requestAnimationFrame)")
+        page.wait_for_selector("button[value=approve]:enabled")
+        assert page.locator("[data-asleep]").is_hidden()
+        approve.click()
+        server.until("/sessions/ada", "Removed.")
+        assert REMOVED.pop() == path
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("look", LOOKS)
 def test_everybody_can_use_every_page(look: str, chromium: Any, tmp_path: Path) -> None:
     with served(tmp_path, busy()) as server:

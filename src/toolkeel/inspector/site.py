@@ -163,10 +163,12 @@ def page(name: str, request: Request, **values: Any) -> str:
     tongue = language(request)
 
     def say(text: str, **parts: object) -> Markup:
-        """A sentence of ours in the page's language, with parts that are escaped."""
+        """A text in the page's language, if it is one of ours, with parts that are escaped."""
         known = _WORDS.get(text, text) if tongue == "zh" else text
         if parts.get("n") == 1:
             known = _MANY.sub(r"\1", known)
+        if not parts:  # others' words may have braces
+            return escape(known)
         return Markup(str(escape(known)).format(**{k: escape(v) for k, v in parts.items()}))
 
     common = {

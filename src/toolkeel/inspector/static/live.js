@@ -9,6 +9,30 @@ function remember(root) {
     for (const part of list.children) sent.set(part, part.outerHTML);
 }
 
+// A call is approved when all of it was on the screen: what was, of each text, as [from, to] in pixels.
+const seen = new WeakMap();
+
+function look() {
+  if (document.hidden) return;
+  for (const form of document.querySelectorAll("form[data-ticket]")) {
+    const asleep = [...form.querySelectorAll(":scope > pre")].filter((text) => !wholly(text)).length > 0;
+    for (const button of form.querySelectorAll("button:not(.no)")) button.disabled = asleep;
+    form.querySelector("[data-asleep]").hidden = !asleep;
+  }
+}
+
+function wholly(text) {
+  const { top, height } = text.getBoundingClientRect();
+  const parts = seen.get(text) ?? [];
+  parts.push([Math.max(0, -top), Math.min(height, window.innerHeight - top)]);
+  parts.sort((a, b) => a[0] - b[0]);
+  seen.set(text, parts.filter(([from, to]) => from < to));
+  let end = 0;
+  for (const [from, to] of seen.get(text)) if (from <= end + 1) end = Math.max(end, to);
+  if (end >= height - 1) seen.set(text, [[0, Infinity]]); // however it is laid out later
+  return end >= height - 1;
+}
+
 function inUse(part) {
   const at = document.activeElement;
   return part.contains(at) && at.matches("input, textarea, select");
@@ -41,6 +65,7 @@ function renew(list, fresh) {
     place = part;
   }
   for (const gone of known.values()) if (!inUse(gone)) gone.remove();
+  look();
 }
 
 function refresh(done) {
@@ -76,8 +101,8 @@ function follow(talk) {
     busy = true;
     const began = performance.now();
     refresh(() => {
-      // A page is made at most a sixteenth of the time, so that watching slows no run down.
-      setTimeout(rested, Math.min(16 * (performance.now() - began), 4000));
+      // A page is made at most 1/32 of the time, so that watching slows no run down.
+      setTimeout(rested, Math.min(32 * (performance.now() - began), 4000));
     });
   }
 
@@ -130,4 +155,7 @@ remember(document);
 const talk = document.querySelector("[data-events]");
 if (talk) follow(talk);
 if (location.hash === "#end") window.scrollTo(0, document.body.scrollHeight);
+for (const what of ["scroll", "visibilitychange"]) document.addEventListener(what, look);
+window.addEventListener("resize", look);
+look();
 document.documentElement.dataset.ready = "yes";
