@@ -156,16 +156,15 @@ def inside(file: Path, turns: int, rounds: int) -> list[list[list[float]]]:
 
 
 def tell(what: str, alone: list[list[float]], watched: list[list[float]]) -> None:
-    """The medians of runs and of turns, their ratios, and how far the rounds are apart."""
+    """The medians of runs, their ratio, that of their turns, and how far the rounds are apart."""
     runs = [[sum(each) for each in kind] for kind in (alone, watched)]
     pairs = sorted(with_it / without for without, with_it in zip(*runs, strict=True))
     without, with_it = map(statistics.median, runs)
+    one, other = (statistics.median(chain(*kind)) for kind in (alone, watched))
     print(
         f"{what}: {without:.3f} s alone, {with_it:.3f} s watched, {with_it / without:.3f}", end=""
     )
-    print(f" (rounds {pairs[0]:.3f} to {pairs[-1]:.3f}); ", end="")
-    without, with_it = (statistics.median(chain(*kind)) * 1000 for kind in (alone, watched))
-    print(f"a turn {without:.1f} and {with_it:.1f} ms, {with_it / without:.3f}", flush=True)
+    print(f" (rounds {pairs[0]:.3f} to {pairs[-1]:.3f}), turns {other / one:.3f}", flush=True)
 
 
 @tool

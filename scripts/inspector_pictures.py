@@ -81,7 +81,6 @@ def show(page: Page, server: Served, look: str) -> None:
             continue
         page.goto(server.base + path)
         page.evaluate("() => scrollTo(0, document.body.scrollHeight)")  # the whole call was shown
-        page.wait_for_timeout(100)
         page.screenshot(path=PICTURES / f"{name}-{look}.png", full_page=name == "run")
 
 

@@ -76,17 +76,13 @@ class ToolNode:
         """Run the calls; see `invoke`."""
         if not isinstance(state, Mapping | list) and hasattr(state, self._key):
             state = vars(state)  # a dataclass or a model
-        if isinstance(state, Mapping) and self._key in state:
+        in_state = isinstance(state, Mapping) and self._key in state
+        if in_state:
             given.setdefault("state", state)
-            return {self._key: await self._results(_asked(state[self._key]), config, given)}
-        if isinstance(state, list) and state and _is_call(state[-1]):
-            return {self._key: await self._results([*map(as_call, state)], config, given)}
-        return await self._results(_asked(state), config, given)
-
-    async def _results(
-        self, calls: Sequence[CoreToolCall], config: Config, given: dict[str, Any]
-    ) -> list[Any]:
-        return convert_to_messages(await self.tools.run(calls, run_of(config, **given)))
+        calls = isinstance(state, list) and bool(state) and _is_call(state[-1])
+        asked = map(as_call, state) if calls else _asked(state[self._key] if in_state else state)
+        results = convert_to_messages(await self.tools.run([*asked], run_of(config, **given)))
+        return {self._key: results} if in_state or calls else results
 
     def invoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
         """Run the calls of the last message, side by side.

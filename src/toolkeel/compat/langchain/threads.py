@@ -62,8 +62,12 @@ EDITED = (
     "authorized. Do not re-issue your original call."
 )
 """What a model reads before the result of a call that a person has edited, word for word as there."""
-UNSAID = "no reason was given"
-"""What the core says of a call that was rejected without a word."""
+NO_REASON = "no reason was given"  # what the core says of it
+UNSAID = (
+    "id {id}. The tool was not executed. Do not retry this tool call unless the user explicitly "
+    "requests it."
+)
+"""The same of a call that was rejected without a word."""
 
 
 class HumanInTheLoopMiddleware:
@@ -121,16 +125,15 @@ class HumanInTheLoopMiddleware:
             reason = denied.text.partition(" was not approved: ")[2]
             if not reason:
                 raise
-            told = f"User rejected the tool call for `{name}` with "
-            unsaid = f"id {context.call.id}. The tool was not executed. Do not retry this tool call"
-            asked = f"{unsaid} unless the user explicitly requests it."
-            raise Denied(told + (asked if reason == UNSAID else f"reason: {reason}")) from None
+            told = UNSAID.format(id=context.call.id) if reason == NO_REASON else f"reason: {reason}"
+            raise Denied(f"User rejected the tool call for `{name}` with {told}") from None
         edits = [edit for edit in context.edits if edit.by == "a person"]
         if not edits or not isinstance(value, str | int | float | dict | list):
             return value
         quiet = [dataclasses.replace(e, told=False) if e in edits else e for e in context.edits]
         context.edits = tuple(quiet)  # the note tells it
-        ran = f"Executed instead: {name} with arguments {json.dumps(edits[-1].arguments)}."
+        ran = json.dumps(edits[-1].arguments, ensure_ascii=False)
+        ran = f"Executed instead: {name} with arguments {ran}."
         text = value if isinstance(value, str) else dumps(value)
         note = f"{self.edit_notice} {ran}\n\nTool response:\n" if self.edit_notice else ""
         return ToolOutput(note + text, value)
@@ -144,8 +147,7 @@ class HumanInTheLoopMiddleware:
             arguments, how = dict(ticket.arguments), self._how.get(ticket.tool, {})
             told = how.get("description")
             if callable(told):
-                call = ToolCall(ticket.call_id, ticket.tool, arguments)
-                told = told(call, state, runtime)
+                told = told(ToolCall(ticket.call_id, ticket.tool, arguments), state, runtime)
             told = told or f"{self.description_prefix}\n\nTool: {ticket.tool}\nArgs: {arguments}"
             requests.append({"name": ticket.tool, "args": arguments, "description": told})
             allowed = how.get("allowed_decisions", DECISIONS)
