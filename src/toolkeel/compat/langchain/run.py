@@ -76,11 +76,12 @@ class ToolNode:
         """Run the calls; see `invoke`."""
         if not isinstance(state, Mapping | list) and hasattr(state, self._key):
             state = vars(state)  # a dataclass or a model
-        in_state = isinstance(state, Mapping) and self._key in state
-        if in_state:
+        held, in_state = state, False
+        if isinstance(state, Mapping) and self._key in state:
             given.setdefault("state", state)
+            held, in_state = state[self._key], True
         calls = isinstance(state, list) and bool(state) and _is_call(state[-1])
-        asked = map(as_call, state) if calls else _asked(state[self._key] if in_state else state)
+        asked = map(as_call, state) if calls else _asked(held)
         results = convert_to_messages(await self.tools.run([*asked], run_of(config, **given)))
         return {self._key: results} if in_state or calls else results
 
