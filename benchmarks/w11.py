@@ -24,6 +24,8 @@ from typing import Any
 from benchmarks.w11_wires import KEY, TURNS, WIRES, WORDS, Json, Wire, serve
 
 Run = Callable[[bool], Awaitable[str]]
+BOTO3 = "bedrock:boto3"
+"""Bedrock beside AWS's own SDK instead of httpx."""
 
 
 async def add(a: int, b: int) -> int:
@@ -40,6 +42,8 @@ def bare(name: str, url: str) -> Run:
     """httpx with a loop written for that one wire; the transcript's bytes are kept."""
     import httpx
 
+    if name == BOTO3:
+        return _through_boto3(url)
     wire = WIRES[name]
     client = httpx.AsyncClient(limits=httpx.Limits(max_connections=1000), timeout=600)
     head = json.dumps(wire.head)[:-1].encode() + b',"%s":[' % wire.key.encode()
@@ -71,6 +75,38 @@ def bare(name: str, url: str) -> Run:
     return run
 
 
+def _through_boto3(url: str) -> Run:
+    """AWS's own SDK with a loop for Bedrock, each request in a thread, as it has no other way."""
+    import boto3  # type: ignore[import-untyped]
+    from botocore.config import Config  # type: ignore[import-untyped]
+
+    config = Config(read_timeout=600, max_pool_connections=128)
+    client = boto3.client(
+        "bedrock-runtime", endpoint_url=url, region_name="us-east-1", config=config
+    )
+    wire = WIRES["bedrock"]
+
+    def ask(stream: bool, messages: list[Json]) -> Json:
+        said: Json = {"text": "", "id": "", "args": ""}
+        if not stream:
+            wire.read(client.converse(modelId="m", messages=messages, **wire.head), said)
+            return said
+        reply = client.converse_stream(modelId="m", messages=messages, **wire.head)
+        for event in reply["stream"]:
+            wire.take(next(iter(event.values())), said)
+        return said
+
+    async def run(stream: bool) -> str:
+        messages = [wire.first]
+        while True:
+            said = await asyncio.to_thread(ask, stream, messages)
+            if not said["id"]:
+                return str(said["text"])
+            messages += wire.back(said, await add(**json.loads(said["args"])))
+
+    return run
+
+
 async def _take_frames(reply: Any, wire: Wire, said: Json) -> None:
     from botocore.eventstream import EventStreamBuffer
 
@@ -93,7 +129,7 @@ def ours(name: str, url: str) -> Run:
         "anthropic": lambda **o: AnthropicMessages("m", base_url=url, api_key=KEY, **o),
         "gemini": lambda **o: GeminiModel("m", base_url=url, api_key=KEY, **o),
         "bedrock": lambda **o: BedrockConverse("m", base_url=url, region="us-east-1", **o),
-    }[name]
+    }[name.partition(":")[0]]
     return agent_of(lambda stream: make(stream=stream, max_retries=0), Agent, tool(add))
 
 
@@ -206,7 +242,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--wires", default=",".join(WIRES))
+    parser.add_argument("--wires", default=",".join([*WIRES, BOTO3]))
     parser.add_argument("--shapes", default=",".join(SHAPES))
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--work", nargs=4)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import json
 import os
-import threading
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
+from functools import partial
 from typing import Any, Protocol, Unpack
 
+from toolkeel.call.body.threads import ThreadPool
 from toolkeel.errors import (
     MissingExtraError,
     ModelError,
@@ -42,6 +43,8 @@ except ImportError as error:
 TIMEOUT = 600.0
 """Seconds to wait for an answer or its next event; boto3's own sixty are too few for models."""
 
+_THREADS = ThreadPool(1000)
+
 
 class Client(Protocol):
     """What is used of boto3's ``bedrock-runtime`` client, which has no class of its own."""
@@ -67,7 +70,7 @@ class BedrockConverse(WireModel):
     Credentials and region are boto3's, with its environment variables and files:
     ``AWS_DEFAULT_REGION`` (or ``AWS_REGION``), ``AWS_PROFILE``, ``AWS_ACCESS_KEY_ID``,
     ``AWS_BEARER_TOKEN_BEDROCK``, ``AWS_ENDPOINT_URL_BEDROCK_RUNTIME`` and so on. Failed requests
-    are sent again as ``retry.py`` says. boto3 waits in threads, one for each request.
+    are sent again as ``retry.py`` says. boto3 waits in threads, one for each request, at most 1,000.
 
     Args:
         model: The model's id, such as ``us.anthropic.claude-sonnet-4-5-20250929-v1:0``, or the
@@ -119,11 +122,12 @@ class BedrockConverse(WireModel):
         return claude_holds(self.name)
 
     async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
-        answer = _Stream(self._client, body)
-        items: Iterable[object] = answer if self._stream else _whole(self._client, body)
-        async with aclosing(_in_thread(items, answer.hang_up)) as events:
-            async for event in events:
-                yield [event]
+        if not self._stream:
+            yield [await _THREADS.submit(partial(self._client.converse, **body)).future]
+            return
+        async with aclosing(_in_thread(_Stream(self._client, body))) as arrived:
+            async for events in arrived:
+                yield events
 
 
 class _Stream:
@@ -138,8 +142,10 @@ class _Stream:
     def __iter__(self) -> Iterator[object]:
         self._stream = self._client.converse_stream(**self._body)["stream"]
         try:
-            if not self._left:
-                yield from self._stream
+            for event in () if self._left else self._stream:
+                yield event
+                if self._left:
+                    return
         finally:
             if hasattr(self._stream, "close"):
                 self._stream.close()
@@ -153,49 +159,32 @@ class _Stream:
                 answer.shutdown()
 
 
-async def _in_thread(
-    items: Iterable[object], hang_up: Callable[[], None] = lambda: None
-) -> AsyncGenerator[object]:
-    """`items`, in a thread that may wait for each.
+async def _in_thread(stream: _Stream) -> AsyncGenerator[Sequence[object]]:
+    """What has come of a stream, read in a thread that waits for it.
 
-    Whoever leaves early is let go at once; `hang_up` then tells the thread.
+    Whoever leaves early is let go at once; the thread is told to hang up.
     """
-    loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[tuple[object, BaseException | None, bool]] = asyncio.Queue()
-    left = threading.Event()
+    loop, came = asyncio.get_running_loop(), asyncio.Event()
+    events: deque[object] = deque()
 
-    def put(item: object, error: BaseException | None = None, last: bool = False) -> None:
-        with suppress(RuntimeError):  # the loop has closed: nobody waits any more
-            loop.call_soon_threadsafe(queue.put_nowait, (item, error, last))
+    def read() -> None:
+        for event in stream:
+            events.append(event)
+            with suppress(RuntimeError):  # the loop has closed: nobody waits any more
+                loop.call_soon_threadsafe(came.set)
 
-    def work() -> None:
-        try:
-            for item in items:
-                if left.is_set():
-                    return
-                put(item)
-            put(None, last=True)
-        except BaseException as error:
-            put(None, error, last=True)
-
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(work,), name="bedrock", daemon=True)
-    thread.start()
+    job = _THREADS.submit(read)
+    job.future.add_done_callback(lambda _: came.set())
     try:
-        while True:
-            item, error, last = await queue.get()
-            if error is not None:
-                raise error
-            if last:
-                return
-            yield item
+        while events or not job.future.done():
+            await came.wait()
+            came.clear()
+            if arrived := [events.popleft() for _ in range(len(events))]:
+                yield arrived
+        job.future.result()
     finally:
-        left.set()
-        hang_up()
-
-
-def _whole(client: Client, body: Json) -> Iterator[object]:
-    yield client.converse(**body)
+        job.future.cancel()  # a thread that has not begun does not
+        stream.hang_up()
 
 
 def _new_client(model: str, base_url: str | None, region: str | None, config: Config) -> Client:
