@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from tests.sessions.killed_run import work_through
 from tests.sessions.talking import opened
 from toolkeel import Agent, AssistantMessage, Effects, Settings, ToolCall, tool
-from toolkeel._records.entries import CallEnded
+from toolkeel._records.entries import CallEnded, RunBegan, RunEnded
 from toolkeel.limits import Price, RunLimits
 from toolkeel.messages import Usage
 from toolkeel.model import ModelRequest
@@ -179,4 +180,27 @@ def test_what_was_spent_counts_wherever_a_run_was_killed() -> None:
         assert 6 <= known + len(more) <= 7, (
             cut
         )  # the first that is sent again is estimated by its text
+    sessions.close()
+
+
+def test_who_is_cancelled_while_a_run_is_ended_hears_it_when_all_is_written(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "talk.db")
+    journal, writes = opened(sessions), threading.Event()
+    journal.append(RunBegan("r"))
+    journal.append(RunEnded("r", "answered"))
+    sessions["ada"]._kept.database.write(lambda connection: writes.wait(20))
+
+    async def main() -> None:
+        ending = asyncio.create_task(end_run(journal))
+        for _ in range(3):  # each time it waits on
+            await asyncio.sleep(0)
+            ending.cancel()
+        await asyncio.sleep(0)
+        assert not ending.done()
+        writes.set()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+
+    asyncio.run(main())
+    assert [each.entry.kind for each in sessions["ada"].entries()][:2] == ["run_began", "run_ended"]
     sessions.close()

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.agent.valid import problems
 from tests.sessions.talking import add, agent, say
 from tests.waiting import run, until
-from toolkeel import Agent, CancelToken, SetupError, ToolContext, UserMessage, tool
+from toolkeel import Agent, CancelToken, RunState, SetupError, ToolContext, UserMessage, tool
 from toolkeel._records import tickets
 from toolkeel.agent.result import RunResult
 from toolkeel.approvals import Ticket
@@ -479,3 +480,33 @@ def test_a_text_that_is_no_unicode_is_kept_as_it_came() -> None:
     assert say(session, half, f"done {half}").output == f"done {half}"
     assert [message.text for message in session.messages] == [half, f"done {half}"]
     assert (session.info.first, session.info.last) == ("caf?", "done caf?")
+
+
+@pytest.mark.parametrize("at", ["step 1", "step 2", "end"])
+def test_a_run_whose_session_cannot_be_written_any_more_is_carried_by_what_is_raised(
+    tmp_path: Path, at: str
+) -> None:
+    sessions = Sessions(tmp_path / "talk.db")
+    ran: list[str] = []
+
+    @tool
+    def step(name: str, context: ToolContext[Any]) -> str:
+        """Do a step."""
+        ran.append(name)
+        context.state["last"] = name
+        if name == at:
+            sessions.close()
+        return f"did {name}"
+
+    def last(request: ModelRequest) -> str:
+        sessions.close()
+        return "done"
+
+    lines = [call("step", {"name": f"step {n}"}) for n in (1, 2)]
+    with pytest.raises(SessionError) as raised:
+        Agent(Scripted([*lines, last]), [step]).run_sync("go", session=sessions["ada"])
+    left = raised.value.run  # type: ignore[attr-defined]
+    state = RunState.from_json(left.state.to_json())
+    assert left.reason == "failed" or at == "end"
+    assert state.values == {"last": ran[-1]} and problems(state.messages) == []
+    assert [m.text for m in state.messages if m.text.startswith("did")] == [f"did {n}" for n in ran]

@@ -88,8 +88,6 @@ class Run(Shown, Generic[T]):
     def _plan(self) -> Plan:
         return self._charge.plan
 
-    # — what it has —
-
     @property
     def agent(self) -> object:
         """The agent that has it: the one that began it, or the one it was handed over to."""
@@ -158,14 +156,18 @@ class Run(Shown, Generic[T]):
             counts,
         )
 
-    # — to the end —
-
     async def to_end(self) -> RunResult[T]:
         """Run in the caller's task; once, by whoever made it."""
-        if self._session is None:
-            return await self._to_end()
+        try:
+            return await (self._to_end() if self._session is None else self._within(self._session))
+        except BaseException as error:
+            with suppress(AttributeError):  # an exception without room for more
+                error.run = self  # type: ignore[attr-defined]
+            raise
+
+    async def _within(self, session: Conversation) -> RunResult[T]:
         run = self.context
-        async with self._session.going(run, run.transcript, self._given) as going:
+        async with session.going(run, run.transcript, self._given) as going:
             self._from, self._left = going.state, going.pending
             run.transcript = [*going.state.messages, *going.said]
             resuming.take_back(run, going.state, own=True)
@@ -196,8 +198,6 @@ class Run(Shown, Generic[T]):
         except BaseException as error:
             reason = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"
             problem = "" if reason == "cancelled" else describe(error)
-            with suppress(AttributeError):  # an exception without room for more
-                error.run = self  # type: ignore[attr-defined]
             raise
         finally:
             if expiry is not None:
