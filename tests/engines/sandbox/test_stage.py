@@ -1,15 +1,22 @@
-"""Root becomes somebody else in front of a command, and its files stay root's."""
+"""What a command sees is put together by handles; root becomes somebody else, and its files stay root's."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import secrets
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.engines.walls import survivors, walled
 from tests.shared import cannot_run
-from toolkeel.engines.sandbox.staging import cannot_become
+from toolkeel.engines.process_tree import memory_file
+from toolkeel.engines.sandbox.stage import Place, written
+from toolkeel.engines.sandbox.staging import PROGRAM, cannot_become, cannot_stage
 
 
 def test_files_of_root_can_be_changed_by_the_staging_and_stay_roots(tmp_path: Path) -> None:
@@ -42,3 +49,25 @@ def test_the_command_is_root_to_no_file_outside(tmp_path: Path) -> None:
     asyncio.run(sandbox.run(["bash", "-c", line], sink=look))
     [user] = users
     assert user >= 64_000
+
+
+@pytest.mark.parametrize("target", ["..", "/usr", "real", "/proc/self/root"])
+@pytest.mark.parametrize("place", ["sub", "sub/lib"])
+def test_what_is_a_link_by_now_is_mounted_neither_there_nor_where_it_leads(
+    target: str, place: str, tmp_path: Path
+) -> None:
+    if why := cannot_stage():
+        cannot_run(f"what lies within a root cannot be mounted by handles here: {why}")
+    (tmp_path / "real" / "lib").mkdir(parents=True)
+    (tmp_path / "lib").mkdir()
+    root = Place(str(tmp_path), "", True, 0, 0)
+    within = Place(str(tmp_path / place), str(tmp_path), False, 0, 0)
+    for link, code in ((False, 42), (True, 125)):
+        made = tmp_path / "sub"
+        shutil.rmtree(made, ignore_errors=True)
+        made.symlink_to(target) if link else (made / "lib").mkdir(parents=True)
+        given = memory_file(written([root, within]))
+        words = [sys.executable, "-I", "-S", str(PROGRAM), "-1", str(given), "--", "/bin/sh", "-c"]
+        done = subprocess.run([*words, "exit 42"], pass_fds=[given], capture_output=True)
+        os.close(given)
+        assert done.returncode == code, done.stderr
