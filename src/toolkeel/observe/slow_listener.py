@@ -16,7 +16,7 @@ class SlowListener:
 
     A run tells its listeners on the event loop, between two steps, so one that writes to a network
     would hold up all runs of the loop. Here events wait for it, as for a slow reader of a stream
-    (`toolkeel.agent.arriving`): pieces of replies join, and progress is left out.
+    (`toolkeel._records.unread_events`): pieces of replies join, and progress is left out.
 
     Args:
         listener: Takes an event; what it raises is logged.
