@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from toolkeel import Agent, RunState
+import pytest
+
+from toolkeel import Agent, Rules, RunState, tool
 from toolkeel.agent.turn.current_agent import InCharge, said_last
 from toolkeel.context import RunContext
+from toolkeel.define.tool import AnyTool
 from toolkeel.messages import AssistantMessage, UserMessage
-from toolkeel.testing.scripted import Scripted
+from toolkeel.testing.scripted import Scripted, call
 
 
 def test_what_the_person_said_last_is_what_no_model_has_answered() -> None:
@@ -42,3 +45,24 @@ def test_a_saved_run_goes_to_the_agent_that_had_it() -> None:
     charge.resume(RunState((UserMessage("x"),), agent="desk", path=("first",)), goes_on=True)
     assert charge.plan.agent == "desk" and run.agent is desk
     assert [plan.agent for plan in charge.before] == ["first"]
+
+
+@pytest.mark.parametrize("rules", [None, Rules(deny=["pay"])])
+def test_what_providers_of_the_next_agent_bring_is_called_under_the_rules_of_the_first(
+    rules: Rules | None,
+) -> None:
+    class Late:
+        """Brings a tool when the agent has the run."""
+
+        def get_tools(self) -> list[AnyTool]:
+            return [pay]
+
+    @tool
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    clerk = Agent(Scripted([call("pay", {}), "done"]), [Late()], name="clerk")
+    first = Agent(Scripted([call("transfer_to_clerk", {})]), handoffs=[clerk], rules=rules)
+    told = first.run_sync("Pay.").messages[-2].text
+    assert told == "paid" if rules is None else "paid" not in told
