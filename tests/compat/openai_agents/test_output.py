@@ -50,3 +50,10 @@ def test_a_wrapped_type_is_the_type_itself() -> None:
         model=Scripted([call("final_result", {"result": 5})]), output_type=AgentOutputSchema(int)
     )
     assert Runner.run_sync(agent, "go").final_output == 5
+    loose, text = AgentOutputSchema(int, strict_json_schema=False), AgentOutputSchema(str)
+    assert (loose.name(), loose.is_plain_text(), loose.is_strict_json_schema()) == (
+        "int",
+        False,
+        False,
+    )
+    assert (text.name(), text.is_plain_text(), text.is_strict_json_schema()) == ("str", True, True)

@@ -24,6 +24,18 @@ class AgentOutputSchema:
     output_type: Any
     strict_json_schema: bool = True
 
+    def name(self) -> str:
+        """What the type is called."""
+        return str(getattr(self.output_type, "__name__", self.output_type))
+
+    def is_plain_text(self) -> bool:
+        """Whether answers are texts."""
+        return self.output_type in (None, str)
+
+    def is_strict_json_schema(self) -> bool:
+        """What it was told."""
+        return self.strict_json_schema
+
 
 class AgentOutputSchemaBase(ABC):
     """A form of answers with a schema and a check of your own."""
