@@ -351,6 +351,8 @@ class Agent(Generic[C, T]):
         if not changes and output_type is None:
             return own
         plan = dataclasses.replace(own, **changes)
+        if "limits" in changes or "settings" in changes:
+            plan.check(None)
         if output_type is None:
             return self._answering(plan, self._output_type) if model is not None else plan
         return self._answering(plan, output_type)
