@@ -15,8 +15,9 @@ import pytest
 from tests.engines.walls import survivors, walled
 from tests.shared import cannot_run
 from toolkeel.engines.process_tree import memory_file
+from toolkeel.engines.sandbox.mounts import STAGING
 from toolkeel.engines.sandbox.stage import Place, written
-from toolkeel.engines.sandbox.staging import PROGRAM, cannot_become, cannot_stage
+from toolkeel.engines.sandbox.staging import cannot_become, cannot_stage
 
 
 def test_files_of_root_can_be_changed_by_the_staging_and_stay_roots(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_what_is_a_link_by_now_is_mounted_neither_there_nor_where_it_leads(
         shutil.rmtree(made, ignore_errors=True)
         made.symlink_to(target) if link else (made / "lib").mkdir(parents=True)
         given = memory_file(written([root, within]))
-        words = [sys.executable, "-I", "-S", str(PROGRAM), "-1", str(given), "--", "/bin/sh", "-c"]
+        words = [sys.executable, "-I", "-S", str(STAGING), "-1", str(given), "--", "/bin/sh", "-c"]
         done = subprocess.run([*words, "exit 42"], pass_fds=[given], capture_output=True)
         os.close(given)
         assert done.returncode == code, done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from tests.engines.walls import need, run, walled
 from tests.shared import cannot_run
 from toolkeel.engines.sandbox import staging
 from toolkeel.engines.sandbox.confine import Sandbox, features
+from toolkeel.engines.sandbox.mounts import STAGING, places
 from toolkeel.engines.sandbox.staging import cannot_become, nobody_else
+from toolkeel.errors import SetupError
 
 
 def test_the_number_is_another_each_time_and_belongs_to_nobody() -> None:
@@ -69,3 +72,21 @@ def test_a_machine_that_permits_no_stage_runs_commands_and_says_what_is_open(
     monkeypatch.setattr("toolkeel.engines.sandbox.confine.cannot_stage", lambda: "it was told so")
     [note] = [each for each in features().notes if "swaps" in each]
     assert "it was told so" in note
+
+
+def test_a_root_that_holds_the_environment_of_this_program_by_a_link_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link cannot be kept: by another one a command had its own Python started outside."""
+    need("bubblewrap")
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    with pytest.raises(SetupError, match="by a link that a command could swap: start it by"):
+        walled("bubblewrap", tmp_path)
+    assert run(Sandbox("read-only", [tmp_path], backend="bubblewrap"), "echo 1").stdout == b"1\n"
+
+
+def test_the_program_before_the_walls_is_kept_in_a_root_that_holds_it() -> None:
+    """Whoever works on this library with it: a command could write what the next one starts."""
+    root = Path(staging.__file__).parent
+    assert str(STAGING) in places([root], [], writes=True, network=False).protected

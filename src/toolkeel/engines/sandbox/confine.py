@@ -41,6 +41,7 @@ from toolkeel.engines.sandbox.limits import Limits, shell_setting
 from toolkeel.engines.sandbox.mounts import (
     Places,
     environment,
+    led_by_link,
     opened_all,
     places,
     resolved,
@@ -109,12 +110,17 @@ class Sandbox:
         self.env = dict(env or {})
         self.limits = limits or Limits()
         self.backend: Backend = "none" if mode == "off" else backend or best_backend()
-        if self.backend == "landlock" and mode == "workspace":
+        if self.backend != "none" and mode == "workspace":
             self._spare_what_starts_commands()
 
     def _spare_what_starts_commands(self) -> None:
         for root in self.roots:
-            for place in runs_from(root, SUPERVISOR):
+            if links := [p for p in runs_from(root) if led_by_link(str(p), [str(root)])]:
+                raise SetupError(
+                    f"this program runs from {str(links[0])!r}, by a link that a command could swap: "
+                    f"start it by its own name, with {os.path.realpath(links[0])}/bin/python"
+                )
+            for place in runs_from(root, SUPERVISOR) if self.backend == "landlock" else ():
                 raise SetupError(
                     f"a command could change {str(place)!r}, from which the next one is started "
                     "outside of all walls, and Landlock cannot keep it: install bubblewrap (on "

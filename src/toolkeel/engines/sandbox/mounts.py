@@ -24,6 +24,8 @@ _SETTINGS = (
 )  # fmt: skip
 HANDLE = getattr(os, "O_PATH", 0) | os.O_CLOEXEC
 """How a place is opened that is only to be shown."""
+STAGING = Path(__file__).with_name("stage.py")
+"""The program before bubblewrap, outside of all walls."""
 _NOT_ROOTS = ("/", "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/lib", "/tmp", "/var", "/home")
 _KEPT = ("LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR", "COLUMNS", "LINES")
 
@@ -86,14 +88,14 @@ def places(
     work = tuple(dict.fromkeys(str(path) for path in roots))
     kept = dict.fromkeys(str(p) for root in work for p in _kept(Path(root))) if writes else {}
     return Places(
-        system=tuple(path for path in _system(network) if not _led_by_link(path, work)),
+        system=tuple(path for path in _system(network) if not led_by_link(path, work)),
         readable=tuple(map(str, readable)) + (() if writes else work),
         writable=work if writes else (),
         protected=tuple(kept),
     )
 
 
-def _led_by_link(path: str, roots: Iterable[str]) -> bool:
+def led_by_link(path: str, roots: Iterable[str]) -> bool:
     """Whether a place in a root is one by a link, which a root holds as any other file."""
     inside = any(path.startswith(f"{root}/") for root in roots)
     return inside and os.path.realpath(path) != path
@@ -102,14 +104,20 @@ def _led_by_link(path: str, roots: Iterable[str]) -> bool:
 def _kept(root: Path) -> Iterator[Path]:
     """What of a root stays as it is: protected files, and what this very program runs from."""
     for path in (*protected_below(root), *shared_environments(root), *runs_from(root)):
-        if not _led_by_link(str(path), [str(root)]):
+        if not led_by_link(str(path), [str(root)]):
             yield path
 
 
 def runs_from(root: Path, *more: Path) -> list[Path]:
     """What of a root this very program runs from: its Python, and more that is named."""
-    ours = (Path(sys.prefix), Path(sys.base_prefix), *more)
+    ours = dict.fromkeys((*map(Path, _pythons()), *more, STAGING))
     return [place for place in ours if root in place.parents]
+
+
+def _pythons() -> Iterator[str]:
+    """Where this program's Python is, by whatever name."""
+    for prefix in (sys.base_prefix, sys.prefix):
+        yield from (prefix, os.path.realpath(prefix))
 
 
 def resolved(paths: Iterable[str | os.PathLike[str]], what: str) -> tuple[Path, ...]:
@@ -191,8 +199,7 @@ def imported_from(root: Path) -> list[str]:
 
 def _system(network: bool) -> Iterable[str]:
     names = [*_SETTINGS, "resolv.conf"] if network else _SETTINGS
-    python = [each for p in (sys.base_prefix, sys.prefix) for each in (p, os.path.realpath(p))]
-    candidates = [*_SYSTEM, *(f"/etc/{name}" for name in names), *python]
+    candidates = [*_SYSTEM, *(f"/etc/{name}" for name in names), *_pythons()]
     return [path for path in dict.fromkeys(candidates) if os.path.exists(path)]
 
 

@@ -13,15 +13,12 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
 from toolkeel.engines.process_tree import memory_file
 from toolkeel.engines.sandbox.bubblewrap import found
-from toolkeel.engines.sandbox.mounts import Places, close_all, opened_all
+from toolkeel.engines.sandbox.mounts import STAGING, Places, close_all, opened_all
 from toolkeel.engines.sandbox.stage import STAGE, Place, written
 
-PROGRAM = Path(__file__).with_name("stage.py")
-"""The program before bubblewrap."""
 _STAYS = -1
 
 
@@ -55,7 +52,7 @@ class Stage:
     def words(self, given: list[int]) -> list[str]:
         """The words in front of bubblewrap's; adds the handle they need to those it is given."""
         given.append(memory_file(written(self._places)))
-        program = [sys.executable, "-I", "-S", str(PROGRAM)]
+        program = [sys.executable, "-I", "-S", str(STAGING)]
         return [*program, str(self._user), str(given[-1]), "--"]
 
 
