@@ -53,6 +53,7 @@ except AuthenticationError:
     sys.exit(9)
 """
 _ASKS_FOR_ONE = 9
+_LOOPBACK = ("127.", "::1")
 _STREAM = {"num_returns": "streaming", "_generator_backpressure_num_objects": 16}
 """What a body reports comes at once; when so many pieces wait for us, it waits."""
 logging.getLogger("ray._private.worker").addFilter(lambda said: "SIGTERM" not in str(said.msg))
@@ -135,18 +136,16 @@ def _asks_for_token(address: str) -> bool:
 def _only_here(address: str) -> bool:
     """Whether the head is on this machine, and no other machine reaches its port."""
     host, _, port = address.rpartition(":")
-    if not _is_loopback(host):
+    if not host.strip("[]").startswith(_LOOPBACK):
         return False
     psutil = import_module("psutil")  # Ray's own, by whatever name it has it
     for each in (one for found in psutil.net_if_addrs().values() for one in found):
-        if each.family in (socket.AF_INET, socket.AF_INET6) and not _is_loopback(each.address):
+        if each.family in (socket.AF_INET, socket.AF_INET6) and not each.address.startswith(
+            _LOOPBACK
+        ):
             with suppress(OSError), socket.create_connection((each.address, int(port)), 2):
                 return False
     return True
-
-
-def _is_loopback(host: str) -> bool:
-    return host.strip("[]").startswith(("127.", "::1"))
 
 
 def options_of(needs: Resources) -> dict[str, Any]:

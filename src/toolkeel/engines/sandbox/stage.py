@@ -26,6 +26,7 @@ import ctypes
 import errno
 import os
 import stat
+import struct
 import sys
 
 TYPE_CHECKING = False
@@ -48,17 +49,6 @@ _PRIVATE, _REC, _NOSUID, _NODEV = 1 << 18, 1 << 14, 2, 4
 _SHOWN = getattr(os, "O_PATH", 0) | os.O_CLOEXEC
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-class _Attributes(ctypes.Structure):
-    """``struct mount_attr`` of mount_setattr(2)."""
-
-    _fields_ = (
-        ("set", ctypes.c_uint64),
-        ("clear", ctypes.c_uint64),
-        ("propagation", ctypes.c_uint64),
-        ("user_namespace", ctypes.c_uint64),
-    )
 
 
 class Place:
@@ -103,12 +93,11 @@ def main(user: int, places: list[Place], argv: list[str]) -> NoReturn:
             os.setgroups([])
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
-    except OSError as error:
-        _give_up(f"what the command may see cannot be put together: {error}")
-    try:
         os.execv(argv[0], argv)
     except OSError as error:
-        _give_up(f"{argv[0]}: {error.strerror}")
+        text = f"toolkeel: what the command may see cannot be put together: {error}\n"
+        os.write(2, text.encode("utf-8", "backslashreplace"))
+        os._exit(NOT_CONFINED)
 
 
 def _show(places: list[Place], namespaces: dict[tuple[int, int], int]) -> None:
@@ -169,9 +158,8 @@ def _tree(handle: int, place: Place, namespaces: dict[tuple[int, int], int]) -> 
     # if need be. What is read-only here cannot be made anything else there.
     wanted = _NO_SETUID | _NO_DEVICES | (0 if place.writes else _READ_ONLY)
     wanted |= 0 if namespace is None else _IDMAP
-    attributes = _Attributes(wanted, 0, 0, namespace or 0)
-    size = ctypes.c_size_t(ctypes.sizeof(attributes))
-    _system(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH | _RECURSIVE, ctypes.byref(attributes), size)
+    attributes = struct.pack("=4Q", wanted, 0, 0, namespace or 0)  # to set, to clear, propagation
+    _system(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH | _RECURSIVE, attributes, len(attributes))
     return tree
 
 
@@ -217,11 +205,6 @@ def _check(result: int) -> int:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
     return result
-
-
-def _give_up(text: str) -> NoReturn:
-    os.write(2, f"toolkeel: {text}\n".encode("utf-8", "backslashreplace"))
-    os._exit(NOT_CONFINED)
 
 
 if __name__ == "__main__":
