@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkeel.engines.sandbox.mounts import environment, imported_from, places, resolved
+from toolkeel.engines.sandbox.mounts import Places, environment, imported_from, places, resolved
 from toolkeel.errors import SetupError
 
 
@@ -17,6 +17,12 @@ def test_roots_are_writable_or_readable_as_the_mode_says(tmp_path: Path) -> None
     assert seen.writable == (str(tmp_path),) and seen.protected == (str(tmp_path / ".env"),)
     seen = places([tmp_path], [], writes=False, network=False)
     assert seen.writable == () == seen.protected and seen.readable == (str(tmp_path),)
+
+
+def test_a_root_that_is_a_folder_of_the_system_is_one_of_its_owner_with_what_is_within() -> None:
+    seen = Places(("/usr", "/opt"), (), ("/opt",), ("/opt/a/.env",))
+    assert seen.owned() == ("/opt",)
+    assert seen.inside() == {"/opt/a": True, "/opt/a/.env": False}
 
 
 def test_no_secret_of_the_system_is_among_its_files() -> None:

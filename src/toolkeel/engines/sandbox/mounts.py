@@ -58,7 +58,7 @@ class Places:
     def owned(self) -> tuple[str, ...]:
         """Those of them that may belong to a user alone: all but what everybody may read."""
         public = {path for path in self.system if path.startswith((*_SYSTEM, "/etc/"))}
-        return tuple(path for path in self.tops() if path not in public)
+        return tuple(path for path in self.tops() if path not in public - {*self.writable})
 
     def inside(self) -> dict[str, bool]:
         """Places within what may be changed, where a command could put a link to elsewhere.
