@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
 from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
+from pydantic_core import from_json
+
+T = TypeVar("T")
 
 # Half of a surrogate pair, as JSON escapes it; whole pairs and backslashes are stepped over.
 _HALF = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)")
@@ -16,13 +22,26 @@ def read_message(line: bytes) -> JSONRPCMessage:
     Raises:
         ValueError: it is no JSON, or no message of JSON-RPC.
     """
+    return _read(line, partial(jsonrpc_message_adapter.validate_json, by_name=False))
+
+
+def read_json(line: bytes) -> object:
+    """The same as plain JSON, of whatever kind.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    return _read(line, from_json)
+
+
+def _read(line: bytes, read: Callable[[bytes], T]) -> T:
     try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return read(line)
     except ValueError:
         mended = with_whole_characters(line.decode("utf-8", "replace").encode())
         if mended == line:
             raise
-    return jsonrpc_message_adapter.validate_json(mended, by_name=False)
+    return read(mended)
 
 
 def with_whole_characters(text: bytes) -> bytes:

@@ -68,6 +68,30 @@ def test_answers_in_any_order_reach_who_asked_and_no_model_is_made() -> None:
     assert run(use) == [{"n": 0}, {"n": 1}, {"n": 2}]
 
 
+@pytest.mark.parametrize("half", [rb"A\ud83d", b"A\xff", b"A\xed\xa0\xbd"])
+def test_half_an_emoji_and_what_is_no_text_costs_that_character_alone(half: bytes) -> None:
+    told: list[str | None] = []
+
+    async def progressed(done: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    async def use() -> Any:
+        raw, pipe, frames = started()
+        asked = asyncio.ensure_future(raw.send("tools/call", {}, 60, progressed))
+        await until(lambda: pipe.lines)
+        id = pipe.lines[0]["id"]
+        params = {"progressToken": id, "progress": 1, "message": "HALF"}
+        for line in (
+            answer(method="notifications/progress", params=params),
+            answer(id=id, result={"text": "HALF"}),
+        ):
+            assert not list(frames.feed(line.replace(b"HALF", half)))
+        return (await asked)["text"]
+
+    text = run(use, 10)
+    assert text.rstrip("\ufffd") == "A" != text and told == [text]
+
+
 def test_what_is_logged_before_an_answer_is_passed_on_before_it_but_not_for_ever() -> None:
     seen: list[object] = []
     stuck = asyncio.Event()

@@ -15,11 +15,12 @@ from mcp.client.session import LoggingFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from toolkeel._records.record import record
 from toolkeel.mcp.client.frames import Rate
 from toolkeel.mcp.client.salvage import Sift, of_peer
+from toolkeel.mcp.messages import read_json
 
 FIRST = 1_000_000_000
 """Ids of these requests count from here, those of the SDK's session from 1; both fit 32 bits."""
@@ -135,7 +136,7 @@ class RawRequests:
         if not self._waiting:
             return False
         try:
-            message = from_json(line)
+            message = read_json(line)
         except ValueError:
             return False
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
