@@ -95,7 +95,6 @@ class Seen:
     seconds: list[float] = field(default_factory=list)
     memory: list[tuple[float, int]] = field(default_factory=list)
     files: list[int] = field(default_factory=list)
-    processes: list[int] = field(default_factory=list)
 
 
 class One:

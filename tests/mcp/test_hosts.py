@@ -164,3 +164,15 @@ JSON = st.recursive(
 def test_comments_are_taken_out_and_texts_stay_whatever_they_hold(value: Any, comment: str) -> None:
     text = f"{comment}{json.dumps(value, indent=1)}{comment}"
     assert json.loads(without_comments(text)) == value
+
+
+def test_what_is_put_in_is_not_said_to_stay(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    words = ["${workspaceFolder}", "${userHome}", "${OTHER}"]
+    file.write_text(json.dumps({"mcpServers": {"a": {"command": "x", "args": words}}}))
+    assert read_config(file)["a"].command[1] == str(tmp_path)
+    assert [each.getMessage().count("stays as it is") for each in caplog.records] == [1]
+    assert "${env:OTHER}" in caplog.text

@@ -49,7 +49,9 @@ _ONLY = ("includeTools", "enabled_tools")
 
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([\w/]+|input:[\w.-]+)(?::-([^}]*))?\}")
-_BARE = re.compile(r"\$\{\w+(?::-[^}]*)?\}")
+_BARE = re.compile(
+    r"\$\{(?!(?:workspaceFolder(?:Basename)?|userHome|pathSeparator)\})\w+(?::-[^}]*)?\}"
+)
 _DOLLAR = re.compile(r"\$(\w+)")
 _NAMED = ("workspaceFolder", "workspaceFolderBasename", "userHome", "pathSeparator", "/")
 

@@ -13,6 +13,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -68,9 +69,7 @@ class Cache:
         if self._shared is None:
             return self._written.get(server, 0)
         item = await _done(self._shared.get, _WRITTEN, _short(server))
-        if item is None:
-            return 0
-        return int(item.value["times"]) if item else _UNKNOWN
+        return 0 if item is None else int(item.value["times"]) if item else _UNKNOWN
 
     async def put(
         self, server: str, key: str, result: Mapping[str, Any], seconds: float, state: int
@@ -90,8 +89,8 @@ class Cache:
         if len(text) > LARGEST:
             return
         if self._shared is not None:
-            kept, put = {"kept": [state, text]}, self._shared.put
-            await _done(put, _RESULTS, _short(server, key), kept, seconds=seconds)
+            keep = partial(self._shared.change, seconds=seconds)
+            await _done(keep, _RESULTS, _short(server, key), lambda _: {"kept": [state, text]})
             return
         self._kept[server, key] = time.monotonic() + seconds, state, text
         while len(self._kept) > ENTRIES or self._size() > TOGETHER:
@@ -103,8 +102,7 @@ class Cache:
     async def forget(self, server: str) -> None:
         """Something was, or may have been, written there."""
         if self._shared is not None:
-            change = self._shared.change
-            await _done(change, _WRITTEN, _short(server), _once_more)
+            await _done(self._shared.change, _WRITTEN, _short(server), _once_more)
             return
         self._written[server] = self._written.get(server, 0) + 1
         for key in [key for key in self._kept if key[0] == server]:

@@ -30,16 +30,6 @@ class Shared(Protocol):
     def get(self, namespace: tuple[str, ...], key: str) -> Any:
         """What is kept, as `toolkeel.sessions.Item`; None if nothing is."""
 
-    def put(
-        self,
-        namespace: tuple[str, ...],
-        key: str,
-        value: Mapping[str, Any],
-        *,
-        seconds: float | None = None,
-    ) -> None:
-        """Keep a value."""
-
 
 class Ledger:
     """What is known of clients.
