@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +18,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from toolkeel._records.data_folder import sessions_file
 from toolkeel.agent.agent import Agent
+from toolkeel.cli.chat.steering import Steering
 from toolkeel.cli.commands.launch import (
     OFFLINE,
     Instructions,
@@ -46,7 +49,7 @@ from toolkeel.observe.wording import count, visible_line
 from toolkeel.sessions import Sessions
 
 HINT = "Enter sends, Alt+Enter: new line, /help, Ctrl+D ends"
-RUNNING = "Ctrl+C stops it; what you type is your next message"
+RUNNING = "Ctrl+C stops it; a line you type is said to it"
 
 
 def command(
@@ -70,7 +73,7 @@ def command(
     with stdout_kept_clean():
         chat = Chat(launch.agent(), launch, Sessions(), name)
     chat.greet()
-    for text in typed() if can_ask() else lines():
+    for text in typed(chat.steering.left) if can_ask() else lines():
         if not chat.take(text):
             break
 
@@ -81,8 +84,12 @@ def lines() -> Iterator[str]:
         yield line.strip()
 
 
-def typed() -> Iterator[str]:
-    """What a person types, until they end it. It is in the history the moment Enter is pressed."""
+def typed(left: deque[str]) -> Iterator[str]:
+    """What a person types, until they end it. It is in the history the moment Enter is pressed.
+
+    Args:
+        left: What they typed meanwhile that has reached no run.
+    """
     keys = KeyBindings()
 
     @keys.add("escape", "enter")  # not Ctrl+J: so comes an Enter that was typed while a run went on
@@ -100,6 +107,9 @@ def typed() -> Iterator[str]:
         prompt_continuation="  ",
     )
     while True:
+        while left:
+            note(f"› {visible_line(left[0])}", DIM)
+            yield left.popleft()
         try:
             yield prompt.prompt().strip()
         except KeyboardInterrupt:  # clears the line, as shells do
@@ -125,6 +135,7 @@ class Chat:
         self.name = name
         self._agent = agent
         self._launch = launch
+        self.steering = Steering()
 
     def greet(self) -> None:
         """Say where one is."""
@@ -159,10 +170,19 @@ class Chat:
 
         async def run(token: CancelToken) -> Any:
             options: dict[str, Any] = {"listeners": [watched], "cancel": token}
-            if can_ask():
-                check = checked_by(self._agent.tools)
-                options["approver"] = TerminalApprover(token.cancel, watched.paused, check)
-            return await self._agent.run(text, session=self.sessions[self.name], **options)
+            options["session"] = self.sessions[self.name]
+            if not can_ask():
+                return await self._agent.run(text, **options)
+            check = checked_by(self._agent.tools)
+            options["approver"] = TerminalApprover(token.cancel, pause, check)
+            going = self._agent.stream(text, **options)
+            with self.steering.of(going):
+                return await going
+
+        @contextmanager
+        def pause() -> Iterator[None]:
+            with self.steering.paused(), watched.paused():
+                yield
 
         if can_ask():
             note(RUNNING, DIM)
