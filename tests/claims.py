@@ -194,7 +194,8 @@ CLAIMS: tuple[Claim, ...] = (
           "tests/builtin/web/test_search_backends.py::test_what_goes_wrong_is_told_without_the_key", "only reads"),
     Claim("compat/langchain/errors.py", "and the run was ended", "tests/compat/langchain/test_errors.py::test_an_error_that_is_not_handled_is_raised", DOER),
     Claim("compat/openai_agents/tools.py", "and the run was ended", "tests/compat/openai_agents/test_tools.py::test_a_tool_told_to_raise_ends_the_run_with_the_bodys_exception", DOER),
-    Claim("compat/langchain/threads.py", "was not approved", PLACEHOLDER, UNTRIED),
+    Claim("compat/langchain/threads.py", "was not approved",
+          "tests/compat/langchain/test_threads.py::test_a_call_waits_in_its_thread_until_somebody_decides", UNTRIED),
     Claim("compat/openai_agents/", "was not approved",
           "tests/compat/openai_agents/test_state.py::test_a_rejection_without_words_is_told_as_the_sdk_tells_it_and_nothing_runs", UNTRIED),
     # — sessions —
