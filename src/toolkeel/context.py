@@ -61,6 +61,7 @@ class RunContext(Generic[C]):
     Attributes:
         closers: What gives back at the run's end what was opened for it; see `close`.
         depth: How many runs it is within.
+        disabled: Names of tools that cannot be called in this turn.
         handing: The handoff that a call of this turn has made; None if none has.
         deadline: `time.perf_counter` value at which a run around it ends it; None if none does.
         waiting: Inner runs to go on with, by the id of the call that is each.
@@ -83,7 +84,7 @@ class RunContext(Generic[C]):
     """
 
     __slots__ = (
-        "agent", "approver", "cancel", "closers", "deadline", "decisions", "deps", "depth",
+        "agent", "approver", "cancel", "closers", "deadline", "decisions", "deps", "depth", "disabled",
         "failures", "handing", "id", "inject", "later", "limits", "listeners", "lock", "mask", "notes",
         "parent", "policy", "recorder", "said", "seen", "seq", "skipping", "state", "store", "suspends", "taint",
         "told", "transcript", "usage", "waiting",
@@ -114,6 +115,7 @@ class RunContext(Generic[C]):
         self.approver = approver
         self.closers: list[Callable[[], Awaitable[object]]] = []
         self.depth = 0
+        self.disabled: frozenset[str] = frozenset()
         self.handing: Any = None
         self.deadline: float | None = None
         self.waiting: dict[str, object] = {}
@@ -141,16 +143,13 @@ class RunContext(Generic[C]):
         return self.transcript[self.told :]
 
     def update(self, key: str, function: Callable[[Any], T], default: object = None) -> T:
-        """Change one value of `state`; parallel calls do not lose each other's changes.
+        """Change one value of `state`, and give it; parallel calls do not lose each other's changes.
 
         Args:
             key: Of the value.
             function: Gives the new value of the old one; it may be called in any thread, and
                 nobody else's runs meanwhile.
             default: Stands for the old value if there is none.
-
-        Returns:
-            The new value.
 
         >>> run = RunContext()
         >>> run.update("seen", lambda seen: [*seen, "a"], [])

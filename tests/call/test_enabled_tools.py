@@ -174,3 +174,20 @@ def test_a_transcript_with_a_strange_search_result_harms_nobody() -> None:
 def test_a_tool_of_the_users_that_is_called_like_the_search_is_refused() -> None:
     with pytest.raises(DuplicateToolError, match=SEARCH):
         Offer(Toolset([gated(SEARCH, True)]), RunContext(), True)
+
+
+def test_what_cannot_be_called_now_is_not_suggested_for_a_wrong_name() -> None:
+    opened: list[str] = []
+
+    @tool
+    def unlock() -> str:
+        """Unlock."""
+        opened.append("vault")
+        return "unlocked"
+
+    vault = gated("open_vault", lambda _: bool(opened))
+    model = Scripted([call("open_volt"), call("unlock"), call("open_volt"), "done"])
+    result = Agent(model, [unlock, vault]).run_sync("go")
+    before, _, after = [item for item in result.messages if isinstance(item, ToolMessage)]
+    assert before.kind == "unknown_tool" and "open_vault" not in before.text
+    assert after.kind == "unknown_tool" and "Did you mean 'open_vault'" in after.text

@@ -544,6 +544,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "terminal.keys",
         "terminal.approve",
         "terminal.consent",
+        "chat.steering",
         "state",
         "http_workers",
         "commands.launch",

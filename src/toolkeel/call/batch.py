@@ -187,7 +187,7 @@ class Batch:
         place in the turn hangs on what is found there."""
         text = call.arguments
         try:
-            tool = self._tools.find(call.name).tool
+            tool = self._tools.find(call.name, self._run.disabled).tool
             if tool.effects.resources and type(text) is str and len(text) > LARGE:
                 self._ready[index] = Ready(prepare(call, tool, at_once=True))
             return tool.sequential

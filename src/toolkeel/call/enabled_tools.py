@@ -74,6 +74,10 @@ class Offer:
             offered = (self._search, *self._found.values(), *self._beside)
         if self._dynamic:
             offered = tuple([item for item in offered if await self._enabled(item)])
+            can = {item.name for item in offered}
+            self._run.disabled = frozenset(
+                item.name for item in self._all if item.enabled is not True and item.name not in can
+            )
         if offered != self._last:
             self._last = offered
         return self._last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Container, Coroutine
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -53,7 +53,7 @@ class Finds(Protocol):
     """Where tools are looked up."""
 
     @property
-    def find(self) -> Callable[[str], Entry]: ...
+    def find(self) -> Callable[[str, Container[str]], Entry]: ...
     @property
     def has_barriers(self) -> bool: ...
     def watched(self, entry: Entry) -> Begin: ...
@@ -99,7 +99,7 @@ def start_call(
     context: ToolContext[Any] | None = None
     prepared: Prepared | None = None
     try:
-        entry = tools.find(call.name)
+        entry = tools.find(call.name, run.disabled)
         tool = entry.tool
         if run.failures:
             repeats(run, call)

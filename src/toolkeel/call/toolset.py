@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from toolkeel._records.record import Shown
@@ -160,14 +160,17 @@ class Toolset(Shown):
             self._aliases = wire_names(self.names)
         return self._aliases
 
-    def find(self, name: str) -> Entry:
+    def find(self, name: str, disabled: Container[str] = ()) -> Entry:
         """Look a tool up by its name, or by the name it has on the wire.
+
+        Args:
+            disabled: Names of tools that are not suggested, as they cannot be called now.
 
         Raises:
             UnknownTool: naming the nearest names and what can be called.
         """
         entry = self._entries.get(name)
-        return entry if entry is not None else self._find_alias(name)
+        return entry if entry is not None else self._find_alias(name, disabled)
 
     def watched(self, entry: Entry) -> Begin:
         """A call's beginning in a run that has touched something: it may have to ask."""
@@ -179,12 +182,13 @@ class Toolset(Shown):
             self._watched[made.name] = begin
         return begin
 
-    def _find_alias(self, name: str) -> Entry:
+    def _find_alias(self, name: str, disabled: Container[str]) -> Entry:
         name = str(name)  # whatever a wire has put there
         for own, alias in self.wire_names.items():
             if alias == name:
                 return self._entries[own]
-        names = [own for own, each in self._entries.items() if each.tool.enabled is not False]
+        known = [own for own, each in self._entries.items() if each.tool.enabled is not False]
+        names = [own for own in known if own not in disabled]
         meant = meant_by(name, names)
         if len(meant) == 1:
             entry = self._entries[meant[0]]
