@@ -11,7 +11,8 @@ store         in-memory stores: flat keys, and LangGraph's namespaces
 convert_tool  ``convert_to_openai_tool`` and its kin: a tool as a provider wants it
 errors        `handle_tool_errors` of a `ToolNode`
 wrapping      `wrap_tool_call`, and `Command` from a tool
-run           a chat model with bound tools, `ToolNode`, `tools_condition`
+tool_node     `ToolNode` and `tools_condition`: the calls of the last reply are run
+chat_models   `init_chat_model`, and a chat model with bound tools
 threads       `InMemorySaver`, and `HumanInTheLoopMiddleware`
 agent         `create_agent`
 tools         `tool`, `StructuredTool.from_function`, `BaseTool`
@@ -21,6 +22,7 @@ names         LangChain's names that are not here, and what to write instead
 from __future__ import annotations
 
 from toolkeel.compat.langchain.agent import create_agent, create_react_agent
+from toolkeel.compat.langchain.chat_models import ChatModel, init_chat_model
 from toolkeel.compat.langchain.convert_tool import (
     convert_to_anthropic_tool,
     convert_to_openai_function,
@@ -60,7 +62,6 @@ from toolkeel.compat.langchain.middleware import (
     wrap_tool_call,
 )
 from toolkeel.compat.langchain.names import NAMES
-from toolkeel.compat.langchain.run import ChatModel, ToolNode, init_chat_model, tools_condition
 from toolkeel.compat.langchain.runtime import (
     AsyncCallbackManagerForToolRun,
     CallbackManagerForToolRun,
@@ -74,6 +75,7 @@ from toolkeel.compat.langchain.threads import (
     InMemorySaver,
     MemorySaver,
 )
+from toolkeel.compat.langchain.tool_node import ToolNode, tools_condition
 from toolkeel.compat.langchain.tools import BaseTool, StructuredTool, Tool, tool
 from toolkeel.compat.langchain.wrapping import AgentState, Command, ToolCallRequest
 from toolkeel.compat.missing import missing

@@ -13,15 +13,16 @@ from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolish, Toolset
+from toolkeel.compat.langchain.chat_models import ChatModel
 from toolkeel.compat.langchain.interrupts import ANSWERS, answered, interrupting, interrupts
 from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.compat.langchain.middleware import AgentMiddleware, Hooks, runtime_of, steps_of
-from toolkeel.compat.langchain.run import ChatModel, Config
 from toolkeel.compat.langchain.threads import (
     GraphRecursionError,
     HumanInTheLoopMiddleware,
     InMemorySaver,
 )
+from toolkeel.compat.langchain.tool_node import Config
 from toolkeel.compat.langchain.wrapping import Command, Reducers, put, reducers_of, updating
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError

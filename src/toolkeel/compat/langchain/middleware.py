@@ -12,9 +12,9 @@ from typing_extensions import TypeVar
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.agent.turn.steps import Ask
+from toolkeel.compat.langchain.chat_models import ChatModel
 from toolkeel.compat.langchain.history import applied
 from toolkeel.compat.langchain.messages import convert_to_messages
-from toolkeel.compat.langchain.run import ChatModel
 from toolkeel.compat.langchain.wrapping import Reducers, put, wrapping
 from toolkeel.context import RunContext
 from toolkeel.define.tool import Step

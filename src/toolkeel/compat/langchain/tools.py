@@ -17,7 +17,7 @@ from toolkeel.compat.langchain.convert_tool import Schema
 from toolkeel.compat.langchain.fields import model_of
 from toolkeel.compat.langchain.inject import InjectedToolCallId
 from toolkeel.compat.langchain.messages import convert_to_messages
-from toolkeel.compat.langchain.run import Config, run_of
+from toolkeel.compat.langchain.tool_node import Config, run_of
 from toolkeel.context import ToolContext
 from toolkeel.define import base
 from toolkeel.define import decorator as core

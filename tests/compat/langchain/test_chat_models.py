@@ -1,0 +1,77 @@
+"""A chat model with bound tools, and `create_agent` with one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.compat.langchain.test_tool_node import CONFIG, remember
+from toolkeel import Settings
+from toolkeel.compat.langchain import (
+    InMemoryStore,
+    ToolMessage,
+    create_agent,
+    init_chat_model,
+    tool,
+)
+from toolkeel.testing.scripted import Scripted, call
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [("any", "required"), (True, "required"), ("auto", "auto"), ("now", "now"), (False, None)],
+)
+def test_a_bound_model_is_told_of_its_tools_and_how_to_choose(choice: Any, sent: Any) -> None:
+    def now() -> str:
+        return "noon"
+
+    model = Scripted(["hello"])
+    bound = init_chat_model(model).bind_tools(
+        [now], tool_choice=choice, strict=True, parallel_tool_calls=False
+    )
+    assert bound.invoke([("user", "hi")]).content == "hello"
+    [request] = model.requests
+    assert [t.name for t in request.tools] == ["now"]
+    assert request.settings == Settings(sent, False, True)
+
+
+def test_binding_leaves_the_model_itself_as_it_was() -> None:
+    model = Scripted(["a", "b"])
+    plain = init_chat_model(model)
+    plain.bind_tools([remember]).invoke("hi")
+    asyncio.run(plain.ainvoke("hi"))
+    assert [len(request.tools) for request in model.requests] == [1, 0]
+
+
+def test_an_agent_takes_and_gives_a_state() -> None:
+    store = InMemoryStore()
+    model = Scripted([call("remember", {"fact": "tea"}, "1"), "done"])
+    agent = create_agent(model, [remember], system_prompt="Be brief.", store=store)
+    given = {"messages": [{"role": "user", "content": "hi"}], "mood": "fine"}
+    state = agent.invoke(given, CONFIG, context="me")
+    kinds = [type(m).__name__ for m in state["messages"]]
+    assert kinds == [
+        "HumanMessage",
+        "AIMessage",
+        "ToolMessage",
+        "AIMessage",
+    ]  # the prompt is the agent's
+    assert model.requests[0].messages[0].text == "Be brief."
+    assert state["messages"][1].tool_calls[0]["args"] == {"fact": "tea"}
+    assert state["messages"][2].content == "tea by ada for me"
+    assert (state["mood"], store.mget(["fact"])) == ("fine", ["tea"])
+    assert given == {"messages": [{"role": "user", "content": "hi"}], "mood": "fine"}
+
+
+def test_an_agent_runs_with_no_key_and_no_network() -> None:
+    @tool
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    model = init_chat_model("offline")
+    state = create_agent(model, [add]).invoke({"messages": "add 2 and 3"})
+    results = [m.content for m in state["messages"] if isinstance(m, ToolMessage)]
+    assert results == ["5"]
