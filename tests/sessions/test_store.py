@@ -128,7 +128,24 @@ def test_what_would_come_back_as_something_else_is_refused(
         store.put(("n",), "k", value)
 
 
-@pytest.mark.parametrize("namespace", ["users", ("",), (5,), (f"a{SEPARATOR}b",)])
+@pytest.mark.parametrize("key", [5, None, "half \ud83d"])
+def test_what_is_no_key_is_refused_whatever_is_done_with_it(store: KeyValueStore, key: Any) -> None:
+    for act in (
+        lambda: store.get(("a",), key),
+        lambda: store.put(("a",), key, {}),
+        lambda: store.change(("a",), key, lambda value: value),
+        lambda: store.delete(("a",), key),
+    ):
+        with pytest.raises(SessionError, match="no key; give a text"):
+            act()
+
+
+def test_a_time_that_is_no_number_is_refused(store: KeyValueStore) -> None:
+    with pytest.raises(SessionError, match="seconds='1': give a number"):
+        store.put(("a",), "k", {}, seconds="1")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("namespace", ["users", ("",), (5,), (f"a{SEPARATOR}b",), ("\ud83d",)])
 def test_what_is_no_namespace_is_refused(store: KeyValueStore, namespace: Any) -> None:
     with pytest.raises(SessionError, match="no namespace"):
         store.get(namespace, "k")

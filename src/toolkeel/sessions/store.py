@@ -126,8 +126,8 @@ class KeyValueStore:
         seconds: float | None = None,
     ) -> None:
         """Keep many values, all or none, in one transaction."""
-        now, place = self._clock(), _row_of(namespace)
-        expires = None if seconds is None else now + seconds
+        now, place = self._clock(), _row_of(namespace, *values)
+        expires = _expiry(now, seconds)
         rows = [(place, key, _text(key, value), now, now, expires) for key, value in values.items()]
 
         def do(connection: sqlite3.Connection) -> None:
@@ -164,8 +164,8 @@ class KeyValueStore:
         {'n': 2}
         >>> store.close()
         """
-        now, place = self._clock(), _row_of(namespace)
-        expires = None if seconds is None else now + seconds
+        now, place = self._clock(), _row_of(namespace, key)
+        expires = _expiry(now, seconds)
 
         def do(connection: sqlite3.Connection) -> None:
             self._database.alone(connection)
@@ -186,7 +186,7 @@ class KeyValueStore:
 
     def get_all(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, Item]:
         """The values of many keys; those that are not there are left out."""
-        place, now = _row_of(namespace), self._clock()
+        place, now = _row_of(namespace, *keys), self._clock()
 
         def do(connection: sqlite3.Connection) -> list[Item]:
             rows: list[Item] = []
@@ -225,7 +225,7 @@ class KeyValueStore:
 
     def delete(self, namespace: Namespace, key: str) -> bool:
         """Forget a key, on the disk too; whether there was one."""
-        place = _row_of(namespace)
+        place = _row_of(namespace, key)
 
         def do(connection: sqlite3.Connection) -> bool:
             self._database.alone(connection)
@@ -274,13 +274,27 @@ def _same(value: object, wanted: object) -> bool:
     return json.dumps(value, sort_keys=True) == json.dumps(wanted, sort_keys=True)
 
 
-def _row_of(namespace: Namespace) -> str:
-    """A namespace as one text, whose beginning is that of all below it."""
+def _row_of(namespace: Namespace, *keys: str) -> str:
+    """A namespace as one text, whose beginning is that of all below it; keys in it are looked at, too."""
     if isinstance(namespace, str) or not all(
-        isinstance(part, str) and part and SEPARATOR not in part for part in namespace
+        _is_text(part) and part and SEPARATOR not in part for part in namespace
     ):
         raise SessionError(f"{namespace!r:.80} is no namespace; give a tuple of texts")
+    for key in keys:
+        if not _is_text(key):
+            raise SessionError(f"{key!r:.80} is no key; give a text")
     return "".join(part + SEPARATOR for part in namespace)
+
+
+def _is_text(given: object) -> bool:
+    """Whether it is a text that UTF-8 can carry."""
+    return isinstance(given, str) and given.encode("utf-8", "ignore").decode() == given
+
+
+def _expiry(now: float, seconds: float | None) -> float | None:
+    if not isinstance(seconds, int | float | None):
+        raise SessionError(f"seconds={seconds!r:.40}: give a number, or None for ever")
+    return None if seconds is None else now + seconds
 
 
 def _text(key: str, value: Mapping[str, Any]) -> str:

@@ -84,6 +84,18 @@ def test_a_step_that_crashes_fails_its_own_call_alone():
     assert [result.kind for result in results] == [None, "crashed", None]
 
 
+def test_a_step_that_gives_a_value_at_once_is_told_what_to_write():
+    def sudden(prepared, context, proceed):
+        return 5
+
+    def passes(prepared, context, proceed):
+        return proceed(prepared)
+
+    message = run(passes, sudden)
+    assert message.kind == "crashed"
+    assert "step 'sudden' gave int at once; write async def" in message.details["error"]
+
+
 def test_a_step_sees_no_injected_value():
     @tool
     def secret(word: str, context: ToolContext) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from types import MappingProxyType
+from types import CoroutineType, MappingProxyType
 from typing import Any, TypeAlias
 
 from toolkeel._records.record import maker
@@ -94,7 +94,14 @@ def _around(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
                     passed = await settle(passed, context, outer, everyone)
             return await inner(passed, context)
 
-        return await step(seen, context, proceed)
+        work: object = step(seen, context, proceed)
+        if type(work) is not CoroutineType and not inspect.isawaitable(work):
+            name = getattr(step, "__name__", type(step).__name__)
+            raise TypeError(
+                f"step {name!r} gave {type(work).__name__} at once; write async def {name}(...), or "
+                "return what proceed(prepared) gives"
+            )
+        return await work
 
     return handler
 
