@@ -1,0 +1,55 @@
+"""What is typed in a chat while a run works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commandline import Terminal, readable
+
+WAITING = '''
+import asyncio
+from pathlib import Path
+
+from toolkeel import UserMessage, tool
+from toolkeel.testing.scripted import Scripted, call
+
+
+@tool
+async def wait() -> str:
+    """Wait for a file."""
+    Path("waits").touch()
+    while not Path("go").exists():
+        await asyncio.sleep(0.01)
+    return "waited"
+
+
+def heard(request):
+    return "heard " + " and ".join(m.text for m in request.messages if isinstance(m, UserMessage))
+
+
+model = Scripted([call("wait"), heard, heard])
+'''
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+def test_what_is_typed_while_a_run_works_is_said_to_it_and_commands_wait_for_its_end(
+    columns: int, tmp_path: Path
+) -> None:
+    (tmp_path / "tools.py").write_text(WAITING, "utf-8")
+    env = {"TOOLKEEL_DATA": str(tmp_path / "data"), "PROMPT_TOOLKIT_NO_CPR": "1"}
+    words = ["chat", "-t", "tools.py:wait", "-m", "tools.py:model", "-s", "ada"]
+    terminal = Terminal(words, tmp_path, columns=columns, env=env)
+    terminal.until(lambda screen: "/help" in screen and "›" in screen)
+    terminal.type("去杭州\r")
+    terminal.until(lambda _: (tmp_path / "waits").exists())
+    assert "a line you type is said to it" in readable(terminal.screen)
+    terminal.type("也去苏州\n/nonsense\n")
+    terminal.until(lambda screen: "/nonsense" in screen)  # the terminal has taken both lines
+    (tmp_path / "go").touch()
+    terminal.until(lambda screen: "there is no /nonsense" in screen)
+    assert "heard 去杭州 and 也去苏州" in readable(terminal.screen)
+    terminal.type("/quit\r")
+    ended = terminal.end()
+    assert ended.code == 0, ended.err
