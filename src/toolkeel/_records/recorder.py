@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import marshal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
+
+from pydantic_core import to_json
 
 from toolkeel._records import entries
 from toolkeel._records.messages_json import plain
@@ -354,7 +355,7 @@ class Recorder:
 def _mark(value: Any) -> bytes | str:
     """What tells whether a value has changed: looked at whenever a call ends, so it must cost little."""
     try:
-        return marshal.dumps(value, 2)  # without references, which equal values may have or not
+        return to_json(value, inf_nan_mode="constants")
     except ValueError:
         return _text(value)
 

@@ -72,7 +72,9 @@ Ended: TypeAlias = "tuple[ToolMessage, BaseException | None]"
 """A call's result, and what must be raised for it: see `run_call`."""
 
 
-async def run_call(call: ToolCall, tools: Finds, run: RunContext[Any]) -> Ended:
+async def run_call(
+    call: ToolCall, tools: Finds, run: RunContext[Any], ready: Ready | None = None
+) -> Ended:
     """Run one call, whatever happens.
 
     Returns:
@@ -81,7 +83,7 @@ async def run_call(call: ToolCall, tools: Finds, run: RunContext[Any]) -> Ended:
         `KeyboardInterrupt` and its like, the exception of a guard that ends the run. With a
         `Suspend` the call has no result yet.
     """
-    done = start_call(call, tools, run)
+    done = start_call(call, tools, run, ready)
     return done if isinstance(done, tuple) else await done
 
 

@@ -110,7 +110,7 @@ def test_the_new_revision_works_over_http_and_survives_a_restart() -> None:
         process.kill()
         process.wait()
         lost = run(tools, "echo", text="?")
-        assert lost.kind == "tool_error" and "The call was not sent." in lost.text
+        assert lost.kind == "tool_error" and "the call was not sent." in lost.text.lower()
     asyncio.run(server.close())
 
 
