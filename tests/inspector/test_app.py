@@ -45,12 +45,17 @@ def faults(page: Any) -> list[str]:
         cannot_run("axe-core is not installed in tests/node: make test installs it")
     page.evaluate(AXE.read_text("utf-8") + "\n;0")
     rules = {"runOnly": {"type": "tag", "values": RULES}}
-    found = page.evaluate("(rules) => axe.run(rules)", rules)
-    return [
-        f"{page.url} {row['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
-        for row in [*found["violations"], *found["incomplete"]]
-        for node in row["nodes"]
-    ]
+    told: list[str] = []
+    for _ in range(5):  # a page that changes while it is looked at is looked at once more
+        found = page.evaluate("(rules) => axe.run(rules)", rules)
+        told = [
+            f"{page.url} {row['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
+            for row in [*found["violations"], *found["incomplete"]]
+            for node in row["nodes"]
+        ]
+        if not told:
+            break
+    return told
 
 
 @pytest.mark.slow
