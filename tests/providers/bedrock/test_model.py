@@ -1,18 +1,23 @@
-"""`BedrockConverse` through boto3, against servers that answer well, badly, slowly and not at all."""
+"""`BedrockConverse` against servers that answer well, badly, slowly and not at all."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
-from botocore.config import Config
+from botocore.serialize import create_serializer
+from botocore.session import Session
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import aimock
+from tests.providers.bedrock.accounts import KEYS, account, by_boto3, text
 from tests.providers.loopback import Json, Loopback, answer, saying
 from tests.providers.recorded import body_of, frames, rows
 from tests.providers.tools import TOOLS
@@ -20,8 +25,8 @@ from tests.providers.transcripts import PNG, transcripts
 from tests.providers.vendors import check_bedrock
 from toolkeel import Agent, Toolset, tool
 from toolkeel.agent.reply_assembly import Assembly
-from toolkeel.content import Image
-from toolkeel.errors import ModelError, SetupError
+from toolkeel.content import Block, File, Image, Text
+from toolkeel.errors import ModelError, RateLimited, RequestRejected, SetupError
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -32,24 +37,23 @@ from toolkeel.messages import (
 )
 from toolkeel.model import ModelRequest
 from toolkeel.providers import bedrock
+from toolkeel.providers.bedrock.encode import ENCODING
 from toolkeel.providers.bedrock.model import BedrockConverse
+from toolkeel.providers.bedrock.profile import BedrockProfile
 from toolkeel.providers.model_by_name import connect
+from toolkeel.providers.wire.body_cache import BodyCache
 
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+PDF = "application/pdf"
+ARN = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2c3"
+SERVICE = Session()
 REQUEST = ModelRequest([UserMessage("几点?")], tuple(TOOLS))
 
 
 @pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An AWS account, and none of this machine's own."""
-    for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_BEARER_TOKEN_BEDROCK"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, str(tmp_path / "none"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    account(monkeypatch, tmp_path, **KEYS, AWS_REGION="us-east-1")
 
 
 def model_at(url: str, *, stream: bool = True, **options: Any) -> BedrockConverse:
@@ -194,47 +198,69 @@ def test_pictures_and_errors_of_tools_reach_the_model(stream: bool) -> None:
 # — what is sent —
 
 
-class Asked(Exception):
-    """Ends a request; holds what it said."""
-
-
-class Asking:
-    """A client that only takes the request."""
-
-    def converse(self, **body: Any) -> Any:
-        raise Asked(body)
-
-    converse_stream = converse
-
-
 @given(transcripts, st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_a_transcript_that_grows_gives_the_requests_of_each_of_its_states(
     messages: list[Message], steps: list[int]
 ):
-    model = BedrockConverse(CLAUDE, client=Asking())
+    profile = BedrockProfile(CLAUDE, prompt_cache=True)
+    bodies = BodyCache(ENCODING, profile)
     growing: list[Message] = []
     for step in steps:
         growing += messages[len(growing) : len(growing) + step]
         request = ModelRequest(growing, tuple(TOOLS))
-        with pytest.raises(ModelError) as raised:  # as of any client that fails in its own way
-            asyncio.run(ask(model, request))
-        assert isinstance(raised.value.__cause__, Asked)
-        [body] = raised.value.__cause__.args
-        assert body == bedrock.encode(request, CLAUDE, prompt_cache=True)
+        body = bedrock.encode(request, CLAUDE, prompt_cache=True)
         check_bedrock(body)
+        assert json.loads(bodies.body(request)) == by_wire(body)
 
 
-def test_a_client_of_your_own_is_used() -> None:
+def by_wire(body: Any) -> Any:
+    """A request as boto3 puts it in JSON."""
+    model = SERVICE.get_service_model("bedrock-runtime")
+    serializer = create_serializer("rest-json", include_validation=False)
+    made = serializer.serialize_to_request(body, model.operation_model("Converse"))
+    return json.loads(made["body"])
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("model", [CLAUDE, ARN])
+def test_the_whole_request_is_the_one_that_boto3_would_send(model: str, stream: bool) -> None:
+    blocks: list[Block] = [Text("Was ist das? 几点?"), Image(PNG), File(b"%PDF-1", "a.pdf", PDF)]
+    request = ModelRequest([UserMessage(tuple(blocks))], tuple(TOOLS))
+    with saying(says({"text": "hi"}, stream=stream)) as server:
+        ours = BedrockConverse(model, base_url=root(server), stream=stream)
+        body = ours._bodies.body(request)
+        place = {"region_name": "us-east-1", "endpoint_url": root(server)}
+        operation = "converse_stream" if stream else "converse"
+        send = by_boto3(model, body, operation=operation, **place)
+        while True:  # until both fall into one second
+            asyncio.run(ask(ours, request))
+            expected = send()
+            told = heads(server.requests[-1])
+            if told["x-amz-date"] == text(expected.headers["X-Amz-Date"]):
+                break
+    said = server.requests[-1]
+    assert said[""] == f"POST {expected.url.removeprefix(root(server))} HTTP/1.1"
+    assert {key: said[key] for key in said if key not in ("", "head")} == json.loads(body)
+    assert json.loads(body) == by_wire(bedrock.encode(request, model, prompt_cache=True))
+    for name in ("Authorization", "Content-Type", "Content-Length", "X-Amz-Date"):
+        assert told[name.lower()] == text(expected.headers[name])
+    assert told["host"] == root(server).removeprefix("http://")
+
+
+def heads(request: Json) -> dict[str, str]:
+    lines = [line.partition(": ") for line in request["head"].strip().splitlines()[1:]]
+    return {name.lower(): value for name, _, value in lines}
+
+
+def test_a_session_of_your_own_says_who_asks() -> None:
     with saying(streamed(*told({"text": "hi"}))) as server:
-        client = boto3.client(
-            "bedrock-runtime",
-            region_name="eu-west-1",
-            endpoint_url=root(server),
-            config=Config(user_agent_extra="team-a"),
-        )
-        reply = asyncio.run(ask(BedrockConverse(CLAUDE, client=client)))
+        session = boto3.Session("AKIDMINE", "s", "token", region_name="eu-west-1")
+        model = BedrockConverse(CLAUDE, base_url=root(server), session=session)
+        reply = asyncio.run(ask(model))
     assert (reply.content, reply.model) == ("hi", CLAUDE)
-    assert "team-a" in server.requests[0]["head"]
+    head = heads(server.requests[0])
+    assert re.search("Credential=AKIDMINE/[0-9]{8}/eu-west-1/bedrock/", head["authorization"])
+    assert head["x-amz-security-token"] == "token"
 
 
 def test_vendors_are_connected_by_name() -> None:
@@ -243,11 +269,11 @@ def test_vendors_are_connected_by_name() -> None:
 
 
 def test_what_is_wired_up_wrongly_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    client: Any = object()
-    with pytest.raises(
-        SetupError, match=r"expected boto3\.client\('bedrock-runtime'\), got object"
-    ):
-        BedrockConverse(CLAUDE, client=client)
+    client: Any = {"client": object()}
+    with pytest.raises(SetupError, match=r"pass session=boto3\.Session\(\.\.\.\)"):
+        BedrockConverse(CLAUDE, **client)
+    with pytest.raises(SetupError, match=r"expected a boto3\.Session, got object"):
+        BedrockConverse(CLAUDE, session=object())
     options: Any = {"timeot": 5}
     with pytest.raises(SetupError, match="no option timeot; there are timeout, max_retries"):
         BedrockConverse(CLAUDE, **options)
@@ -257,8 +283,8 @@ def test_what_is_wired_up_wrongly_says_so(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_missing_credentials_are_the_developers_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    for name in KEYS:
+        monkeypatch.delenv(name)
     with pytest.raises(SetupError, match="Unable to locate credentials"):
         asyncio.run(ask(model_at("http://127.0.0.1:9")))
 
@@ -300,7 +326,8 @@ def test_garbage_in_an_answer_is_an_error() -> None:
         frames(*told({"text": "a"})).replace(b"end_turn", b'en"turn'),
     ):
         assert "cannot be read" in str(error_of(answer(body, kind=kind)))
-    assert "answer has no output" in str(error_of(answer("{broken"), stream=False))
+    assert "not JSON" in str(error_of(answer("{broken"), stream=False))
+    assert "answer has no output" in str(error_of(answer("{}"), stream=False))
 
 
 @pytest.mark.parametrize(
@@ -319,6 +346,47 @@ def test_a_refused_request_is_an_error_with_its_status(status: int, stream: bool
     error = error_of(answer(body, status=status, headers=kind), stream=stream)
     assert (error.status, error.retry_after) == (status, 7.0)
     assert str(error) == f"{CLAUDE}: no, 200 is not 429"
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "kind", "words"),
+    [
+        ('{"message":"slow"}', "ThrottlingException:http://x/", RateLimited, "slow"),
+        ('{"Message":"slow","__type":"com.amazon#ThrottlingException"}', "", RateLimited, "slow"),
+        ('{"message":"bad"}', "ValidationException", RequestRejected, "bad"),
+        ("", "AccessDeniedException", RequestRejected, "AccessDeniedException"),
+        ("<html>413</html>", "", RequestRejected, "<html>413</html>"),
+        ("[1]", "", RequestRejected, "the server answered 400"),
+    ],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_error_is_what_aws_calls_it_whatever_its_body(
+    body: str, header: str, kind: type[ModelError], words: str, stream: bool
+) -> None:
+    headers = [f"x-amzn-errortype: {header}"] if header else []
+    error = error_of(answer(body, status=400, headers=headers), stream=stream)
+    assert (type(error), str(error)) == (kind, f"{CLAUDE}: {words}")
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_signed_request_is_not_carried_to_another_address(status: int) -> None:
+    with saying(whole({"text": "hi"})) as other:
+        moved = answer("{}", status=status, headers=[f"location: {root(other)}/x"])
+        assert error_of(moved).status == status
+        assert other.requests == []
+
+
+def test_pictures_that_the_model_makes_go_back_as_they_came() -> None:
+    image = {"image": {"format": "png", "source": {"bytes": base64.b64encode(PNG).decode()}}}
+    hidden = {"reasoningContent": {"redactedContent": "YWI="}}
+    reply = reply_of(whole(hidden, image, {"text": "Here."}), stream=False)
+    request = ModelRequest([UserMessage("Draw"), reply, UserMessage("Again")])
+    body: Any = bedrock.encode(request, CLAUDE)
+    blocks = body["messages"][1]["content"]
+    assert blocks[0]["reasoningContent"]["redactedContent"] == b"ab"
+    assert blocks[1]["image"]["source"]["bytes"] == PNG
+    sent = json.loads(model_at("http://127.0.0.1:9")._bodies.body(request))
+    assert sent["messages"][1]["content"][:2] == [hidden, image]
 
 
 def test_a_busy_server_is_asked_again() -> None:

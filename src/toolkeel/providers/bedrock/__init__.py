@@ -22,7 +22,8 @@ profile  what the wire takes and says: options, stop reasons, statuses, bytes in
 stream   reads answers, whole and streamed, as deltas
 decode   reads stored conversations as messages
 encode   makes requests of transcripts, tools and settings, bytes as bytes
-model    models on Amazon Bedrock, through AWS's official SDK
+aws      what AWS's own library knows: where the service is, who asks, signatures, frames
+model    models on Amazon Bedrock: signed by AWS's own library, sent as on every other wire
 """
 
 from toolkeel.providers.bedrock.decode import decode_messages

@@ -74,7 +74,8 @@ def encode(request: ModelRequest, model: str, *, prompt_cache: bool = False) -> 
         prompt_cache: Whether to mark what the next request will repeat for the cache, if the
             model takes such marks.
     """
-    return encode_request(ENCODING, request, BedrockProfile(model, prompt_cache))
+    body = encode_request(ENCODING, request, BedrockProfile(model, prompt_cache))
+    return {"modelId": model, **body}
 
 
 def encode_messages(
@@ -233,11 +234,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile
     serial = settings.parallel_tool_calls is False and settings.tool_choice in (None, "auto")
     if serial and tools.bodies and is_claude(profile.model):
         fields = {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}, **fields}
-    body = given(
-        modelId=profile.model,
-        inferenceConfig=sampling or None,
-        additionalModelRequestFields=fields or None,
-    )
+    body = given(inferenceConfig=sampling or None, additionalModelRequestFields=fields or None)
     if settings.output is not None:
         form = {"textFormat": _text_format(settings.output)}
         body["outputConfig"] = {**as_dict(extra.pop("outputConfig", None)), **form}

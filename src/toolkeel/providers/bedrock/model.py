@@ -1,56 +1,40 @@
-"""Models on Amazon Bedrock, through AWS's official SDK."""
+"""Models on Amazon Bedrock: addressed, signed and framed by botocore, sent as on every other wire."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-from collections import deque
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, Protocol, Unpack
+from types import SimpleNamespace
+from typing import Any, Unpack
 
-from toolkeel.call.body.threads import ThreadPool
-from toolkeel.errors import (
-    MissingExtraError,
-    ModelError,
-    ModelUnavailable,
-    RequestRejected,
-    SetupError,
-)
+from toolkeel._records.checked_arguments import checked
+from toolkeel.errors import MissingExtraError, ModelUnavailable, SetupError
 from toolkeel.providers.bedrock.encode import ENCODING
 from toolkeel.providers.bedrock.profile import BedrockProfile
 from toolkeel.providers.bedrock.stream import StreamDecoder
-from toolkeel.providers.wire.body_cache import ValueCache
-from toolkeel.providers.wire.http import check_options
-from toolkeel.providers.wire.model import ModelOptions, WireModel
-from toolkeel.providers.wire.plain_json import Json
+from toolkeel.providers.wire.http import PerLoop, check_options
+from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.request import Prepared
-from toolkeel.providers.wire.server_errors import refused, status_of
+from toolkeel.providers.wire.server_errors import refused
 from toolkeel.providers.wire.structured_output import claude_holds
 
 try:
-    import boto3  # type: ignore[import-untyped]
-    import botocore.exceptions  # type: ignore[import-untyped]
-    import urllib3.exceptions
-    from botocore.config import Config  # type: ignore[import-untyped]
-    from botocore.eventstream import ParserError  # type: ignore[import-untyped]
-    from botocore.parsers import ResponseParserError  # type: ignore[import-untyped]
+    import httpx2
+    from botocore import exceptions  # type: ignore[import-untyped]
+
+    from toolkeel.providers.bedrock.aws import Aws, framed
+    from toolkeel.providers.wire.sdk_model import SdkClient, SdkModel, http_errors
 except ImportError as error:
     raise MissingExtraError("BedrockConverse", "bedrock") from error
 
 TIMEOUT = 600.0
-"""Seconds to wait for an answer or its next event; boto3's own sixty are too few for models."""
-
-_THREADS = ThreadPool(1000)
-
-
-class Client(Protocol):
-    """What is used of boto3's ``bedrock-runtime`` client, which has no class of its own."""
-
-    def converse(self, **body: Any) -> dict[str, Any]: ...
-    def converse_stream(self, **body: Any) -> dict[str, Any]: ...
+"""Seconds to wait for an answer or its next bytes."""
+_NOT_SET_UP = (
+    exceptions.NoCredentialsError,
+    exceptions.PartialCredentialsError,
+    exceptions.InvalidEndpointConfigurationError,  # a bearer token over plain HTTP
+)
 
 
 class BedrockModelOptions(ModelOptions, total=False):
@@ -64,32 +48,33 @@ class BedrockModelOptions(ModelOptions, total=False):
     prompt_cache: bool
 
 
-class BedrockConverse(WireModel):
+@checked
+class BedrockConverse(SdkModel):
     """A model on Amazon Bedrock, asked through the Converse API.
 
-    Credentials and region are boto3's, with its environment variables and files:
-    ``AWS_DEFAULT_REGION`` (or ``AWS_REGION``), ``AWS_PROFILE``, ``AWS_ACCESS_KEY_ID``,
-    ``AWS_BEARER_TOKEN_BEDROCK``, ``AWS_ENDPOINT_URL_BEDROCK_RUNTIME`` and so on. Failed requests
-    are sent again as ``retry.py`` says. boto3 waits in threads, one for each request, at most 1,000.
+    Credentials, region and endpoint are those that boto3 would take, with its environment variables
+    and files: ``AWS_DEFAULT_REGION`` (or ``AWS_REGION``), ``AWS_PROFILE``, ``AWS_ACCESS_KEY_ID``,
+    ``AWS_BEARER_TOKEN_BEDROCK``, ``AWS_ENDPOINT_URL_BEDROCK_RUNTIME``, ``AWS_CA_BUNDLE`` and so on.
+    Failed requests are sent again as ``retry.py`` says.
 
     Args:
         model: The model's id, such as ``us.anthropic.claude-sonnet-4-5-20250929-v1:0``, or the
             ARN of an inference profile.
         base_url: Where the service is; None: where the region's is.
         region: None: from boto3's environment and files.
-        client: A ``bedrock-runtime`` client of your own, which then knows address, region,
-            timeout and retries by itself; it is asked once unless `max_retries` says more.
+        session: A ``boto3.Session`` of your own, or one of botocore: whose profile and credentials
+            are taken. Handlers of its events see one request that is not sent, when the model is
+            made.
         stream: Whether to ask for the answer as a stream.
         options: See `BedrockModelOptions`.
 
     Raises:
-        SetupError: if the client cannot converse, there is no region, or an option is unknown.
+        SetupError: if the session is none, there is no region, or an option is unknown.
     """
 
     encoding = ENCODING
     decoder = StreamDecoder
     held_form = "anthropic-strict"
-    requests = ValueCache
     vendor = "aws.bedrock"
 
     def __init__(
@@ -98,22 +83,20 @@ class BedrockConverse(WireModel):
         *,
         base_url: str | None = None,
         region: str | None = None,
-        client: Client | None = None,
+        session: Any = None,
         stream: bool = True,
         **options: Unpack[BedrockModelOptions],
     ) -> None:
+        if "client" in options:
+            raise SetupError("BedrockConverse(client=...): pass session=boto3.Session(...) instead")
         check_options("BedrockConverse", options, BedrockModelOptions.__annotations__)
-        timeout = options.get("timeout") or TIMEOUT
-        config = Config(
-            read_timeout=timeout,
-            connect_timeout=min(timeout, 10.0),
-            retries={"mode": "standard", "total_max_attempts": 1},
-            max_pool_connections=64,
-        )
-        self._client = _checked(client) or _new_client(model, base_url, region, config)
+        operation = "converse_stream" if stream else "converse"
+        self._aws = Aws(session, model, operation, base_url, region)
+        waits = options.get("timeout") or TIMEOUT
+        self._extensions = {"timeout": httpx2.Timeout(waits, connect=min(waits, 10.0)).as_dict()}
+        clients = PerLoop(partial(_new_client, self._aws.trust))
         profile = BedrockProfile(model, options.get("prompt_cache", True), base_url or region or "")
-        limit = None if client is None else 0
-        super().__init__(model, stream, profile, options, limit=limit)
+        super().__init__(model, stream, profile, options, clients)
 
     def _errors(self) -> AbstractContextManager[None]:
         return _model_errors(self.name)
@@ -121,115 +104,33 @@ class BedrockConverse(WireModel):
     def _is_known_to_hold(self, tools: bool) -> bool:
         return claude_holds(self.name)
 
-    async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
-        if not self._stream:
-            yield [await _THREADS.submit(partial(self._client.converse, **body)).future]
-            return
-        async with aclosing(_in_thread(_Stream(self._client, body))) as arrived:
-            async for events in arrived:
-                yield events
+    async def _ask(self, client: SdkClient, body: bytes, prepared: Prepared) -> httpx2.Response:
+        headers = await self._aws.headers(body)
+        draft = SimpleNamespace(url=self._aws.url, headers=headers, extensions=self._extensions)
+        return await self._again(draft, client.sdk, body)
+
+    def _read(self, sdk: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
+        return framed(answer.aiter_bytes())
 
 
-class _Stream:
-    """A streamed answer, read in one thread, that another may break off."""
-
-    def __init__(self, client: Client, body: Json) -> None:
-        self._client = client
-        self._body = body
-        self._stream: Any = None
-        self._left = False
-
-    def __iter__(self) -> Iterator[object]:
-        self._stream = self._client.converse_stream(**self._body)["stream"]
-        try:
-            for event in () if self._left else self._stream:
-                yield event
-                if self._left:
-                    return
-        finally:
-            if hasattr(self._stream, "close"):
-                self._stream.close()
-
-    def hang_up(self) -> None:
-        """Let the reading thread go on as if the answer had ended."""
-        self._left = True
-        answer: Any = getattr(self._stream, "_raw_stream", None)  # urllib3's; it may be gone
-        if hasattr(answer, "shutdown"):
-            with suppress(OSError, ValueError, RuntimeError):
-                answer.shutdown()
-
-
-async def _in_thread(stream: _Stream) -> AsyncGenerator[Sequence[object]]:
-    """What has come of a stream, read in a thread that waits for it.
-
-    Whoever leaves early is let go at once; the thread is told to hang up.
-    """
-    loop, came = asyncio.get_running_loop(), asyncio.Event()
-    events: deque[object] = deque()
-
-    def read() -> None:
-        for event in stream:
-            events.append(event)
-            with suppress(RuntimeError):  # the loop has closed: nobody waits any more
-                loop.call_soon_threadsafe(came.set)
-
-    job = _THREADS.submit(read)
-    job.future.add_done_callback(lambda _: came.set())
-    try:
-        while events or not job.future.done():
-            await came.wait()
-            came.clear()
-            if arrived := [events.popleft() for _ in range(len(events))]:
-                yield arrived
-        job.future.result()
-    finally:
-        job.future.cancel()  # a thread that has not begun does not
-        stream.hang_up()
-
-
-def _new_client(model: str, base_url: str | None, region: str | None, config: Config) -> Client:
-    session: Any = boto3.Session()
-    where = region or session.region_name or os.environ.get("AWS_REGION")
-    try:
-        made: Client = session.client(
-            "bedrock-runtime", region_name=where, endpoint_url=base_url, config=config
-        )
-    except botocore.exceptions.BotoCoreError as error:
-        raise SetupError(
-            f"BedrockConverse({model!r}): {error} Set AWS_REGION or pass region=, and see boto3's "
-            "guide to credentials"
-        ) from error
-    return made
-
-
-def _checked(client: Client | None) -> Client | None:
-    if client is None or callable(getattr(client, "converse", None)):
-        return client
-    raise SetupError(
-        "BedrockConverse(client=...): expected boto3.client('bedrock-runtime'), got "
-        f"{type(client).__name__}"
+def _new_client(trust: Any) -> SdkClient:
+    http = httpx2.AsyncClient(
+        verify=trust, limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
     )
+    return SdkClient(http, http, http.aclose)
 
 
 @contextmanager
 def _model_errors(model: str) -> Iterator[None]:
-    """Turn the SDK's exceptions into `ModelError`, by status and headers, never by text."""
-    try:
-        yield
-    except botocore.exceptions.ClientError as error:
-        answer: Mapping[str, Any] = error.response
-        meta, told = answer.get("ResponseMetadata", {}), answer.get("Error", {})
-        code = told.get("Code", "")
-        status = status_of({}, code) or meta.get("HTTPStatusCode")
-        failed = refused(status, told, meta.get("HTTPHeaders", {}), code)
-        raise failed.about(model) from error
-    except botocore.exceptions.NoCredentialsError as error:
-        raise SetupError(f"BedrockConverse({model!r}): {error}; see boto3's guide") from error
-    except botocore.exceptions.ParamValidationError as error:
-        raise RequestRejected(f"{model}: {error}") from error
-    except (botocore.exceptions.BotoCoreError, urllib3.exceptions.HTTPError) as error:
-        raise ModelUnavailable(f"{model}: {error}") from error
-    except (ParserError, ResponseParserError, json.JSONDecodeError) as error:
-        raise ModelError(f"{model}: the server's answer cannot be read ({error})") from error
-    except ModelError as error:  # sent inside a stream
-        raise error.about(model) from error
+    """Turn what finding credentials may raise into ours, beside what requests may."""
+    with http_errors(model):
+        try:
+            yield
+        except exceptions.ClientError as error:  # of the service that gives credentials
+            told, meta = error.response["Error"], error.response.get("ResponseMetadata", {})
+            name = {"x-amzn-errortype": told.get("Code", "")}
+            raise refused(meta.get("HTTPStatusCode"), told, name) from error
+        except _NOT_SET_UP as error:
+            raise SetupError(f"BedrockConverse({model!r}): {error}; see boto3's guide") from error
+        except exceptions.BotoCoreError as error:
+            raise ModelUnavailable(str(error)) from error

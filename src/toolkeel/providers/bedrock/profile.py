@@ -95,17 +95,23 @@ def usage_of(usage: Json) -> Usage:
     return Usage(1, tokens, as_count(usage.get("outputTokens")), read, 0, written)
 
 
-def packed(value: object) -> object:
+def packed(value: object, raw: bool = False) -> object:
     """`value` with its bytes as JSON.
 
-    >>> packed({"redactedContent": b"ab"})
-    {'redactedContent': {'$bytes': 'YWI='}}
+    Args:
+        value: A block, or a part of one.
+        raw: Whether text is base64 where the wire has bytes, as if it did not come through boto3.
+
+    >>> packed({"redactedContent": b"ab"}), packed({"source": {"bytes": "YWI="}}, raw=True)
+    ({'redactedContent': {'$bytes': 'YWI='}}, {'source': {'bytes': {'$bytes': 'YWI='}}})
     """
     if isinstance(value, bytes):
         return {BYTES: base64.b64encode(value).decode()}
     if isinstance(value, dict):
-        return {key: packed(item) for key, item in value.items()}
-    return [packed(item) for item in value] if isinstance(value, list) else value
+        if raw and value.keys() == {"bytes"} and isinstance(value["bytes"], str):
+            return {"bytes": {BYTES: value["bytes"]}}
+        return {key: item if key == "json" else packed(item, raw) for key, item in value.items()}
+    return [packed(item, raw) for item in value] if isinstance(value, list) else value
 
 
 def unpacked(value: object) -> object:

@@ -1,6 +1,7 @@
 """Reads Converse answers, whole and streamed, as deltas.
 
-A stream is made of events with one key each, as boto3 gives them; the last word is
+A stream is made of events with one key each, as boto3 gives them or as the wire has them, where
+bytes are base64; the last word is
 ``messageStop``, and what was spent comes after it. Text has no start event. What a program does
 not know (the server's own tools, citations, redacted reasoning) is kept in the reply's
 ``provider_options["bedrock"]``: ``content`` says where each stood (``part_order.py``), with bytes as base64.
@@ -69,7 +70,7 @@ class ConverseBlock(Block):
             case "toolUse":
                 input = parsed_input(text) if text else self.wire.get("input") or {}
                 return {self.key: {**self.wire, "input": input}}
-        return {self.key: packed(self.wire)}
+        return {self.key: packed(self.wire, raw=True)}
 
 
 class StreamDecoder(BlockDecoder):

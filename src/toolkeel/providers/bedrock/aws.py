@@ -1,0 +1,184 @@
+"""What AWS's own library knows of Bedrock: where it is, who asks, and how a request is signed.
+
+What botocore makes of a request, beside its body, is the same each time. So it makes one, with all
+it knows of profiles, regions, endpoints and environment; that one is not sent, but signed with the
+time and the body of each that is.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from threading import Lock
+from types import SimpleNamespace
+from typing import Any
+
+from botocore import auth, eventstream, exceptions  # type: ignore[import-untyped]
+from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]
+from botocore.session import Session  # type: ignore[import-untyped]
+
+from toolkeel.call.body.threads import ThreadPool
+from toolkeel.errors import SetupError
+from toolkeel.providers.wire.plain_json import Json, as_dict, plain
+
+_THREADS = ThreadPool(8)
+
+
+class _Made(Exception):
+    """Ends a request of botocore's before it is signed; holds what is known of it."""
+
+
+class Aws:
+    """One operation of the service on one model.
+
+    Args:
+        session: boto3's or botocore's; None: a new one, of this process's environment.
+        model: The model's id or ARN.
+        operation: ``converse`` or ``converse_stream``.
+        base_url: Where the service is; None: where botocore says.
+        region: None: the session's, or ``AWS_REGION``.
+
+    Raises:
+        SetupError: if there is no region, or no request can be made.
+    """
+
+    def __init__(
+        self, session: Any, model: str, operation: str, base_url: str | None, region: str | None
+    ) -> None:
+        try:
+            self._session = _core(session)
+            made = _made(self._session, model, operation, base_url, region)
+            bundle = self._session.get_config_variable("ca_bundle")
+            bundle = bundle or os.environ.get("REQUESTS_CA_BUNDLE")
+            self.trust = ssl.create_default_context(cafile=bundle) if bundle else True
+        except (exceptions.BotoCoreError, ValueError, AttributeError, OSError) as error:
+            hint = isinstance(error, exceptions.NoRegionError) * " Set AWS_REGION or pass region=;"
+            raise SetupError(
+                f"BedrockConverse({model!r}): {error}{hint} see boto3's guide"
+            ) from error
+        self._version = made["signature_version"]
+        if self._version not in ("v4", "bearer"):
+            raise SetupError(f"BedrockConverse: no way to sign as {self._version!r} says")
+        request, self._name = made["request"], made["signing_name"]
+        self._region = request.context.get("signing", {}).get("region") or made["region_name"]
+        self.url: str = request.url
+        del request.headers["X-Amzn-Trace-Id"]  # of this moment
+        self._told = dict(request.headers.items())
+        self._lock = Lock()
+        self._held: Any = None
+        self._ready: tuple[Any, Callable[[bytes], dict[str, str]] | None] = (None, None)
+
+    async def headers(self, body: bytes) -> dict[str, str]:
+        """The headers of a request that says `body`. What may block does so in a thread."""
+        if self._held is None or getattr(self._held, "refresh_needed", bool)():
+            keys = await _THREADS.submit(self._find).future
+        else:
+            keys = self._held.get_frozen_credentials()
+        known, sign = self._ready
+        if sign is None or keys != known:
+            sign = self._signer(keys)
+            self._ready = keys, sign
+        return sign(body)
+
+    def _find(self) -> object:
+        with self._lock:
+            if self._version == "bearer":
+                token = self._session.get_auth_token(signing_name=self._name)
+                self._held = SimpleNamespace(get_frozen_credentials=lambda: token)
+            else:
+                self._held = self._session.get_credentials()
+            return self._held and self._held.get_frozen_credentials()
+
+    def _signer(self, keys: Any) -> Callable[[bytes], dict[str, str]]:
+        """Signs with `keys`: what is signed is botocore's, but for the time and the body."""
+        draft = AWSRequest("POST", self.url, headers=self._told, data=b"")
+        bearer = self._version == "bearer"
+        signer: Any = (
+            auth.BearerAuth(keys) if bearer else auth.SigV4Auth(keys, self._name, self._region)
+        )
+        signer.add_auth(draft)
+        headers = dict(draft.headers.items())
+        if bearer:
+            return lambda body: headers
+        del draft.headers["Authorization"]
+        form = signer.canonical_request(draft).removesuffix(sha256(b"").hexdigest())
+        before, after = form.split(f"x-amz-date:{headers['X-Amz-Date']}")
+        names = signer.signed_headers(signer.headers_to_sign(draft))
+
+        def sign(body: bytes) -> dict[str, str]:
+            now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+            when = SimpleNamespace(context={"timestamp": now})
+            asked = f"{before}x-amz-date:{now}{after}{sha256(body).hexdigest()}"
+            signature = signer.signature(signer.string_to_sign(when, asked), when)
+            who = f"Credential={signer.scope(when)}, SignedHeaders={names}, Signature={signature}"
+            return {**headers, "X-Amz-Date": now, "Authorization": f"AWS4-HMAC-SHA256 {who}"}
+
+        return sign
+
+
+def _core(session: Any) -> Any:
+    """botocore's session, which boto3's holds."""
+    core = Session() if session is None else getattr(session, "_session", session)
+    if not isinstance(core, Session):
+        given = type(session).__name__
+        raise SetupError(f"BedrockConverse(session=...): expected a boto3.Session, got {given}")
+    default = core.get_default_client_config()
+    named = ("proxies", "proxies_config", "client_cert")  # connections are not botocore's
+    if found := [name for name in named if getattr(default, name, None)]:
+        raise SetupError(
+            f"BedrockConverse(session=...): {', '.join(found)} of its default configuration "
+            "cannot be honoured; HTTPS_PROXY and AWS_CA_BUNDLE are"
+        )
+    return core
+
+
+def _made(
+    core: Any, model: str, operation: str, base_url: str | None, region: str | None
+) -> dict[str, Any]:
+    """What botocore would sign for the least request, and how."""
+    default = getattr(core.get_default_client_config(), "region_name", None)
+    client = core.create_client(
+        "bedrock-runtime",
+        region or default or core.get_config_variable("region") or os.environ.get("AWS_REGION"),
+        endpoint_url=base_url,
+        aws_access_key_id="-",  # real ones are looked for once they are needed: that may block
+        aws_secret_access_key="-",
+    )
+
+    def take(**made: Any) -> None:
+        raise _Made(made)
+
+    client.meta.events.register_last("before-sign.bedrock-runtime", take)
+    try:
+        getattr(client, operation)(modelId=model, messages=[])
+    except _Made as made:
+        return dict(made.args[0])
+    raise AttributeError("botocore made no request")
+
+
+async def framed(pieces: AsyncIterable[bytes]) -> AsyncGenerator[Sequence[object]]:
+    """The events of an answer in AWS's frames, as each piece completes them."""
+    frames = eventstream.EventStreamBuffer()
+    async for piece in pieces:
+        frames.add_data(piece)
+        events: list[Json] = []
+        try:
+            events.extend(map(_event, frames))
+        except Exception:  # those before a broken one were said
+            yield events
+            raise
+        yield events
+
+
+def _event(frame: Any) -> Json:
+    """An event under its name; an error under one that ends in ``Exception``."""
+    told = frame.headers
+    if name := told.get(":event-type"):
+        return {name: plain(frame.payload)}
+    name = told.get(":exception-type") or told.get(":error-code") or ""
+    said = as_dict(plain(frame.payload or b"{}"))
+    said.setdefault("message", told.get(":error-message", ""))
+    return {f"{name.removesuffix('Exception')}Exception": said}
