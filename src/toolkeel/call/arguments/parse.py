@@ -19,23 +19,12 @@ from toolkeel._records.record import maker, record
 from toolkeel.call.arguments.strict_reparse import needs_strict_check
 from toolkeel.errors import MalformedArguments
 
-
-@record
-class ParseLimits:
-    """Bounds of the argument text.
-
-    Args:
-        size: Characters of text.
-        depth: Arrays and objects within each other, the outermost counted.
-        digits: Digits of one integer. Python itself refuses 4300 by default.
-    """
-
-    size: int = 10_000_000
-    depth: int = 100
-    digits: int = 4300
-
-
-DEFAULT = ParseLimits()
+MAX_SIZE = 10_000_000
+"""Most characters of text."""
+MAX_DEPTH = 100
+"""Most arrays and objects within each other, the outermost counted."""
+MAX_DIGITS = 4300
+"""Most digits of one integer: as many as Python itself takes by default."""
 
 
 @record
@@ -55,7 +44,7 @@ class Parsed:
 _parsed = maker(Parsed)
 
 
-def parse_arguments(raw: str, limits: ParseLimits = DEFAULT) -> Parsed:
+def parse_arguments(raw: str) -> Parsed:
     """Parse strictly; repair what is no JSON if it can be done without guessing.
 
     Empty text, blank text and `null` mean no arguments.
@@ -68,27 +57,27 @@ def parse_arguments(raw: str, limits: ParseLimits = DEFAULT) -> Parsed:
     >>> parse_arguments('```json\\n{"n": 1}\\n```')
     Parsed(value={'n': 1}, repairs=('code_fence',))
     """
-    if len(raw) > limits.size:
-        raise too_large(len(raw), limits)
+    if len(raw) > MAX_SIZE:
+        raise too_large(len(raw))
     if not raw or raw.isspace():
         return Parsed({})
-    if limits is DEFAULT and (quick := _quick(raw)) is not None:
+    if (quick := _quick(raw)) is not None:
         return _parsed(quick)
     try:
-        value = _strict(raw, limits)
+        value = parse_json(raw)
     except json.JSONDecodeError as error:
-        return _repair(raw, limits) or _not_json(raw, error)
+        return _repair(raw) or _not_json(raw, error)
     if value is None:
         return Parsed({})
     if type(value) is dict:
         return Parsed(value)
-    return _repair(raw, limits) or _not_an_object(value)
+    return _repair(raw) or _not_an_object(value)
 
 
-def too_large(size: int, limits: ParseLimits = DEFAULT) -> MalformedArguments:
+def too_large(size: int) -> MalformedArguments:
     """What is told of a text of so many characters, which nobody looks into."""
     return MalformedArguments(
-        f"The arguments are too large: {size:,} characters, at most {limits.size:,}. "
+        f"The arguments are too large: {size:,} characters, at most {MAX_SIZE:,}. "
         "Send less, or split the call."
     )
 
@@ -96,25 +85,15 @@ def too_large(size: int, limits: ParseLimits = DEFAULT) -> MalformedArguments:
 def _quick(raw: str) -> dict[str, object] | None:
     """The object, where pydantic-core surely reads the same in a fifth of the time; else None."""
     size = len(raw)
-    if size > DEFAULT.digits:
+    if size > MAX_DIGITS:
         return None
-    if size > DEFAULT.depth and raw.count("[") + raw.count("{") > DEFAULT.depth:
+    if size > MAX_DEPTH and raw.count("[") + raw.count("{") > MAX_DEPTH:
         return None
     try:
         value = from_json(raw)
     except (ValueError, TypeError):  # of half a surrogate pair it says the latter
         return None
     return value if type(value) is dict and not needs_strict_check(raw, value) else None
-
-
-def parse_json(text: str, limits: ParseLimits = DEFAULT) -> object:
-    """Any JSON value, as strictly as arguments are parsed.
-
-    Raises:
-        json.JSONDecodeError: it is no JSON.
-        MalformedArguments: it is JSON of a kind that is never taken.
-    """
-    return _strict(text, limits)
 
 
 def normalise(raw: object) -> str:
@@ -174,41 +153,42 @@ def _float(text: str) -> float:
     return value
 
 
-def _decoder(strict: bool, digits: int | None = None) -> json.JSONDecoder:
-    def whole(text: str) -> int:
-        if digits is not None and len(text) > digits:
-            raise _Refused(f"an integer has more than {digits} digits", text[:20])
-        return int(text)
+def _whole(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise _Refused(f"an integer has more than {MAX_DIGITS} digits", text[:20])
+    return int(text)
 
-    return json.JSONDecoder(
+
+# By whether an integer of too many digits fits in, for which int() would need quadratic time, and
+# whether raw control characters may stand in strings.
+_DECODERS = {
+    (long, lenient): json.JSONDecoder(
         object_pairs_hook=_object,
         parse_float=_float,
         parse_constant=_constant,
-        parse_int=int if digits is None else whole,
-        strict=strict,
+        parse_int=_whole if long else int,
+        strict=not lenient,
     )
+    for long in (False, True)
+    for lenient in (False, True)
+}
 
 
-_STRICT = _decoder(True)
-_LENIENT = _decoder(False)
+def parse_json(raw: str, control_characters: bool = False) -> object:
+    """Any JSON value, refusing what readers of JSON disagree about.
 
-
-def _strict(raw: str, limits: ParseLimits, control_characters: bool = False) -> object:
-    """Parse, refusing what readers of JSON disagree about.
+    Args:
+        raw: The text.
+        control_characters: Whether they may stand in strings as they are.
 
     Raises:
         json.JSONDecodeError: this is not JSON, and may be repaired.
         MalformedArguments: it is, but of a kind that is never taken.
     """
-    if len(raw) > limits.digits:
-        # An integer this long fits in here, and int() would need quadratic time for it.
-        decoder = _decoder(not control_characters, limits.digits)
-    else:
-        decoder = _LENIENT if control_characters else _STRICT
-    if raw.count("[") + raw.count("{") > limits.depth:
-        _check_depth(raw, limits.depth)
+    if raw.count("[") + raw.count("{") > MAX_DEPTH:
+        _check_depth(raw)
     try:
-        value: object = decoder.decode(raw)
+        value: object = _DECODERS[len(raw) > MAX_DIGITS, control_characters].decode(raw)
     except _Refused as refused:
         raise _malformed(raw, refused.reason, _find(raw, refused.text)) from None
     except RecursionError:
@@ -230,16 +210,17 @@ _WHOLE_PAIRS = re.compile(
 )
 
 
-def _check_depth(raw: str, limit: int) -> None:
+def _check_depth(raw: str) -> None:
     depth = 0
-    for position, character in _outside_strings(raw, "[]{}"):
+    for position, character in _outside_strings(raw, r"[\[\]{}]"):
         depth += 1 if character in "[{" else -1
-        if depth > limit:
-            raise _malformed(raw, f"it is nested more than {limit} levels deep", position)
+        if depth > MAX_DEPTH:
+            raise _malformed(raw, f"it is nested more than {MAX_DEPTH} levels deep", position)
 
 
 def _outside_strings(raw: str, wanted: str) -> Iterator[tuple[int, str]]:
-    for match in re.finditer(rf"{_STRING.pattern}|[{re.escape(wanted)}]", raw, re.S):
+    """Where a pattern stands outside strings, and what stands there."""
+    for match in re.finditer(f"{_STRING.pattern}|{wanted}", raw, re.S):
         if match[0][0] != '"':
             yield match.start(), match[0]
 
@@ -262,11 +243,8 @@ def _check_surrogates(raw: str, value: object) -> None:
 
 def _find(raw: str, text: str) -> int | None:
     """Where `text` stands outside strings; None if it is nowhere."""
-    if not text:
-        return None
-    pattern = rf"{_STRING.pattern}|{re.escape(text)}"
-    hits = (m.start() for m in re.finditer(pattern, raw, re.S) if m[0][0] != '"')
-    return next(hits, None)
+    found = next(_outside_strings(raw, re.escape(text)), None) if text else None
+    return found[0] if found else None
 
 
 # — repairs —
@@ -274,28 +252,28 @@ def _find(raw: str, text: str) -> int | None:
 _FENCE = re.compile(r"\s*```[\w-]*[ \t]*\r?\n?(\{.*\})\s*```\s*", re.S)
 
 
-def _repair(raw: str, limits: ParseLimits) -> Parsed | None:
+def _repair(raw: str) -> Parsed | None:
     """The declared repairs, each at most once; None if they do not make it an object."""
     repairs: list[str] = []
     fence = _FENCE.fullmatch(raw)
     if fence:
         repairs.append("code_fence")
         raw = fence[1]
-    value = _mend(raw, limits, repairs)
+    value = _mend(raw, repairs)
     if isinstance(value, str):
         repairs.append("double_encoded")
-        value = _mend(value, limits, repairs)
+        value = _mend(value, repairs)
     return Parsed(value, tuple(repairs)) if type(value) is dict and repairs else None
 
 
-def _mend(raw: str, limits: ParseLimits, repairs: list[str]) -> object:
+def _mend(raw: str, repairs: list[str]) -> object:
     """Parse with raw control characters allowed if need be; None if that is not it either."""
     try:
-        return _strict(raw, limits)
+        return parse_json(raw)
     except json.JSONDecodeError:
         pass
     try:
-        value = _strict(raw, limits, control_characters=True)
+        value = parse_json(raw, control_characters=True)
     except json.JSONDecodeError:
         return None
     repairs.append("control_characters")

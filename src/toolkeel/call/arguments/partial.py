@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-from toolkeel.call.arguments.parse import DEFAULT, ParseLimits
+from toolkeel.call.arguments.parse import MAX_DEPTH, MAX_DIGITS, MAX_SIZE
 
 Leaf: TypeAlias = str | int | float | bool | None
 Item: TypeAlias = "Leaf | PartialValue"
@@ -126,9 +126,6 @@ def _same(item: Item, other: object) -> bool:
 class PartialArguments:
     """The arguments of one call, fed piece by piece.
 
-    Args:
-        limits: Where a preview ends.
-
     >>> arguments = PartialArguments()
     >>> for piece in ('{"pa', 'th": "a.txt", "li', 'nes": [1, 2'):
     ...     arguments.feed(piece)
@@ -137,12 +134,11 @@ class PartialArguments:
     """
 
     __slots__ = (
-        "_error", "_fresh", "_key", "_limits", "_root", "_seen", "_stack", "_state", "_tail", "_text",
+        "_error", "_fresh", "_key", "_root", "_seen", "_stack", "_state", "_tail", "_text",
         "_token",
     )  # fmt: skip
 
-    def __init__(self, limits: ParseLimits = DEFAULT) -> None:
-        self._limits = limits
+    def __init__(self) -> None:
         self._fresh: list[str] = []
         self._root: dict[str, object] = {}
         self._stack: list[dict[str, object] | list[object]] = []
@@ -190,7 +186,7 @@ class PartialArguments:
         self._seen += len(text)
         if self._error:
             return
-        if self._seen > self._limits.size:
+        if self._seen > MAX_SIZE:
             self._error = "too large"
             return
         if self._tail:
@@ -339,7 +335,7 @@ class PartialArguments:
     # — the tree —
 
     def _open(self, made: dict[str, object] | list[object], at: int) -> int:
-        if len(self._stack) >= self._limits.depth:
+        if len(self._stack) >= MAX_DEPTH:
             return self._fail("too deep")
         self._put(made)
         self._push(made)
@@ -386,7 +382,7 @@ def _leaf(token: str) -> object:
     if token in _WORDS:
         return _WORDS[token]
     found = _NUMBER.fullmatch(token)
-    if not found or len(token) > DEFAULT.digits:
+    if not found or len(token) > MAX_DIGITS:
         return _OPEN
     try:
         value = float(token) if found[1] or found[2] else int(token)

@@ -15,7 +15,7 @@ from typing import Any
 from toolkeel._records.record import maker
 from toolkeel._records.redact import MASK
 from toolkeel.call.arguments.coerce import MOST_CHANGES, Coercion, coerce, is_final
-from toolkeel.call.arguments.parse import DEFAULT, normalise, parse_arguments, too_large
+from toolkeel.call.arguments.parse import MAX_SIZE, normalise, parse_arguments, too_large
 from toolkeel.call.arguments.partial import PartialArguments, PartialValue
 from toolkeel.call.arguments.strict_reparse import needs_strict_check
 from toolkeel.call.steps.compose import Begin, Handler
@@ -29,7 +29,6 @@ from toolkeel.errors import CallError, InvalidArguments, MalformedArguments, Tru
 from toolkeel.messages import ToolCall
 
 _prepared = maker(Prepared)
-SIZE = DEFAULT.size
 LARGE = 20_000
 """Characters from which on wrong arguments are not looked at on the event loop."""
 
@@ -58,7 +57,7 @@ def prepare(call: ToolCall, tool: AnyTool, at_once: bool = False) -> Prepared:
             "Send a smaller payload, or split it into several calls."
         )
     text = call.arguments if type(call.arguments) is str else _text(call, tool)
-    if len(text) > SIZE:
+    if len(text) > MAX_SIZE:
         raise too_large(len(text))
     arguments = tool.arguments
     try:

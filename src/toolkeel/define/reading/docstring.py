@@ -1,28 +1,29 @@
 """Docstrings in the Google, NumPy and Sphinx styles, read tolerantly.
 
-Two layers. This file finds where the sections are and mends what people really write: Chinese
-titles, full-width colons, bullets, text wrapped without indentation, a stray line. What it
-hands on is a small clean docstring of parameters and return value alone, and the grammar of
-that is docstring_parser's business. A docstring without sections never gets that far, nor does
-one in Google's style whose entries are plain: they are read here, in a fifth of the time.
+What people really write is taken as it is meant: Chinese titles, full-width colons, bullets, text
+wrapped without indentation, a stray line. A style's reader gives the parameters in the order in
+which they are described, each with its text, and the texts of what is returned.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import cache
 from inspect import cleandoc
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from toolkeel._records.record import record
 
-Style = Literal["auto", "google", "numpy", "sphinx"]
 DocstringUse = Literal["parse", "strict", "plain"]
 """What a tool's docstring is for: parameters too, if they exist; as before, and no others; none."""
 
+Entries: TypeAlias = list[tuple[str, str]]
+"""Names as they are written, maybe several at once, and their texts."""
+Parts: TypeAlias = list[tuple[re.Match[str], str]]
+"""Markers of sections, each with what follows it."""
 NO_PARAMS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -45,12 +46,11 @@ class Docstring:
     problems: tuple[str, ...] = ()
 
 
-def parse_docstring(text: str | None, style: Style = "auto") -> Docstring:
-    """Read a docstring; never raises, whatever the text.
+def parse_docstring(text: str | None) -> Docstring:
+    """Read a docstring, in the style of which it has most markers; never raises, whatever the text.
 
     Args:
         text: As `__doc__` has it, indented or not; None if there is none.
-        style: "auto" takes the style of which the text has most section markers.
 
     >>> parse_docstring('''Look up the weather.
     ...
@@ -63,15 +63,17 @@ def parse_docstring(text: str | None, style: Style = "auto") -> Docstring:
     if not text or text.isspace():
         return Docstring("")
     text = cleandoc(text)
-    if style == "auto":
-        # Two characters every marker has one of; most one-line docstrings end here.
-        style = _likeliest(text) if ":" in text or "：" in text or "---" in text else "auto"
-    if style == "auto" or not _markers()[style].search(text):
+    # Two characters every marker has one of; most one-line docstrings end here.
+    style = _likeliest(text) if ":" in text or "：" in text or "---" in text else ""
+    if not style:
         return Docstring(text)
     problems: list[str] = []
-    description, clean = _CLEANERS[style](text, problems)
-    params, returns = _read(clean, style, problems)
-    return Docstring(description, MappingProxyType(params), returns, style, tuple(problems))
+    found = list(_markers()[style].finditer(text))
+    entries, returns = _READERS[style](list(_parts(text, found)), problems)
+    params = MappingProxyType(_params(entries, problems))
+    description = text[: found[0].start()].rstrip()
+    told = "; ".join(filter(None, map(_one_line, returns)))
+    return Docstring(description, params, told, style, tuple(problems))
 
 
 # — where the sections are —
@@ -110,27 +112,22 @@ def _markers() -> Mapping[str, re.Pattern[str]]:
     }
 
 
-def _likeliest(text: str) -> Style:
-    """The style with most markers; the plainer marker loses a tie."""
+def _likeliest(text: str) -> str:
+    """The style with most markers, if there are any; the plainer marker loses a tie."""
     counts = {style: len(marker.findall(text)) for style, marker in _markers().items()}
-    best: Style = "numpy"
-    for style in ("sphinx", "google"):
-        if counts[style] > counts[best]:
-            best = style
-    return best if counts[best] else "auto"
+    best = max(("numpy", "sphinx", "google"), key=lambda style: counts[style])
+    return best if counts[best] else ""
 
 
-def _sections(text: str, style: str) -> Iterator[tuple[str, str]]:
+def _parts(text: str, found: list[re.Match[str]]) -> Iterator[tuple[re.Match[str], str]]:
+    """Each marker, and what stands between it and the next one."""
+    for marker, following in zip(found, [*found[1:], None], strict=True):
+        yield marker, text[marker.end() : following.start() if following else len(text)]
+
+
+def _sections(parts: Parts) -> Iterator[tuple[str, str]]:
     """Titles, in lower case, and bodies."""
-    titles = list(_markers()[style].finditer(text))
-    for title, following in zip(titles, [*titles[1:], None], strict=True):
-        end = following.start() if following else len(text)
-        yield title[1].lower(), text[title.end() : end].strip("\n")
-
-
-def _description(text: str, style: str) -> str:
-    first = _markers()[style].search(text)
-    return text[: first.start()].rstrip() if first else text
+    return ((title[1].lower(), body.strip("\n")) for title, body in parts)
 
 
 # — Google —
@@ -143,23 +140,25 @@ _HEAD = re.compile(
 _TYPED_WITHOUT_COLON = re.compile(r"[`*\\]*\w+`?\s*\(")
 
 
-def _clean_google(text: str, problems: list[str]) -> tuple[str, str]:
-    params: list[str] = []
+def _read_google(parts: Parts, problems: list[str]) -> tuple[Entries, list[str]]:
+    entries: Entries = []
     returns: list[str] = []
-    for title, body in _sections(text, "google"):
+    for title, body in _sections(parts):
         if title in _PARAMS:
-            entries = _google_entries(body, title, problems)
-            if not entries:
+            found = _google_entries(body, title, problems)
+            if not found:
                 problems.append(f'The section "{title}" names no parameter.')
-            params += entries
+            entries += found
         elif title in _RETURNS:
             returns.append(" ".join(_indented(body)))
-    clean = ""
-    if params:
-        clean += "Args:\n    " + "\n    ".join(params) + "\n"
-    if any(returns):
-        clean += "Returns:\n    " + " ".join(returns) + "\n"
-    return _description(text, "google"), clean
+    return entries, [_without_type(" ".join(returns).strip())]
+
+
+def _without_type(returns: str) -> str:
+    """What is returned, less the type that may stand before it."""
+    kind, colon, text = returns.partition(":")
+    typed = colon and (kind.endswith("]") or not any(map(str.isspace, kind)))
+    return text if typed and kind else returns
 
 
 def _indented(body: str) -> Iterator[str]:
@@ -170,9 +169,9 @@ def _indented(body: str) -> Iterator[str]:
         yield line.strip()
 
 
-def _google_entries(body: str, title: str, problems: list[str]) -> list[str]:
-    """One `name (type): text` a line, wrapped text joined."""
-    entries: list[str] = []
+def _google_entries(body: str, title: str, problems: list[str]) -> Entries:
+    """The entries ``name (type): text``, wrapped text joined."""
+    entries: Entries = []
     base = -1
     blank = False
     for line in body.splitlines():
@@ -190,61 +189,60 @@ def _google_entries(body: str, title: str, problems: list[str]) -> list[str]:
             break
         blank = False
         if head is not None:
-            entries.append(_google_entry(head, content))
+            entries.append((head["name"], content[head.end() :]))
         elif not entries or (indent <= base and _TYPED_WITHOUT_COLON.match(content)):
             problems.append(f'In the section "{title}", no "name:" starts {content[:60]!r}.')
         else:
-            entries[-1] += " " + content
+            entries[-1] = (entries[-1][0], f"{entries[-1][1]} {content}")
     return entries
-
-
-def _google_entry(head: re.Match[str], content: str) -> str:
-    kind = head["type"]
-    return f"{head['name']}{f' ({kind[1:-1]})' if kind else ''}: {content[head.end() :].strip()}"
 
 
 # — NumPy —
 
 
-def _clean_numpy(text: str, problems: list[str]) -> tuple[str, str]:
-    clean = ""
-    for title, body in _sections(text, "numpy"):
+def _read_numpy(parts: Parts, problems: list[str]) -> tuple[Entries, list[str]]:
+    entries: Entries = []
+    returns: list[str] = []
+    for title, body in _sections(parts):
         if title in _PARAMS:
-            clean += f"Parameters\n----------\n{_numpy_heads(body)}\n"
+            entries += _numpy_entries(body)
             if not body.strip():
                 problems.append(f'The section "{title}" names no parameter.')
         elif title in _RETURNS:
-            clean += f"Returns\n-------\n{_numpy_heads(body)}\n"
-    return _description(text, "numpy"), clean
+            returns += (text for _, text in _numpy_entries(body))
+    return entries, returns
 
 
-def _numpy_heads(body: str) -> str:
-    """Full-width colons at the margin become plain ones: there they end a name."""
-    lines = body.splitlines()
-    return "\n".join(line if line[:1].isspace() else line.replace("：", " : ", 1) for line in lines)
+def _numpy_entries(body: str) -> Entries:
+    """Names, or types of what is returned, at the margin; their texts below, indented."""
+    entries: Entries = []
+    for line in body.splitlines():
+        if line and not line[0].isspace():
+            entries.append((re.split("[:：]", line, maxsplit=1)[0], ""))
+        elif entries:
+            entries[-1] = (entries[-1][0], f"{entries[-1][1]} {line}")
+    return entries
 
 
 # — Sphinx —
 
 
-def _clean_sphinx(text: str, problems: list[str]) -> tuple[str, str]:
-    """One field a line, so that no line of a text can look like a field."""
-    fields: list[str] = []
-    marker = _markers()["sphinx"]
-    for match, following in _pairs(list(marker.finditer(text))):
-        name, subject = match[1], match[2].strip()
+def _read_sphinx(parts: Parts, problems: list[str]) -> tuple[Entries, list[str]]:
+    entries: Entries = []
+    returns: list[str] = []
+    for marker, body in parts:
+        name, subject = marker[1], marker[2].strip()
         if name.startswith(("raise", "except", "var", "ivar", "cvar", "rtype", "type")):
             continue
-        body = text[match.end() : following.start() if following else len(text)]
-        line = " ".join(_field_text(body))
+        text = " ".join(_field_text(body))
         if name.startswith(("return", "yield")):
-            fields.append(f":returns: {line}")
+            returns.append(text)
         elif subject:
             # `:param dict[str, int] name:` has a type of several words; the name is the last.
-            fields.append(f":param {subject.split()[-1]}: {line}")
+            entries.append((subject.split()[-1], text))
         else:
             problems.append(f"The field :{name}: names no parameter.")
-    return _description(text, "sphinx"), "\n".join(fields)
+    return entries, returns
 
 
 def _field_text(body: str) -> Iterator[str]:
@@ -259,72 +257,17 @@ def _field_text(body: str) -> Iterator[str]:
             yield line.strip()
 
 
-def _pairs(
-    matches: list[re.Match[str]],
-) -> Iterator[tuple[re.Match[str], re.Match[str] | None]]:
-    return zip(matches, [*matches[1:], None], strict=True)
+_READERS: Mapping[str, Callable[[Parts, list[str]], tuple[Entries, list[str]]]] = {
+    "google": _read_google,
+    "numpy": _read_numpy,
+    "sphinx": _read_sphinx,
+}
 
 
-_CLEANERS = {"google": _clean_google, "numpy": _clean_numpy, "sphinx": _clean_sphinx}
-
-
-# — what the library reads —
-
-
-def _read(clean: str, style: str, problems: list[str]) -> tuple[dict[str, str], str]:
-    """Parameters and return value of a clean docstring."""
-    if not clean:
-        return {}, ""
-    if style == "google" and (plain := _plain_google(clean)) is not None:
-        return _params(plain[0], problems), _one_line(plain[1])
-    # Imported here: it costs 4 ms, and few docstrings need it.
-    from docstring_parser import DocstringStyle, ParseError, parse
-
-    styles = {
-        "google": DocstringStyle.GOOGLE,
-        "numpy": DocstringStyle.NUMPYDOC,
-        "sphinx": DocstringStyle.REST,
-    }
-    try:
-        # The first line keeps the section's indentation from being taken for the text's own.
-        parsed = parse(f"-\n\n{clean}", styles[style])
-    except ParseError as error:
-        problems.append(str(error).split("\n", 1)[0][:200])
-        return {}, ""
-    returns = "; ".join(
-        line for each in parsed.many_returns if (line := _one_line(each.description))
-    )
-    return _params([(each.arg_name, each.description) for each in parsed.params], problems), returns
-
-
-_PLAIN_ENTRY = re.compile(r" {4}([^(:]+?)\s*(?:\([^():]*[^():\s][^():]*\))?:(.*)")
-
-
-def _plain_google(clean: str) -> tuple[list[tuple[str, str]], str] | None:
-    """Parameters and return value, one a line as `_clean_google` writes them.
-
-    None if some line leaves room for a second reading, such as a type with a colon in it.
-    """
-    params, returns, title = [], "", ""
-    for line in clean.removesuffix("\n").split("\n"):
-        if not line.startswith(" "):
-            title = line
-        elif title == "Args:":
-            entry = _PLAIN_ENTRY.fullmatch(line)
-            if entry is None:
-                return None
-            params.append((entry[1], entry[2]))
-        else:
-            kind, colon, text = line.strip().partition(":")
-            typed = colon and (kind.endswith("]") or not any(map(str.isspace, kind)))
-            returns = text if typed and kind else line
-    return params, returns
-
-
-def _params(documented: Iterable[tuple[str, str | None]], problems: list[str]) -> dict[str, str]:
+def _params(entries: Entries, problems: list[str]) -> dict[str, str]:
     """Texts by name, of names and texts as they are written."""
     params: dict[str, str] = {}
-    for names, text in documented:
+    for names, text in entries:
         for written in names.split(","):
             name = written.replace("\\", "").strip("`* \t")
             if not name.isidentifier():
@@ -336,5 +279,5 @@ def _params(documented: Iterable[tuple[str, str | None]], problems: list[str]) -
     return params
 
 
-def _one_line(text: str | None) -> str:
-    return " ".join(text.split()) if text else ""
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -189,9 +189,7 @@ def _names_self(annotation: object) -> bool:
 
 def _receiver(function: Function) -> list[str]:
     """What a method calls its instance: no other value can go by that name."""
-    inner: Any = function
-    while isinstance(inner, functools.partial):
-        inner = inner.func
+    inner: Any = without_partials(function)
     if inspect.ismethod(inner):
         plain: Any = inner.__func__
     elif isinstance(inner, type):
@@ -213,9 +211,7 @@ def function_name(function: Function) -> str:
     Raises:
         DefinitionError: for a lambda, which has none.
     """
-    inner = function
-    while isinstance(inner, functools.partial):
-        inner = inner.func
+    inner = without_partials(function)
     name = getattr(inner, "__name__", None)
     if name is None:
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(inner).__name__).lower()
@@ -224,13 +220,23 @@ def function_name(function: Function) -> str:
     return str(name)
 
 
+def without_partials(function: Function) -> Function:
+    """The callable that partials are of."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _called(function: Function) -> Function:
+    """What really runs, behind partials and callable objects."""
+    inner = without_partials(function)
+    plain = inspect.isroutine(inner) or isinstance(inner, type)
+    return inner if plain else type(inner).__call__
+
+
 def plain_function(function: Function) -> Function:
     """The function behind partials, methods and callable objects: where annotations live."""
-    inner = function
-    while isinstance(inner, functools.partial):
-        inner = inner.func
-    if not inspect.isroutine(inner) and not isinstance(inner, type):
-        inner = type(inner).__call__
+    inner = _called(function)
     return getattr(inner, "__func__", inner)
 
 
@@ -268,13 +274,12 @@ def _own_annotation(parameter: inspect.Parameter) -> object:
 
 def _bound_by_partial(function: Function) -> list[str]:
     """Parameters that a partial has fixed: the model shall not choose them."""
-    if not isinstance(function, functools.partial):
-        return []
-    inner: Function = function
-    fixed: set[str] = set()
+    inner, fixed = function, set[str]()
     while isinstance(inner, functools.partial):
         fixed.update(inner.keywords)
         inner = inner.func
+    if inner is function:
+        return []
     left = inspect.signature(function).parameters
     return [
         name for name in inspect.signature(inner).parameters if name in fixed or name not in left
@@ -340,11 +345,7 @@ def _unresolved(annotations: Mapping[str, object], error: Exception) -> tuple[st
 
 
 def _body_kind(function: Function) -> BodyKind:
-    inner = function
-    while isinstance(inner, functools.partial):
-        inner = inner.func
-    if not inspect.isroutine(inner) and not isinstance(inner, type):
-        inner = type(inner).__call__
+    inner = _called(function)
     if inspect.isasyncgenfunction(inner):
         return "async_generator"
     if inspect.iscoroutinefunction(inner):
@@ -352,6 +353,6 @@ def _body_kind(function: Function) -> BodyKind:
     return "generator" if inspect.isgeneratorfunction(inner) else "sync"
 
 
-def calling_frame(depth: int = 2) -> FrameType | None:
+def calling_frame() -> FrameType | None:
     """The frame that calls the function that calls this one."""
-    return sys._getframe(depth) if hasattr(sys, "_getframe") else None
+    return sys._getframe(2) if hasattr(sys, "_getframe") else None
