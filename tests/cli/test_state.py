@@ -10,9 +10,10 @@ import pytest
 
 from toolkeel import RunState, SetupError, UserMessage
 from toolkeel._records import used_tickets as decided
+from toolkeel._records.data_folder import state_folder
 from toolkeel._records.tickets import Ticket
 from toolkeel.cli.exits import UsageProblem
-from toolkeel.cli.state import Saved, claim, free, home, keep, load, save, short
+from toolkeel.cli.state import Saved, claim, free, keep, load, save, short
 
 
 def ticket(id: str) -> Ticket:
@@ -57,7 +58,7 @@ def test_states_lie_where_xdg_says_and_a_relative_folder_counts_for_nothing(
     assert save(STATE, "r1", None) == tmp_path / "xdg" / "toolkeel" / "runs" / "r1.json"
     monkeypatch.setenv("XDG_STATE_HOME", "here")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert home() == tmp_path / ".local" / "state" / "toolkeel"
+    assert state_folder() == tmp_path / ".local" / "state" / "toolkeel"
 
 
 def test_a_beginning_names_a_ticket_if_it_is_long_enough_and_the_only_one() -> None:
@@ -88,7 +89,7 @@ def test_marks_of_tickets_that_have_expired_are_swept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim(save(STATE, "r1", tmp_path / "a"), Saved(STATE, {FIRST: STATE.pending[0].approve()}))
-    folder = home() / "decided"
+    folder = state_folder() / "decided"
     assert [mark.name for mark in folder.iterdir()] == [FIRST]
     monkeypatch.setattr(decided, "time", lambda: time.time() + 3 * decided.PATIENCE)
     claim(save(STATE, "r1", tmp_path / "b"), Saved(STATE, {}))

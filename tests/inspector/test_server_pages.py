@@ -85,6 +85,9 @@ def test_the_last_calls_of_a_gateway_are_shown_whatever_else_stands_in_its_log(
         "[1]",
         json.dumps({"event": "refused", "why": "a rule denies it", **said}),
         json.dumps({"event": "end", "outcome": 7, "seconds": "x"}),
+        '{"event": "end", "at": 1e30, "seconds": 1e999}',
+        '{"event": "end", "at": NaN, "seconds": -1e999}',
+        '{"event": "end", "a": ' + "[" * 3000,
     ]
     audit.write_text("\n".join(rows) + "\n", "utf-8")
     text = text_of(Agent(Scripted([])), tmp_path, audit)

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.inspector.serving import HOSTILE, Served, served
+from toolkeel import Agent
 from toolkeel.content import Image, Text
 from toolkeel.inspector.site import LONGEST, markdown, pictures, plain, shown
+from toolkeel.testing import Scripted
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
@@ -79,6 +81,12 @@ def test_markdown_of_anybody_holds_nothing_that_runs_or_fetches(text: str) -> No
     tags = Tags()
     tags.feed(markdown(HOSTILE))
     assert {tag for tag, _ in tags.found} <= {"p", "a"}
+
+
+def test_half_a_surrogate_pair_does_not_keep_a_page_from_being_sent(page: Served) -> None:
+    said = "\ud83d so"  # as a server cut it
+    Agent(Scripted([said]), []).run_sync("go", session=page.sessions["half"])
+    assert "? so" in page.client.get("/sessions/half").text
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",))))

@@ -27,7 +27,7 @@ from toolkeel._records.entries import (
     Tainted,
     Unqueued,
 )
-from toolkeel.inspector.story import Note, Replied, Said, Story, story_of
+from toolkeel.inspector.story import DEEPEST, Note, Replied, Said, Story, story_of
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
@@ -56,6 +56,8 @@ ENTRIES = [
     Judged("r", "guard", "refused", reason="why"),
     HandedOver("r", "other"),
     Compacted("r", 0, 2, policy="last turns"),
+    RunBegan("k", parent="r", call="r-" + "9" * 5000),
+    CallIntended("r", 1, -9, "z", "none"),
     RunEnded("r", "limit", "turns: 1"),
 ]
 
@@ -90,6 +92,15 @@ def test_every_kind_of_entry_is_told_in_its_place() -> None:
 @given(st.permutations(ENTRIES).map(lambda e: e[:12]))
 def test_entries_in_any_order_are_told_without_an_error(entries: list[Any]) -> None:
     assert all(called.status for called in told(entries).calls())
+
+
+def test_runs_within_runs_are_told_of_to_a_depth() -> None:
+    written: list[Any] = []
+    for n in range(2000):
+        inner = {"parent": f"r{n - 1}", "call": "x-0"} if n else {}
+        reply = AssistantMessage("", (ToolCall("c", "ask", "{}"),))
+        written += [RunBegan(f"r{n}", **inner), ModelReplied(f"r{n}", 1, reply)]
+    assert len(list(told(written).calls())) == DEEPEST + 1
 
 
 def test_a_run_of_a_session_is_told_from_its_first_word_to_what_waits(tmp_path: Path) -> None:

@@ -45,8 +45,7 @@ class Known:
 
 
 def command(
-    context: typer.Context,
-    shell: Annotated[Shell, typer.Argument(help="Of which shell.")],
+    context: typer.Context, shell: Annotated[Shell, typer.Argument(help="Of which shell.")]
 ) -> None:
     """Print what makes a shell complete these commands.
 
@@ -62,12 +61,7 @@ def _known(group: Any, above: tuple[str, ...]) -> Iterator[Known]:
     for name, each in group.commands.items():
         words = (*above, name)
         options = [
-            (
-                tuple(param.opts),
-                str(param.help or ""),
-                not param.is_flag,
-                _values(param),
-            )
+            (tuple(param.opts), str(param.help or ""), not param.is_flag, _values(param))
             for param in each.params
             if param.opts[0].startswith("-")
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import Any
 
 OK = 0
 FAILED = 1
@@ -21,6 +22,13 @@ EPILOG = (
     "Exit codes: 0 done, 1 the tool or the model failed, 2 wrong usage, 3 a target, model or "
     "package cannot be used, 75 calls wait for approval, 130 interrupted."
 )
+OPTIONS: dict[str, Any] = {
+    "no_args_is_help": True,
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "epilog": EPILOG,
+}
+"""Of a group of commands."""
 
 
 class UsageProblem(Exception):

@@ -22,7 +22,7 @@ COMMANDS = {
     "approvals": ("toolkeel.cli.commands.approvals", "List the calls that wait for approval."),
     "sessions": (
         "toolkeel.cli.commands.sessions",
-        "Conversations that last: list, show, decide, fork, delete.",
+        "Conversations that last: list, show, compare, decide, fork, delete.",
     ),
     "inspect": (
         "toolkeel.cli.commands.inspect",
@@ -63,10 +63,7 @@ COMMANDS = {
         "toolkeel.cli.commands.migrate",
         "Change the imports of programs for other libraries to ours.",
     ),
-    "completion": (
-        "toolkeel.cli.completion",
-        "Print what makes a shell complete these commands.",
-    ),
+    "completion": ("toolkeel.cli.completion", "Print what makes a shell complete these commands."),
     "sandbox": (
         "toolkeel.cli.commands.sandbox",
         "Run a command in the sandbox that agents' commands run in.",
@@ -126,10 +123,7 @@ def _run(words: Sequence[str]) -> None:
         import_module("toolkeel.cli.start").start()
         return
     app = typer.Typer(
-        epilog=exits.EPILOG,
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,
+        **exits.OPTIONS,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )

@@ -7,8 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from toolkeel._records.data_folder import sessions_file
-from toolkeel.cli.state import home
+from toolkeel._records.data_folder import sessions_file, state_folder
 from toolkeel.cli.terminal.streams import BOLD, DIM, layout, styled, width_of
 from toolkeel.cli.terminal.text import cells, fit, padded
 from toolkeel.observe.wording import count, visible_line
@@ -69,7 +68,7 @@ def files_of_tools(folder: Path) -> list[str]:
 
 def _go_on() -> None:
     """What was begun and can be gone on with."""
-    waiting = len(list(home().joinpath("runs").glob("*.json")))
+    waiting = len(list(state_folder().joinpath("runs").glob("*.json")))
     known = Sessions().list() if sessions_file().exists() else []
     if not waiting and not known:
         return

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from toolkeel._records.data_folder import state_folder
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.used_tickets import is_id, note_decided
@@ -53,12 +54,20 @@ class Saved:
         Raises:
             UsageProblem: if it names none, or several.
         """
-        waiting = self.state.pending
-        found = [each for each in waiting if each.id.startswith(id)]
-        if len(id) >= SHORTEST and len(found) == 1:
-            return found[0]
-        known = ", ".join(short(each) for each in waiting) or "none"
-        raise UsageProblem(f"no ticket {id!r} waits, or it names several; there are: {known}")
+        return named(self.state.pending, id)
+
+
+def named(waiting: Sequence[Ticket], id: str) -> Ticket:
+    """The ticket among those that wait that `id`, or its beginning, names.
+
+    Raises:
+        UsageProblem: if it names none, or several.
+    """
+    found = [each for each in waiting if each.id.startswith(id)]
+    if len(id) >= SHORTEST and len(found) == 1:
+        return found[0]
+    known = ", ".join(short(each) for each in waiting) or "none"
+    raise UsageProblem(f"no ticket {id!r} waits, or it names several; there are: {known}")
 
 
 def short(ticket: Ticket) -> str:
@@ -72,10 +81,7 @@ def deciding(tickets: Iterable[Ticket]) -> Iterator[str]:
         yield from (
             ("--answer", f"{short(ticket)}=TEXT")
             if ticket.external
-            else (
-                "--approve",
-                short(ticket),
-            )
+            else ("--approve", short(ticket))
         )
 
 
@@ -90,13 +96,6 @@ def answers(words: Iterable[str] | None) -> Iterator[tuple[str, str]]:
         if not equals:
             raise UsageProblem("--answer takes ID=TEXT: ID=yes")
         yield id, text
-
-
-def home() -> Path:
-    """Where states are kept, by the XDG rule."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
-    return root / "toolkeel"
 
 
 def free(path: Path) -> Path:
@@ -126,7 +125,7 @@ def save(state: RunState, run_id: str, path: Path | None, terms: Sequence[str] =
     """
     try:
         if path is None:
-            folder = home() / "runs"
+            folder = state_folder() / "runs"
             folder.mkdir(0o700, parents=True, exist_ok=True)
             path = folder / f"{run_id}.json"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -234,7 +233,7 @@ def claim(path: Path, saved: Saved) -> None:
         raise SetupError(f"{path} was used already: a saved run goes on once") from None
     except OSError as error:
         raise SetupError(f"{path} cannot be marked as used, so it is not: {error}") from None
-    note_decided(home() / "decided", saved.decisions)
+    note_decided(state_folder() / "decided", saved.decisions)
 
 
 def _used(path: Path) -> Path:

@@ -1,6 +1,7 @@
 """The inspector: a web page on this machine to try tools, watch runs, decide and compare (web UI).
 
 story          a session's journal as a reader sees it: turns, replies, calls, what waits
+compare        two sessions side by side: totals, what was said and done, where they differ
 timeline       the waterfall of a run: a row for each request and each call, on one axis
 forms          an HTML form made of a JSON Schema, and the arguments it stands for
 site           how text becomes HTML in which nothing runs

@@ -166,9 +166,8 @@ async def _home(request: Request) -> Response:
 
 async def _language(request: Request) -> Response:
     """Take another language, and go back to where one was."""
-    answer = RedirectResponse(
-        request.query_params.get("to", "/") if _is_here(request) else "/", 303
-    )
+    to = request.query_params.get("to", "/") if _is_here(request) else "/"
+    answer = RedirectResponse(to, 303)
     tongue = request.path_params["tongue"]
     if tongue in LANGUAGES:
         answer.set_cookie("toolkeel_language", tongue, httponly=True, samesite="strict")

@@ -43,7 +43,7 @@ class DeskPages:
         try:
             decision = _decision(await form(request))
             first = self._desk.decide(decision, WHO) if self._desk else None
-        except (ToolkeelError, ValueError) as error:
+        except (ToolkeelError, ValueError, RecursionError) as error:
             return self._shown(request, str(error), 409)
         if first is not None:
             told = f"decided already by {first.who}: {first.decision.verdict}"

@@ -147,12 +147,9 @@ def _kind(schema: Schema, name: str) -> str:
     if kind == "array" and isinstance(schema.get("items"), Mapping) and name.count("/") < DEPTH:
         return "list"
     if kind == "string":
-        return "area" if schema.get("maxLength", 0) > AREA or _is_long(schema) else "text"
+        long = schema.get("format") in ("textarea", "markdown")
+        return "area" if long or schema.get("maxLength", 0) > AREA else "text"
     return {"integer": "number", "number": "number", "boolean": "boolean"}.get(str(kind), "json")
-
-
-def _is_long(schema: Schema) -> bool:
-    return schema.get("format") in ("textarea", "markdown")
 
 
 def _fields(made: Field, some: list[Schema], making: _Making) -> list[Field]:

@@ -71,7 +71,7 @@ def calls_in(audit: Path) -> Iterator[dict[str, object]]:
     for line in reversed(lines):
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict) and entry.get("event") in ("end", "refused"):
             yield _call(entry)
@@ -80,10 +80,9 @@ def calls_in(audit: Path) -> Iterator[dict[str, object]]:
 def _call(entry: dict[str, Any]) -> dict[str, object]:
     """What is shown of an entry, whatever it holds."""
     told = {key: str(entry.get(key, "")) for key in ("client", "server", "tool")}
-    at, seconds = (entry.get(key) for key in ("at", "seconds"))
-    return {
-        **told,
-        "outcome": str(entry.get("why") or entry.get("outcome", "")),
-        "at": at if isinstance(at, int | float) else 0.0,
-        "seconds": seconds if isinstance(seconds, int | float) else None,
-    }
+    at, seconds = (
+        value if isinstance(value := entry.get(key), int | float) and 0 <= value < 1e11 else None
+        for key in ("at", "seconds")
+    )
+    outcome = str(entry.get("why") or entry.get("outcome", ""))
+    return {**told, "outcome": outcome, "at": at or 0.0, "seconds": seconds}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from difflib import SequenceMatcher
 from itertools import chain
 from typing import Any
 
@@ -14,13 +13,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from toolkeel.errors import CallError, InvalidArguments, ToolkeelError
+from toolkeel.inspector.compare import compare
 from toolkeel.inspector.forms import changed, form_of, pointer_of, typed_of
 from toolkeel.inspector.runs import WHO, Live, Runs
-from toolkeel.inspector.site import form, page
-from toolkeel.inspector.story import Replied, Said, Story, story_of
+from toolkeel.inspector.site import address, form, page
+from toolkeel.inspector.story import Story, story_of
 from toolkeel.inspector.timeline import timeline_of
 from toolkeel.observe.stats import Stats, StatsReader
-from toolkeel.observe.wording import compact
 from toolkeel.sessions.session import Session
 
 WINDOW = 600
@@ -61,16 +60,9 @@ class SessionPages:
             low = wanted.lower()
             found = tuple(i for i in found if low in f"{i.name} {i.first} {i.last}".lower())
         running = {info.name for info in found if not info.ended} & set(self._runs.live)
-        return HTMLResponse(
-            self._page(
-                "sessions.html",
-                request,
-                found=found[:200],
-                more=len(found) > 200,
-                q=wanted,
-                running=running,
-            )
-        )
+        some, more = found[:200], len(found) > 200
+        given = {"found": some, "more": more, "q": wanted, "running": running}
+        return HTMLResponse(self._page("sessions.html", request, **given))
 
     async def begin(self, request: Request) -> Response:
         """Begin a session by saying something."""
@@ -144,23 +136,16 @@ class SessionPages:
         story = story_of(session.entries(after, upto))
         name = session.name
         live = self._runs.live.get(name)
-        return self._page(
-            "session.html",
-            request,
-            session=info,
-            story=story,
-            timeline=timeline_of(_last_run(story)),
-            live=live,
-            question=_question(live, typed, errors),
-            running=self._runs.is_running(name),
-            open=self._runs.open_tickets(session) if story.reason == "waiting" else {},
-            earlier=after + 1 if after else 0,
-            latest=upto == head,
-            activity=_heights(session) if head > WINDOW else (),
-            before_turns=info.turns - len(story.turns) if after else 0,
-            problem=told or self._runs.problems.get(name, ""),
-            unread=session.unread if upto == head else (),
-        )
+        given = {"session": info, "story": story, "live": live, "latest": upto == head}
+        given["open"] = self._runs.open_tickets(session) if story.reason == "waiting" else {}
+        given["question"] = _question(live, typed, errors)
+        given |= {"timeline": timeline_of(_last_run(story)), "earlier": after + 1 if after else 0}
+        given["before_turns"] = info.turns - len(story.turns) if after else 0
+        given["activity"] = _heights(session) if head > WINDOW else ()
+        given["unread"] = session.unread if upto == head else ()
+        given["problem"] = told or self._runs.problems.get(name, "")
+        running = self._runs.is_running(name)
+        return self._page("session.html", request, running=running, **given)
 
     async def act(self, request: Request) -> Response:
         """Say, stop, fork, go on or decide."""
@@ -248,10 +233,10 @@ class SessionPages:
             quiet += 1
             if head != seen or now != before:
                 seen, before, quiet = head, now, 0
-                yield f"id: {head}\nevent: journal\ndata: {compact({'running': now[0]})}\n\n"
+                yield f"id: {head}\nevent: journal\ndata: {json.dumps({'running': now[0]})}\n\n"
             if live is not None and live.version != version:
                 version, quiet = live.version, 0
-                yield f"event: tail\ndata: {compact(_tail(live))}\n\n"
+                yield f"event: tail\ndata: {json.dumps(_tail(live))}\n\n"
             if quiet > PING:
                 quiet = 0
                 yield ": still here\n\n"
@@ -263,15 +248,10 @@ class SessionPages:
         """Two sessions side by side, from their first difference on."""
         names = [info.name for info in self._sessions.list()]
         a, b = (request.query_params.get(side, "") for side in ("a", "b"))
-        rows: list[tuple[str, str, str]] = []
-        sums: list[tuple[str, str, str]] = []
+        found = None
         if a in names and b in names:
-            stories = [story_of(self._sessions[name].entries()) for name in (a, b)]
-            rows = _beside(*[_lines(story) for story in stories])
-            sums = _sums(*stories)
-        return HTMLResponse(
-            self._page("compare.html", request, names=names, a=a, b=b, rows=rows, sums=sums)
-        )
+            found = await asyncio.to_thread(compare, self._sessions[a], self._sessions[b])
+        return HTMLResponse(self._page("compare.html", request, names=names, a=a, b=b, found=found))
 
 
 def _question(
@@ -285,9 +265,8 @@ def _question(
     if typed.get("ticket") != ticket.id:
         given = {key: value for key, value in ticket.arguments.items() if value is not None}
         typed, errors = typed_of(form_of(ticket.form, {}), given), {}
-    fields = form_of(ticket.form, typed)
-    more = len(asked) - 1
-    return {"ticket": ticket, "fields": fields, "typed": typed, "errors": errors, "more": more}
+    given = {"ticket": ticket, "typed": typed, "errors": errors, "more": len(asked) - 1}
+    return {**given, "fields": form_of(ticket.form, typed)}
 
 
 def _heights(session: Session) -> list[tuple[int, float, int, int]]:
@@ -298,9 +277,7 @@ def _heights(session: Session) -> list[tuple[int, float, int, int]]:
 
 
 def _place(name: str) -> str:
-    from urllib.parse import quote
-
-    return f"/sessions/{quote(name, safe='')}#end"
+    return f"/sessions/{address(name)}#end"
 
 
 def _tail(live: Live) -> dict[str, object]:
@@ -319,57 +296,3 @@ def _last_run(story: Story) -> Story:
     last.reason = story.reason
     last.items = [item for item in story.items if item.seq >= story.turns[-1]]
     return last
-
-
-def _lines(story: Story) -> list[str]:
-    """What happened, a line each, without what differs from run to run."""
-    found: list[str] = []
-    for item in story.items:
-        if isinstance(item, Replied):
-            if item.message is not None and item.message.text:
-                found.append(f"model: {item.message.text}")
-            for called in item.calls:
-                given = called.arguments
-                told = (
-                    given
-                    if isinstance(given, str)
-                    else json.dumps(given, sort_keys=True, ensure_ascii=False)
-                )
-                found.append(f"call: {called.call.name}({told})")
-                if called.result is not None:
-                    found.append(f"{called.status}: {called.result.text}")
-        elif isinstance(item, Said):
-            found.append(f"person: {item.text}")
-        else:
-            found.append(f"{item.word}: {item.text}")
-    return found
-
-
-def _beside(a: list[str], b: list[str]) -> list[tuple[str, str, str]]:
-    """Rows of two columns: ``same``, ``changed``, ``only a`` or ``only b``."""
-    rows: list[tuple[str, str, str]] = []
-    for what, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        left, right = a[i:j], b[k:m]
-        for n in range(max(len(left), len(right))):
-            one = left[n] if n < len(left) else ""
-            two = right[n] if n < len(right) else ""
-            rows.append(("same" if what == "equal" else "changed", one, two))
-    return rows
-
-
-def _sums(a: Story, b: Story) -> list[tuple[str, str, str]]:
-    """Totals of both."""
-
-    def of(story: Story) -> list[tuple[str, str]]:
-        calls = list(story.calls())
-        usage = story.usage
-        tokens = f"{usage.total_tokens:,}" if usage.total_tokens else "not measured"
-        return [
-            ("turns", str(len(story.turns))),
-            ("requests", str(sum(isinstance(item, Replied) for item in story.items))),
-            ("calls", str(len(calls))),
-            ("failed", str(sum(called.status == "failed" for called in calls))),
-            ("tokens", tokens),
-        ]
-
-    return [(word, one, two) for (word, one), (_, two) in zip(of(a), of(b), strict=True)]

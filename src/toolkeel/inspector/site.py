@@ -111,7 +111,8 @@ def _pretty(value: object) -> str:
     return visible_json(value) if not isinstance(value, str) else plain(value)
 
 
-def _address(name: str) -> str:
+def address(name: str) -> str:
+    """A name as one part of an address."""
     return quote(name, safe="")
 
 
@@ -127,7 +128,7 @@ _PAGES = Environment(
     lstrip_blocks=True,
 )
 _PAGES.filters |= {
-    "address": _address,
+    "address": address,
     "compact": compact,
     "dollars": dollars,
     "duration": duration,
@@ -171,10 +172,7 @@ def page(name: str, request: Request, **values: Any) -> str:
             return escape(known)
         return Markup(str(escape(known)).format(**{k: escape(v) for k, v in parts.items()}))
 
-    common = {
-        "t": say,
-        "lang": "zh-CN" if tongue == "zh" else "en",
-        "nonce": request.state.nonce,
-        "path": request.url.path,
-    }
-    return _PAGES.get_template(name).render(**common, **values)
+    lang = "zh-CN" if tongue == "zh" else "en"
+    given = {"t": say, "lang": lang, "nonce": request.state.nonce, "path": request.url.path}
+    made = _PAGES.get_template(name).render(**given, **values)
+    return made.encode("utf-8", "replace").decode()  # half a surrogate pair is no character

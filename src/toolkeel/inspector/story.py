@@ -18,6 +18,8 @@ from toolkeel.sessions.journal import Stored
 
 QUIET_ENDS = ("answered", "returned", "waiting")
 """Ends of a run of which the transcript says enough."""
+DEEPEST = 20
+"""Runs within runs that are told of."""
 
 
 @dataclass
@@ -143,9 +145,11 @@ class Story:
         reason: How it ended; empty while it goes on, or if it was killed.
         turns: Number of the first entry of each turn that a person began, in order.
         usage: What the replies in it have spent.
+        depth: How many calls it is within.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 0) -> None:
+        self.depth = depth
         self.items: list[Item] = []
         self.run = ""
         self.began = 0.0
@@ -169,13 +173,13 @@ class Story:
     def _nest(self, entry: entries.RunBegan) -> None:
         """A run begins within a call."""
         outer = self._inner.get(entry.parent, self)
-        place = entry.call.rpartition("-")[2]
         reply = outer._reply()
-        if reply is None or not place.isdecimal() or int(place) >= len(reply.calls):
-            self._inner[entry.run] = Story()  # of a call from before: told nowhere
+        calls = {str(n): called for n, called in enumerate(reply.calls)} if reply else {}
+        called = calls.get(entry.call.rpartition("-")[2])
+        if called is None or outer.depth == DEEPEST:
+            self._inner[entry.run] = Story()  # of a call from before, or too deep: told nowhere
             return
-        called = reply.calls[int(place)]
-        called.inside = called.inside or Story()
+        called.inside = called.inside or Story(outer.depth + 1)
         self._inner[entry.run] = called.inside
 
     def _reply(self) -> Replied | None:
@@ -239,7 +243,7 @@ class Story:
     def _called(self, turn: int, position: int, within: str) -> Called | None:
         """The call that an entry is about; None for those that code made, or from before."""
         reply = self._reply()
-        if within or reply is None or reply.turn != turn or position >= len(reply.calls):
+        if within or reply is None or reply.turn != turn or not 0 <= position < len(reply.calls):
             return None
         return reply.calls[position]
 
@@ -256,23 +260,15 @@ class Story:
         reply = self._reply()
         for called in reply.calls if reply is not None else ():
             if called.call.id == entry.ticket.call_id and called.result is None:
-                called.seq, called.ticket, called.waited, called.verdict = (
-                    seq,
-                    entry.ticket,
-                    at,
-                    None,
-                )
-                called.began = None
+                called.seq, called.ticket, called.waited = seq, entry.ticket, at
+                called.verdict = called.began = None
                 return
 
     def _decided(self, seq: int, at: float, entry: entries.Decided) -> None:
         for called in self.calls():
             if called.ticket is not None and called.ticket.id == entry.decision.ticket:
-                decision = entry.decision
-                called.seq = seq
-                called.verdict = called.verdict or Verdict(
-                    at, decision.verdict, entry.who, decision.reason
-                )
+                said = Verdict(at, entry.decision.verdict, entry.who, entry.decision.reason)
+                called.seq, called.verdict = seq, called.verdict or said
 
     def _run_ended(self, seq: int, at: float, entry: entries.RunEnded) -> None:
         self.reason = entry.reason

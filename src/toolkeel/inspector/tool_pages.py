@@ -120,36 +120,18 @@ class ToolPages:
     def _page(
         self, request: Request, tool: AnyTool, typed: dict[str, str], tried: Tried | None
     ) -> Response:
-        fields = form_of(tool.parameters, typed)
+        view, fields = typed.get("_view", "form"), form_of(tool.parameters, typed)
         arguments = _arguments(tool, typed)
         errors = _errors(tried.result) if tried is not None else {}
-        return HTMLResponse(
-            page(
-                "tools.html",
-                request,
-                tools=list(self._tools),
-                q="",
-                tool=tool,
-                fields=fields,
-                typed=typed,
-                view=typed.get("_view", "form"),
-                arguments=arguments,
-                errors=errors,
-                tried=tried,
-                providers=_providers(tool),
-                line=shlex.join(["toolkeel", "call", self._target, tool.name, arguments]),
-                curl=self._curl(request, arguments),
-            )
-        )
+        line = shlex.join(["toolkeel", "call", self._target, tool.name, arguments])
+        shown = {"tools": list(self._tools), "q": "", "tool": tool, "providers": _providers(tool)}
+        shown |= {"fields": fields, "typed": typed, "errors": errors, "tried": tried, "view": view}
+        shown |= {"arguments": arguments, "line": line, "curl": self._curl(request, arguments)}
+        return HTMLResponse(page("tools.html", request, **shown))
 
     def _curl(self, request: Request, arguments: str) -> str:
-        words = [
-            "curl",
-            f"{self._origin}{request.url.path}",
-            "-H",
-            "Content-Type: application/json",
-        ]
-        quoted = shlex.join([*words, "-d", arguments])
+        there = ["curl", f"{self._origin}{request.url.path}"]
+        quoted = shlex.join([*there, "-H", "Content-Type: application/json", "-d", arguments])
         return f'{quoted} -H "Authorization: Bearer $TOOLKEEL_TOKEN"'
 
 
@@ -168,7 +150,7 @@ def _other_view(tool: AnyTool, typed: dict[str, str], arguments: str) -> dict[st
         return {"_view": "json", "_json": pretty}
     try:
         value = json.loads(arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {**typed, "_note": "this is no JSON"}
     found = typed_of(form_of(tool.parameters, {}), value)
     if value_of(form_of(tool.parameters, found), found) != value:

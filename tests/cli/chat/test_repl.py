@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,9 +34,8 @@ def test_a_chat_answers_asks_and_is_kept(columns: int, tmp_path: Path) -> None:
     assert "写一行 猫" in (tmp_path / "data" / "chat-history").read_text("utf-8")
 
 
-def press(terminal: Terminal, key: str, seen: object) -> None:
+def press(terminal: Terminal, key: str, seen: Callable[[str], bool]) -> None:
     """A key, again and again: what comes before the question has settled is thrown away."""
-    assert callable(seen)
     for _ in range(100):
         if terminal.process.poll() is not None or seen(terminal.until(seen, 0.5)):
             return
@@ -45,15 +45,17 @@ def press(terminal: Terminal, key: str, seen: object) -> None:
 def test_lines_of_a_pipe_are_messages_and_commands(tmp_path: Path) -> None:
     make(tmp_path)
     env = {"TOOLKEEL_DATA": str(tmp_path / "data")}
-    said = "/tools\nhello\n/fork 1 b\n/sessions\n/resume nobody\n/model offline\n/export out.jsonl\n/help\n"
+    said = "/tools\nhello\n/fork 1 b\n/sessions\n/resume nobody\n/compare a\n/compare nobody\n/model offline\n/export out.jsonl\n/help\n"
     words = ["chat", "-t", "tools.py", "-m", "models.py:after", "-s", "a"]
     ended = toolkeel(*words, cwd=tmp_path, stdin=said, env=env)
-    assert (ended.code, ended.out) == (0, "done\n")
+    assert ended.code == 0
+    assert ended.out.startswith("done\n") and ended.out.endswith("They say and do the same.\n")
+    assert (tmp_path / "out.jsonl").stat().st_mode & 0o777 == 0o600
     for told in (
         "write ",
         "b: scripted",
         "hello",
-        "there is no session 'nobody'",
+        "there is no session 'nobody'; /sessions lists them",
         "offline",
         "/export",
     ):

@@ -53,3 +53,42 @@ def test_what_is_typed_while_a_run_works_is_said_to_it_and_commands_wait_for_its
     terminal.type("/quit\r")
     ended = terminal.end()
     assert ended.code == 0, ended.err
+
+
+FAILING = """
+import asyncio
+from pathlib import Path
+
+from toolkeel.errors import ModelError
+from toolkeel.model import TextDelta
+
+
+class Broken:
+    name = "broken"
+
+    async def stream(self, request):
+        yield TextDelta("half a sentence")
+        while not Path("go").exists():
+            await asyncio.sleep(0.01)
+        raise ModelError("the server is down")
+
+
+model = Broken()
+"""
+
+
+def test_what_no_request_has_taken_when_the_model_fails_is_told(tmp_path: Path) -> None:
+    (tmp_path / "models.py").write_text(FAILING, "utf-8")
+    env = {"TOOLKEEL_DATA": str(tmp_path / "data"), "PROMPT_TOOLKIT_NO_CPR": "1"}
+    terminal = Terminal(["chat", "-m", "models.py:model"], tmp_path, env=env)
+    terminal.until(lambda screen: "/help" in screen and "›" in screen)
+    terminal.type("去杭州\r")
+    terminal.until(lambda screen: "half a sentence" in screen)
+    terminal.type("也去苏州\n")
+    history = tmp_path / "data" / "chat-history"
+    terminal.until(lambda _: "+也去苏州\n" in history.read_text("utf-8"))
+    (tmp_path / "go").touch()
+    terminal.until(lambda screen: "joins what you say next: 也去苏州" in readable(screen))
+    assert "the server is down" in readable(terminal.screen)
+    terminal.type("/quit\r")
+    assert terminal.end().code == 0

@@ -55,6 +55,21 @@ def test_a_session_is_forked_exported_imported_and_deleted(home: Path) -> None:
     assert "there is no session 'b'" in gone.err
 
 
+def test_two_sessions_are_compared_and_the_exit_code_says_whether_they_differ(home: Path) -> None:
+    assert at(home, "sessions", "fork", "ada", "b", "--turn", "1").code == 0
+    differ = at(home, "sessions", "compare", "ada", "b")
+    assert (differ.code, differ.err) == (1, "")
+    assert "turns     2             1             -1 (-50%)\n" in differ.out
+    assert "  you: what is 3 times 4?\n" in differ.out and "- you: and 5 plus 6?\n" in differ.out
+    data = json.loads(at(home, "sessions", "compare", "ada", "b", "--json").out)
+    assert (data["b"], data["totals"]["calls"]) == ("b", [2, 1])
+    assert data["rows"][0] == [["you", "what is 3 times 4?"]] * 2
+    assert at(home, "sessions", "compare", "ada", "ada").code == 0
+    nobody = at(home, "sessions", "compare", "ada", "nobody")
+    assert (nobody.code, nobody.out) == (3, "")
+    assert "there is no session 'nobody'" in nobody.err
+
+
 def test_nothing_is_pruned_without_a_clear_word(home: Path) -> None:
     dry = at(home, "sessions", "prune", "0")
     assert dry.out == "ada\n"

@@ -6,14 +6,16 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import typer
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.formatted_text import ANSI
-from prompt_toolkit.history import FileHistory
+from prompt_toolkit.history import FileHistory, History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from toolkeel._records.data_folder import sessions_file
@@ -28,8 +30,10 @@ from toolkeel.cli.commands.launch import (
     SessionName,
     Targets,
 )
+from toolkeel.cli.commands.sessions import export_command
 from toolkeel.cli.exits import UsageProblem, too_many_words
 from toolkeel.cli.terminal.approve import TerminalApprover, can_ask, checked_by
+from toolkeel.cli.terminal.beside import beside
 from toolkeel.cli.terminal.interrupt import run_interruptible
 from toolkeel.cli.terminal.progress import Pausable, PlainView
 from toolkeel.cli.terminal.reply import Spoken
@@ -40,11 +44,14 @@ from toolkeel.cli.terminal.streams import (
     YELLOW,
     answer,
     answers_are_seen,
+    layout,
     note,
     stdout_kept_clean,
+    width_of,
 )
 from toolkeel.context import CancelToken
 from toolkeel.errors import ToolkeelError
+from toolkeel.inspector.compare import compare
 from toolkeel.observe.wording import count, visible_line
 from toolkeel.sessions import Sessions
 
@@ -73,7 +80,7 @@ def command(
     with stdout_kept_clean():
         chat = Chat(launch.agent(), launch, Sessions(), name)
     chat.greet()
-    for text in typed(chat.steering.left) if can_ask() else lines():
+    for text in typed(chat.steering.left, chat.past) if can_ask() else lines():
         if not chat.take(text):
             break
 
@@ -84,11 +91,12 @@ def lines() -> Iterator[str]:
         yield line.strip()
 
 
-def typed(left: deque[str]) -> Iterator[str]:
+def typed(left: deque[str], past: History) -> Iterator[str]:
     """What a person types, until they end it. It is in the history the moment Enter is pressed.
 
     Args:
         left: What they typed meanwhile that has reached no run.
+        past: The history.
     """
     keys = KeyBindings()
 
@@ -96,11 +104,9 @@ def typed(left: deque[str]) -> Iterator[str]:
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    past = sessions_file().with_name("chat-history")
-    past.parent.mkdir(0o700, parents=True, exist_ok=True)
     prompt: PromptSession[str] = PromptSession(
         ANSI(f"\x1b[{BOLD}m› \x1b[0m"),
-        history=FileHistory(str(past)),
+        history=past,
         completer=WordCompleter([f"/{name}" for name in COMMANDS], sentence=True),
         complete_while_typing=False,
         key_bindings=keys,
@@ -135,7 +141,10 @@ class Chat:
         self.name = name
         self._agent = agent
         self._launch = launch
-        self.steering = Steering()
+        past = sessions_file().with_name("chat-history")
+        past.parent.mkdir(0o700, parents=True, exist_ok=True)
+        self.past = FileHistory(str(past))
+        self.steering = Steering(self.past.append_string)
 
     def greet(self) -> None:
         """Say where one is."""
@@ -197,6 +206,10 @@ class Chat:
             return
         finally:
             watched.close()
+            session = self.sessions[self.name]
+            for said in session.fold().queued.values() if session.exists else ():
+                told = visible_line(said.message.text)
+                note(f"not read yet, joins what you say next: {told}", YELLOW)
         if result.answered and shown.said != result.output:
             answer(str(result.output))
         if result.reason not in ("answered", "returned"):
@@ -233,9 +246,8 @@ class Chat:
     def list(self, _: str) -> None:
         """List the sessions."""
         for info in self.sessions.list()[:20]:
-            note(
-                f"  {visible_line(info.name)}  {count(info.turns, 'turn')}  {visible_line(info.first)}"
-            )
+            name, said = visible_line(info.name), visible_line(info.first)
+            note(f"  {name}  {count(info.turns, 'turn')}  {said}")
 
     def fork(self, rest: str) -> None:
         """Go on in a copy, from a turn on."""
@@ -247,13 +259,15 @@ class Chat:
         self.name = name
         self.greet()
 
+    def compare(self, other: str) -> None:
+        """Show what another session has in common with this one and what not."""
+        found = compare(self.sessions[self.name], self.sessions[other])
+        layout(beside(found, width_of(sys.stdout)))
+
     def model(self, name: str) -> None:
         """Say who answers, or have another model answer."""
         if name:
-            launch = self._launch
-            self._agent = Launch(
-                launch.targets, name, launch.instructions, rules=launch.rules
-            ).agent()
+            self._agent = replace(self._launch, model=name).agent()
         note(self._agent.model.name)
 
     def tools(self, _: str) -> None:
@@ -265,8 +279,7 @@ class Chat:
         """Write the session to a file."""
         if not path:
             raise UsageProblem("say /export FILE")
-        with open(path, "x", encoding="utf-8") as file:
-            file.writelines(self.sessions.export(self.name))
+        export_command(self.name, Path(path))
         note(f"written to {path}", DIM)
 
 
@@ -276,6 +289,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Chat, str], None]]] = {
     "sessions": ("list the sessions", Chat.list),
     "resume": ("NAME go on with another session", Chat.resume),
     "fork": ("[TURN] [NAME] go on in a copy, from a turn on", Chat.fork),
+    "compare": ("NAME show what another session has in common with this one", Chat.compare),
     "model": ("[NAME] say who answers, or have another model answer", Chat.model),
     "tools": ("list the tools", Chat.tools),
     "export": ("FILE write the session to a file", Chat.export),

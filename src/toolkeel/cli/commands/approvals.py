@@ -10,9 +10,10 @@ from typing import Annotated
 
 import typer
 
+from toolkeel._records.data_folder import state_folder
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.cli.commands.launch import heading
-from toolkeel.cli.state import Saved, home, load
+from toolkeel.cli.state import Saved, load
 from toolkeel.cli.terminal.approve import TerminalApprover, can_ask
 from toolkeel.cli.terminal.streams import DIM, RED, YELLOW, answer, note
 from toolkeel.errors import SetupError
@@ -60,7 +61,7 @@ def command(
 
 
 def _list_runs(as_json: bool) -> None:
-    folder = home() / "runs"
+    folder = state_folder() / "runs"
     paths = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
     if as_json:
         answer(pretty([str(path) for path in paths]))

@@ -15,6 +15,7 @@ from toolkeel._records.needs_extra import needs_extra
 from toolkeel.cli.commands.serve import (
     Drain,
     Hosts,
+    Http,
     NoToken,
     Token,
     Workers,
@@ -63,9 +64,7 @@ def command(
     file: File,
     *,
     rules: RulesFile = None,
-    http: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Speak HTTP here instead of stdio.")
-    ] = "",
+    http: Http = "",
     audit: AuditLog = None,
     token: Token = "",
     no_token: NoToken = False,

@@ -11,13 +11,7 @@ import typer
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.targets import ALL
 from toolkeel.cli.commands.approvals import Store
-from toolkeel.cli.commands.launch import (
-    OFFLINE,
-    Instructions,
-    Launch,
-    ModelName,
-    RulesFile,
-)
+from toolkeel.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile
 from toolkeel.cli.terminal.streams import DIM, answer, note, stdout_kept_clean
 from toolkeel.sessions import Desk, KeyValueStore, Sessions
 

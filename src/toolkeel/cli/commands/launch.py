@@ -61,7 +61,7 @@ class Approve(StrEnum):
     DENY = "deny"
 
 
-def _settled(name: str) -> str:
+def _chosen(name: str) -> str:
     """`name`, or what ``auto`` stands for: a run that is resumed keeps its model."""
     return chosen() if name == AUTO else name
 
@@ -80,7 +80,7 @@ ModelName = Annotated[
         metavar="MODEL",
         help="vendor:model, auto, offline, or file.py:name of a model of your own.",
         envvar=MODEL_VARIABLE,
-        callback=_settled,
+        callback=_chosen,
     ),
 ]
 Instructions = Annotated[
@@ -364,7 +364,7 @@ def wait(tickets: Sequence[Ticket], launch: Launch, path: Path) -> None:
     Raises:
         typer.Exit: always.
     """
-    _show(tickets)
+    show(tickets)
     note("go on at a terminal, or with decisions:", DIM)
     words = launch.resume_command(path)
     note(f"  {shlex.join(words)}")
@@ -374,7 +374,7 @@ def wait(tickets: Sequence[Ticket], launch: Launch, path: Path) -> None:
 
 def _wait_in_session(tickets: Sequence[Ticket], launch: Launch) -> None:
     """The same for a session, which keeps the run itself."""
-    _show(tickets)
+    show(tickets)
     note("decide, then go on; or go on at a terminal, which asks:", DIM)
     words = ["toolkeel", "sessions", "decide", launch.session, *deciding(tickets)]
     note(f"  {shlex.join(words)}")
@@ -382,7 +382,8 @@ def _wait_in_session(tickets: Sequence[Ticket], launch: Launch) -> None:
     raise typer.Exit(SUSPENDED)
 
 
-def _show(tickets: Sequence[Ticket]) -> None:
+def show(tickets: Sequence[Ticket]) -> None:
+    """Each call that waits, whole."""
     for ticket in tickets:
         note(heading(ticket), YELLOW)
         note(badges(ticket.effects), DIM)

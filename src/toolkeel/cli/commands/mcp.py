@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,7 +21,7 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.cli.commands.call import call_one
 from toolkeel.cli.commands.tools import described, table
-from toolkeel.cli.exits import EPILOG, FAILED, UsageProblem
+from toolkeel.cli.exits import EPILOG, FAILED, OPTIONS, UsageProblem
 from toolkeel.cli.terminal.consent import key
 from toolkeel.cli.terminal.streams import (
     BOLD,
@@ -38,14 +38,7 @@ from toolkeel.cli.terminal.streams import (
     width_of,
 )
 from toolkeel.errors import SetupError
-from toolkeel.mcp.config import (
-    FILES,
-    ServerConfig,
-    find_server,
-    is_url,
-    read_config,
-    write_server,
-)
+from toolkeel.mcp.config import FILES, ServerConfig, find_server, is_url, read_config, write_server
 from toolkeel.mcp.consent import Consents
 from toolkeel.mcp.consent_files import home
 from toolkeel.mcp.pins import Pin, Pins, difference
@@ -54,13 +47,7 @@ from toolkeel.observe.wording import escaped, pretty, visible_json, visible_line
 if TYPE_CHECKING:
     from toolkeel.mcp.client.provider import MCPServer
 
-app = typer.Typer(
-    help="MCP servers: add, list, login, tools, call, pin, diff ...",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    epilog=EPILOG,
-)
+app = typer.Typer(help="MCP servers: add, list, login, tools, call, pin, diff ...", **OPTIONS)
 _FILE = typer.Option("--file", "-f", metavar="FILE", help="Where servers are kept.")
 _SERVER = typer.Argument(metavar="SERVER", help="A name in the file, an address, or a command.")
 File = Annotated[Path | None, _FILE]
@@ -240,8 +227,7 @@ def resources(server: Server, file: File = None, as_json: AsJson = False) -> Non
     with stdout_kept_clean():
         found = _server(server, file)
         listed = [*run_sync(found.resources), *run_sync(found.templates)]
-    _listed([each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in listed],
-            ("uri", "uriTemplate"), as_json)  # fmt: skip
+    _listed(listed, ("uri", "uriTemplate"), as_json)
 
 
 @app.command("read", epilog=EPILOG)
@@ -267,8 +253,7 @@ def prompts(server: Server, file: File = None, as_json: AsJson = False) -> None:
     with stdout_kept_clean():
         found = _server(server, file)
         listed = run_sync(found.prompts)
-    _listed([each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in listed],
-            ("name",), as_json)  # fmt: skip
+    _listed(listed, ("name",), as_json)
 
 
 @app.command("prompt", epilog=EPILOG)
@@ -289,7 +274,8 @@ def prompt(
         answer(escaped(f"{type(message).__name__}: {message.text}"))
 
 
-def _listed(rows: list[dict[str, Any]], keys: tuple[str, ...], as_json: bool) -> None:
+def _listed(found: Iterable[Any], keys: tuple[str, ...], as_json: bool) -> None:
+    rows = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in found]
     if as_json:
         answer(pretty(rows))
         return

@@ -42,6 +42,9 @@ RulesFile = Annotated[
         "--rules", metavar="FILE.toml", help="Which calls are refused, asked about, let through."
     ),
 ]
+Http = Annotated[
+    str, typer.Option(metavar="HOST:PORT", help="Speak HTTP here instead: 127.0.0.1:8000.")
+]
 Token = Annotated[
     str,
     typer.Option(metavar="TEXT", envvar=TOKEN_VARIABLE, help="HTTP: ask for this bearer token."),
@@ -65,9 +68,7 @@ def command(
     stdio: Annotated[
         bool, typer.Option("--stdio", help="Speak on stdin and stdout, as by default.")
     ] = False,
-    http: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Speak HTTP here instead: 127.0.0.1:8000.")
-    ] = "",
+    http: Http = "",
     name: Annotated[str, typer.Option(help="What the server calls itself.")] = "",
     instructions: Annotated[
         str, typer.Option(metavar="TEXT", help="How a model should use the tools.")

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from toolkeel._records.tickets import Ticket
 from toolkeel._records.used_tickets import check_decision
-from toolkeel.cli.commands.launch import heading
-from toolkeel.cli.exits import EPILOG, UsageProblem
-from toolkeel.cli.state import SHORTEST, answers, short
-from toolkeel.cli.terminal.streams import DIM, YELLOW, answer, note
+from toolkeel.cli.commands.launch import show
+from toolkeel.cli.exits import FAILED, OPTIONS, UsageProblem
+from toolkeel.cli.state import answers, named
+from toolkeel.cli.terminal.beside import beside
+from toolkeel.cli.terminal.streams import DIM, YELLOW, answer, layout, note, width_of
+from toolkeel.inspector.compare import compare
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from toolkeel.observe.wording import badges, count, escaped, pretty, visible_json, visible_line
+from toolkeel.observe.wording import count, escaped, pretty, visible_line
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.queries import SessionInfo
 
 app = typer.Typer(
-    help="Conversations that last: list, show, decide, fork, delete.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    epilog=EPILOG,
+    help="Conversations that last: list, show, compare, decide, fork, delete.", **OPTIONS
 )
 File = Annotated[
-    Path | None,
-    typer.Option("--file", "-f", metavar="FILE", help="The file they are in."),
+    Path | None, typer.Option("--file", "-f", metavar="FILE", help="The file they are in.")
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the session.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -70,10 +66,7 @@ def show_command(name: Name, file: File = None, as_json: AsJson = False) -> None
         return
     for message in session.messages:
         answer(_line(message))
-    for ticket in session.pending:
-        note(heading(ticket), YELLOW)
-        note(badges(ticket.effects), DIM)
-        note(visible_json(dict(ticket.arguments)))
+    show(session.pending)
 
 
 def _line(message: Message) -> str:
@@ -86,6 +79,24 @@ def _line(message: Message) -> str:
             shown = call.arguments if isinstance(call.arguments, str) else dict(call.arguments)
             lines.append(f"  {visible_line(call.name)}({visible_line(str(shown))})")
     return "\n".join(lines)
+
+
+@app.command("compare")
+def compare_command(
+    name: Name,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The session beside it.")],
+    file: File = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what two sessions have in common and what not; exit code 1 if they differ."""
+    sessions = Sessions(file)
+    found = compare(sessions[name], sessions[other])
+    if as_json:
+        answer(pretty(asdict(found)))
+    else:
+        layout(beside(found, width_of(sys.stdout)))
+    if found.differ:
+        raise typer.Exit(FAILED)
 
 
 @app.command("decide")
@@ -103,9 +114,9 @@ def decide_command(
     """Decide calls that wait; they run when the session goes on."""
     session = Sessions(file)[name]
     waiting = session.pending
-    decisions = [_ticket(waiting, id).approve() for id in approve or ()]
-    decisions += [_ticket(waiting, id).deny(reason) for id in deny or ()]
-    decisions += [_ticket(waiting, id).answer(text) for id, text in answers(answer)]
+    decisions = [named(waiting, id).approve() for id in approve or ()]
+    decisions += [named(waiting, id).deny(reason) for id in deny or ()]
+    decisions += [named(waiting, id).answer(text) for id, text in answers(answer)]
     if not decisions:
         raise UsageProblem("say --approve TICKET, --deny TICKET or --answer TICKET=TEXT")
     tickets = {ticket.id: ticket for ticket in waiting}
@@ -114,14 +125,6 @@ def decide_command(
     for decision in decisions:
         session.decide(decision)
     note(f"{count(len(decisions), 'decision')} left; go on: toolkeel run --session {name}", DIM)
-
-
-def _ticket(waiting: Sequence[Ticket], id: str) -> Ticket:
-    found = [each for each in waiting if each.id.startswith(id)]
-    if len(id) >= SHORTEST and len(found) == 1:
-        return found[0]
-    known = ", ".join(short(each) for each in waiting) or "none"
-    raise UsageProblem(f"no ticket {id!r} waits, or it names several; there are: {known}")
 
 
 @app.command("fork")

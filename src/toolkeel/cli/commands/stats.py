@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
 from toolkeel.cli.commands.sessions import AsJson, File
 from toolkeel.cli.terminal.streams import DIM, YELLOW, layout, note
-from toolkeel.cli.terminal.text import cells, padded
+from toolkeel.cli.terminal.text import table
 from toolkeel.observe.stats import ModelStats, Stats, ToolStats, stats_of
 from toolkeel.observe.wording import dollars, duration, pretty, visible_line
 from toolkeel.sessions import Sessions
@@ -44,9 +44,9 @@ def command(
     if not stats.models:
         note(f"no run in {sessions.path}", YELLOW)
         return
-    layout(_table(TOOL_HEAD, [_tool(each) for each in stats.tools.values()]))
+    layout(table(TOOL_HEAD, [_tool(each) for each in stats.tools.values()]))
     note("", DIM)
-    layout(_table(MODEL_HEAD, [_model(each) for each in stats.models.values()]))
+    layout(table(MODEL_HEAD, [_model(each) for each in stats.models.values()]))
 
 
 def _tool(stats: ToolStats) -> list[str]:
@@ -85,16 +85,6 @@ def _time(value: float | None) -> str:
 
 def _counts(found: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{visible_line(name)} {number}" for name, number in found) or "-"
-
-
-def _table(head: Sequence[str], rows: list[list[str]]) -> list[str]:
-    """Rows under their heads, in columns."""
-    every = [list(head), *rows]
-    widths = [max(cells(row[n]) for row in every) for n in range(len(head))]
-    return [
-        "  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in every
-    ]
 
 
 def _data(stats: Stats) -> dict[str, object]:

@@ -46,11 +46,7 @@ def record(
         raise UsageProblem(f"{file} is there; record into another file, or delete it")
     tape = Cassette(file, "rewrite", secrets=keys_of(os.environ))
     launch = Launch(
-        tuple(targets or ()),
-        model,
-        instructions,
-        yes_to=tuple(yes_to or ()),
-        tape=tape,
+        tuple(targets or ()), model, instructions, yes_to=tuple(yes_to or ()), tape=tape
     )
     with stdout_kept_clean():
         agent = launch.agent()

@@ -27,9 +27,7 @@ def look() -> Section:
     choice = choose(servers=servers)
     chosen = Check("-m auto", "ok", str(choice), data={"model": choice.model, "why": choice.why})
     return Section(
-        "Models",
-        (*map(_server, servers), *_folders(), chosen),
-        _advice(choice.model, servers),
+        "Models", (*map(_server, servers), *_folders(), chosen), _advice(choice.model, servers)
     )
 
 

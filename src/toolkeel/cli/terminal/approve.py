@@ -109,7 +109,7 @@ class TerminalApprover:
                     decision, error = question.ask(), None
             except BaseException as problem:  # carried to the run, whatever it is
                 decision, error = None, problem
-            loop.call_soon_threadsafe(_settle, answer, decision, error)
+            loop.call_soon_threadsafe(_resolve, answer, decision, error)
 
         threading.Thread(target=ask, name="toolkeel-question", daemon=True).start()
         try:
@@ -120,10 +120,8 @@ class TerminalApprover:
             raise
 
 
-def _settle(
-    answer: asyncio.Future[Decision | None],
-    decision: Decision | None,
-    error: BaseException | None,
+def _resolve(
+    answer: asyncio.Future[Decision | None], decision: Decision | None, error: BaseException | None
 ) -> None:
     if error is None:
         answer.set_result(decision)

@@ -59,6 +59,9 @@ class Still:
     def show(self) -> None:
         """Nothing to put back."""
 
+    def close(self) -> None:
+        """Nothing to do: lines were written once and for all."""
+
 
 class Pausable:
     """A view that stands still while a person is asked, and catches up afterwards.
@@ -146,9 +149,6 @@ class Blind(Still):
     def __call__(self, event: events.Event) -> None:
         """Look away."""
 
-    def close(self) -> None:
-        """Nothing to do."""
-
 
 class PlainView(Still):
     """A line for each start and each end."""
@@ -176,9 +176,6 @@ class PlainView(Still):
                 note(f"waits   {self._calls.get(id, '')}  {_waits(event)}")
             case _:
                 pass
-
-    def close(self) -> None:
-        """Nothing to do: lines were written once and for all."""
 
 
 def outcome(message: ToolMessage) -> str:

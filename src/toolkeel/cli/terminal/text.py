@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from toolkeel.messages import ToolCall
-from toolkeel.observe.wording import (
-    arguments_of,
-    compact,
-    visible_line,
-)
+from toolkeel.observe.wording import arguments_of, compact, visible_line
 
 # — width, in terminal cells —
 
@@ -57,6 +53,20 @@ def _beginning(text: str, width: int) -> str:
 def padded(text: str, width: int) -> str:
     """`text` with spaces after it, to `width` cells."""
     return text + " " * (width - cells(text))
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows under their heads, in columns.
+
+    >>> table(("name", "n"), [("猫猫猫", "1")])
+    ['name    n', '猫猫猫  1']
+    """
+    every = [head, *rows]
+    widths = [max(cells(row[n]) for row in every) for n in range(len(head))]
+    return [
+        "  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in every
+    ]
 
 
 def wrapped(text: str, width: int) -> list[str]:

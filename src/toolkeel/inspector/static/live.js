@@ -33,9 +33,11 @@ function wholly(text) {
   return end >= height - 1;
 }
 
+// Somebody is in it, has typed into it, or is told what was wrong with what they sent.
 function inUse(part) {
   const at = document.activeElement;
-  return part.contains(at) && at.matches("input, textarea, select");
+  const typed = [...part.querySelectorAll("input, textarea")].some((field) => field.value !== field.defaultValue);
+  return typed || part.querySelector("[aria-invalid]") !== null || (part.contains(at) && at.matches("input, textarea, select"));
 }
 
 function openAgain(was, now) {
