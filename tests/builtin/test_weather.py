@@ -12,6 +12,7 @@ import pytest
 from toolkeel import Toolset
 from toolkeel.builtin.weather import FORECAST_URL, GEOCODING_URL, Weather, tools
 from toolkeel.builtin.weather_fixture import WeatherFixture
+from toolkeel.builtin.web.service import MOST
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall
 
@@ -95,6 +96,8 @@ PLACE = {"name": "Paris", "latitude": 1, "longitude": 2}
     [
         (http("500 Oops", b"{}"), "HTTP status 500"),
         (http("200 OK", b"not json"), "did not send JSON"),
+        (http("200 OK", b"[" * 5000), "did not send JSON"),
+        (http("200 OK", b" " * (MOST + 1)), "more than 8,388,608 bytes"),
         (http("200 OK", b"[]"), "cannot read"),
         (http("200 OK", b'{"results": 3}'), "cannot read"),
         (http("200 OK", json.dumps({"results": [PLACE]}).encode()), "cannot read"),

@@ -13,14 +13,16 @@ import re
 from typing import Literal
 from urllib.parse import urlsplit
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
+from toolkeel.builtin.web.service import answer_of, json_of
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.errors import ToolError
 
 with needs_extra("toolkeel.builtin.weather", "builtin"):
-    import httpx2
+    import httpx2 as httpx2  # told when it is imported, not when it is first asked
 
 FORECAST_URL = "https://api.open-meteo.com"
 GEOCODING_URL = "https://geocoding-api.open-meteo.com"
@@ -60,6 +62,7 @@ CONDITIONS = {
 Unit = Literal["celsius", "fahrenheit"]
 
 
+@checked
 class Weather:
     """A weather service.
 
@@ -84,27 +87,23 @@ class Weather:
             city: Name of the city, in any language, such as "Paris" or "北京".
             unit: Temperature unit.
         """
-        async with httpx2.AsyncClient(
-            timeout=self.timeout, trust_env=not _is_loopback(self.base_url)
-        ) as client:
-            place = await self._find(client, city.strip())
-            return await self._current(client, place, unit)
+        return await self._current(await self._find(city.strip()), unit)
 
-    async def _find(self, client: httpx2.AsyncClient, city: str) -> dict[str, object]:
-        places = await self._search(client, city) if city else []
+    async def _find(self, city: str) -> dict[str, object]:
+        places = await self._search(city) if city else []
         if places:
             return places[0]
         # The service matches from three letters on, so the beginning of a misspelt name helps.
-        near = await self._search(client, city[:3]) if len(city) > 3 else []
+        near = await self._search(city[:3]) if len(city) > 3 else []
         names = list(dict.fromkeys(str(place.get("name")) for place in near))
         hint = f"Did you mean {', '.join(names[:5])}?" if names else "Check the spelling."
         raise ToolError(f"No city called {city[:60]!r} was found. {hint}")
 
-    async def _search(self, client: httpx2.AsyncClient, name: str) -> list[dict[str, object]]:
+    async def _search(self, name: str) -> list[dict[str, object]]:
         language = "zh" if re.search("[\u4e00-\u9fff]", name) else "en"
         found = await _get(
-            client,
             f"{self.geocoding_url}/v1/search",
+            self.timeout,
             {"name": name, "count": "5", "language": language, "format": "json"},
         )
         results = found.get("results") or []
@@ -112,12 +111,10 @@ class Weather:
             raise ToolError("The geocoding service sent an answer this tool cannot read.")
         return [place for place in results if isinstance(place, dict)]
 
-    async def _current(
-        self, client: httpx2.AsyncClient, place: dict[str, object], unit: Unit
-    ) -> dict[str, str | float]:
+    async def _current(self, place: dict[str, object], unit: Unit) -> dict[str, str | float]:
         forecast = await _get(
-            client,
             f"{self.base_url}/v1/forecast",
+            self.timeout,
             {
                 "latitude": str(place.get("latitude")),
                 "longitude": str(place.get("longitude")),
@@ -150,30 +147,17 @@ def tools(
     return (Weather(base_url, geocoding_url, timeout=timeout).weather,)
 
 
-async def _get(client: httpx2.AsyncClient, url: str, params: dict[str, str]) -> dict[str, object]:
+async def _get(url: str, timeout: float, params: dict[str, str]) -> dict[str, object]:
     """Fetch a JSON object."""
-    host = urlsplit(url).hostname
+    name = f"The weather service {urlsplit(url).hostname}"
     try:
-        response = await client.get(url, params=params)
-        response.raise_for_status()
-        body = response.json()
-    except httpx2.TimeoutException:
-        raise ToolError(f"The weather service {host} did not answer in time.") from None
-    except httpx2.HTTPStatusError as error:
-        raise ToolError(
-            f"The weather service {host} answered with HTTP status {error.response.status_code}."
-        ) from None
-    except httpx2.HTTPError as error:
-        raise ToolError(
-            f"The weather service {host} cannot be reached ({type(error).__name__}). "
-            "There may be no network; do not guess the weather."
-        ) from None
-    except ValueError:
-        raise ToolError(f"The weather service {host} did not send JSON.") from None
+        status, data = await answer_of(name, "GET", url, timeout, params=params)
+    except ToolError as error:
+        hint = "There may be no network; do not guess the weather."
+        raise ToolError(f"{error.text} {hint}") from None
+    if status != 200:
+        raise ToolError(f"{name} answered with HTTP status {status}.")
+    body = json_of(name, data)
     if not isinstance(body, dict):
-        raise ToolError(f"The weather service {host} sent an answer this tool cannot read.")
+        raise ToolError(f"{name} sent an answer this tool cannot read.")
     return body
-
-
-def _is_loopback(url: str) -> bool:
-    return urlsplit(url).hostname in ("127.0.0.1", "::1", "localhost")

@@ -26,12 +26,17 @@ PICTURE = png(64, 32)
 ENCODED = base64.b64encode(PICTURE).decode()
 
 
+def toolset(*given: Any, **options: Any) -> Toolset:
+    tool: Any = ImageGenerationTool(*given, **options)
+    return Toolset([tool])
+
+
 def made(answer: Answer, prompt: str = "一只猫", **options: Any) -> tuple[ToolMessage, WebServer]:
     async def go() -> tuple[ToolMessage, WebServer]:
         async with serving(answer) as server:
-            tool = ImageGenerationTool(base_url=f"{server.url}/v1", **options)
+            tools = toolset(base_url=f"{server.url}/v1", **options)
             call = ToolCall("call_1", "image_generation", {"prompt": prompt})
-            [message] = await Toolset([tool]).run([call])
+            [message] = await tools.run([call])
             return message, server
 
     return asyncio.run(go())
@@ -92,7 +97,8 @@ def test_a_picture_by_address_is_taken_from_the_same_server_alone() -> None:
         (sends(b64_json="%%%"), "picture that is broken"),
         (sends(b64_json=base64.b64encode(b"text").decode()), "no picture"),
         (sends(b64_json=base64.b64encode(png(9000, 9000)).decode()), "at most 8000"),
-        (always(b"nonsense\r\n\r\n"), "cannot be asked"),
+        (always(response("x", Content_Encoding="br")), "not asked for"),
+        (always(b"nonsense\r\n\r\n"), "cannot be reached"),
     ],
 )
 def test_what_goes_wrong_is_told(answer: Answer, told: str) -> None:
@@ -106,10 +112,10 @@ def test_an_empty_prompt_is_refused() -> None:
 
 def test_openai_is_sent_its_own_tool() -> None:
     config = {"type": "image_generation", "size": "1024x1024", "partial_images": 2}
-    [sent] = openai_responses.encode_tools(Toolset([ImageGenerationTool(config)]))
+    [sent] = openai_responses.encode_tools(toolset(config))
     assert sent == config
     TypeAdapter(ToolParam).validate_python(sent)
-    assert "functionDeclarations" in gemini.encode_tools(Toolset([ImageGenerationTool()]))[0]
+    assert "functionDeclarations" in gemini.encode_tools(toolset())[0]
 
 
 def test_a_key_that_no_such_tool_has_is_refused() -> None:
@@ -120,6 +126,4 @@ def test_a_key_that_no_such_tool_has_is_refused() -> None:
 def test_openais_server_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(SetupError, match="set OPENAI_API_KEY"):
-        Toolset([ImageGenerationTool()]).run_sync(
-            [ToolCall("1", "image_generation", {"prompt": "x"})]
-        )
+        toolset().run_sync([ToolCall("1", "image_generation", {"prompt": "x"})])

@@ -64,7 +64,10 @@ def test_texts_are_sent_in_batches_and_come_back_in_order_at_length_one() -> Non
     ("answer", "told"),
     [
         (always(response('{"error": "no such model"}', status="404 Not Found")), "answered 404"),
-        (always(response("<html>")), "cannot be asked"),
+        (always(response("<html>")), "did not send JSON"),
+        (always(response("[" * 5000)), "did not send JSON"),
+        (always(response(b"x", Content_Encoding="br")), "not asked for"),
+        (always(b"nonsense\r\n\r\n"), "cannot be asked"),
         (always(response('{"data": []}', "application/json")), "cannot read"),
         (always(response('{"data": [{"embedding": ["x"]}]}', "application/json")), "cannot read"),
         (always(response('{"data": [{}]}', "application/json")), "cannot read"),

@@ -52,7 +52,8 @@ def test_a_store_in_a_database_is_opened_by_its_address() -> None:
         ("postgresql://keel:secret%zz@127.0.0.1:9/docs#s", "cannot be read: write postgresql"),
         ("postgresql://keel:secret two@127.0.0.1:9/docs#s", "with %-escapes in a password"),
         ("qdrant+http://127.0.0.1:9/s", "Qdrant cannot be asked"),
-        ("postgresql://keel:secret@127.0.0.1:9/docs#a;b", "is no name of a store"),
+        ("postgresql://keel:secret@127.0.0.1:9/docs#a;b", "is no short name"),
+        ("postgresql://keel:secret@127.0.0.1:9/docs#" + "猫" * 22, "is no short name"),
     ],
 )
 def test_an_address_that_will_not_do_is_told_without_its_password(address: str, told: str) -> None:
@@ -66,6 +67,8 @@ WORDS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1,
 
 @given(WORDS, st.sampled_from(["postgresql", "postgres", "qdrant+https"]), WORDS)
 def test_no_address_is_shown_with_its_password(user: str, scheme: str, password: str) -> None:
+    hard = f"{scheme}://{user}:/#@={password}!@host:1/db"  # as it must not be written, and is
+    assert f"={password}!" not in shown(hard) and shown(hard).endswith("@host:1/db")
     password = f"={password}!"
     address = f"{scheme}://{user}:{password}@host:1/db?sslmode=require&password={password}#s"
     assert is_address(address)

@@ -76,7 +76,7 @@ def test_of_many_files_those_that_pass_are_found_by_meaning(server: Server) -> N
         late = {"type": "gte", "key": "n", "value": 297}
         with store.view(late) as view:
             near = view.by_meaning(Lengths().embed(["short"])[0], 9, [])
-            names = {one.name for one in view.passages(list(near))}
+            names = {one.name for _, one in view.passages(list(near))}
         assert names == {"297.md", "298.md", "299.md"}
 
 

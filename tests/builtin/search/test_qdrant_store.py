@@ -30,6 +30,15 @@ def test_a_store_made_without_vectors_gets_none_later() -> None:
         QdrantStore(client, "docs", Lengths())
 
 
+def test_a_passage_that_is_gone_since_it_was_found_is_left_out() -> None:
+    store = QdrantStore(QdrantClient(":memory:"), "docs")
+    store.add(Source("a.md", "walrus"), Source("b.md", "walrus"))
+    with store.view() as view:
+        found = list(view.by_words(["walrus"], 10))
+        store.remove("a.md")
+        assert [one.name for _, one in view.passages(found)] == ["b.md"]
+
+
 def test_a_large_file_is_sent_in_parts_and_replaced_whole() -> None:
     store = QdrantStore(QdrantClient(":memory:"), "docs")
     long = "".join(f"# Part {n}\ntext of part {n}\n" for n in range(2 * BATCH + 10))

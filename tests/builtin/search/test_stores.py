@@ -29,7 +29,7 @@ def words(store: Store, *asked: str) -> dict[str, int]:
 def holding(store: Store, term: str, filters: object = None) -> set[str]:
     """Names of the files with a passage that has a term."""
     with store.view(filters) as view:
-        return {one.name for one in view.passages(list(view.by_words([term], 1000)))}
+        return {one.name for _, one in view.passages(list(view.by_words([term], 1000)))}
 
 
 def test_files_are_put_in_replaced_and_taken_out(make: Make) -> None:

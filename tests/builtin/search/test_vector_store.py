@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +22,14 @@ class Lengths:
 
     model = "lengths"
 
-    def embed(self, texts: list[str]) -> np.ndarray:  # type: ignore[type-arg]
+    def embed(self, texts: Sequence[str]) -> np.ndarray:  # type: ignore[type-arg]
         return np.array(
             [[1.0, 0.0] if len(text) > 50 else [0.0, 1.0] for text in texts], np.float32
         )
 
 
 class Broken(Lengths):
-    def embed(self, texts: list[str]) -> np.ndarray:  # type: ignore[type-arg]
+    def embed(self, texts: Sequence[str]) -> np.ndarray:  # type: ignore[type-arg]
         raise ToolError("no vectors today")
 
 

@@ -23,13 +23,14 @@ class Echo:
 
     def __init__(self) -> None:
         self.got = b""
+        self.end = b"END"
         self.connections = 0
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         while piece := await reader.read(1000):
             self.got += piece
-            if self.got.endswith(b"END"):
+            if self.got.endswith(self.end):
                 break
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
         await writer.drain()
@@ -136,11 +137,13 @@ def test_nobody_without_the_password_is_served() -> None:
     with_place(test)
 
 
-def test_what_follows_a_request_is_not_sent_on() -> None:
+@pytest.mark.parametrize("body", [b"END", b"E"])
+def test_what_follows_a_request_is_not_sent_on(body: bytes) -> None:
     async def test(place: Place) -> None:
-        head = "POST http://good.example:{port}/ HTTP/1.1\nContent-Length: 3"
-        await place.ask(head, b"ENDGET http://other.example/secret HTTP/1.1\r\n\r\n")
-        assert place.echo.got.endswith(b"END")
+        place.echo.end = b"\r\n\r\n" + body
+        head = f"POST http://good.example:{{port}}/ HTTP/1.1\nContent-Length: {len(body)}"
+        await place.ask(head, body + b"GET http://other.example/secret HTTP/1.1\r\n\r\n")
+        assert place.echo.got.endswith(place.echo.end)
 
     with_place(test)
 
@@ -196,3 +199,20 @@ def test_no_header_meant_for_the_proxy_is_sent_on(names: list[str], target: str)
     assert re.match(r"GET /\S* HTTP/1\.1\r\nConnection: close\r\n", sent)
     assert "value-of-Proxy" not in sent and "value-of-keep" not in sent
     assert sent.count("value-of-Cookie") == names.count("Cookie") and sent.endswith("\r\n\r\n")
+
+
+def test_any_number_that_does_not_know_the_password_keeps_nobody_out_who_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST", 5)
+
+    async def test(place: Place) -> None:
+        async with AsyncExitStack() as stack:
+            for _ in range(20):
+                _, writer = await asyncio.open_connection("127.0.0.1", int(place.proxy.url[17:]))
+                stack.callback(writer.close)
+            answer = await place.ask("CONNECT good.example:{port} HTTP/1.1", b"END")
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert len(place.proxy._tasks) <= 6
+
+    with_place(test)

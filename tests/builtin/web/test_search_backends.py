@@ -22,6 +22,7 @@ from toolkeel.builtin.web.search_backends import (
     Tavily,
     backend_of,
 )
+from toolkeel.builtin.web.service import MOST
 from toolkeel.errors import SetupError, ToolError
 
 OSLO = Question("weather 挪威", 3, "NO", ("yr.no", "met.no"), ("evil.example",))
@@ -119,6 +120,8 @@ def test_ddgs_without_results_found_nothing(monkeypatch: pytest.MonkeyPatch) -> 
         (always(response("slow", status="429 Too Many")), "too many searches"),
         (always(response("oops", status="500 Error")), "HTTP status 500"),
         (always(response("<html>")), "did not send JSON"),
+        (always(response("[" * 5000)), "did not send JSON"),
+        (always(response(b" " * (MOST + 1))), "more than 8,388,608 bytes"),
         (always(b"nonsense\r\n\r\n"), "cannot be reached"),
     ],
 )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any, Literal
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.builtin.code.folder import CodeFolder, Given, Written
 from toolkeel.builtin.code.limits import MAX_CODE, CodeLimits, Interpreter, Ran
 from toolkeel.builtin.code.tools import CodeTools
@@ -40,6 +41,7 @@ REAL = CodeLimits(seconds=60.0, total=300.0, memory=4 << 30)
 """What code may use in real Python, if nothing is said: its packages need room."""
 
 
+@checked
 class CodeInterpreterTool:
     """Runs Python; what one call defines, later calls of the same run find.
 

@@ -149,7 +149,7 @@ class _Feed:
         if self._asked > 100 * self._limits.calls:
             raise _TooMuch("the code asks the host too often")
         if isinstance(snapshot, monty.AsyncFutureSnapshot):
-            return await self._settle(snapshot)
+            return await self._next_done(snapshot)
         if not isinstance(snapshot, monty.AsyncFunctionSnapshot):
             return await snapshot.resume_auto()
         if snapshot.is_os_function:
@@ -181,7 +181,7 @@ class _Feed:
         given = (snapshot.args, snapshot.kwargs)
         return await self._tools.call(snapshot.function_name, given, id, self._run)
 
-    async def _settle(self, snapshot: monty.AsyncFutureSnapshot) -> Any:
+    async def _next_done(self, snapshot: monty.AsyncFutureSnapshot) -> Any:
         waiting = {id: self._pending[id] for id in snapshot.pending_call_ids}
         await asyncio.wait(waiting.values(), return_when=asyncio.FIRST_COMPLETED)
         done = {id: task for id, task in waiting.items() if task.done()}

@@ -159,5 +159,5 @@ def _value(tool: AnyTool, message: ToolMessage) -> object:
         return text
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

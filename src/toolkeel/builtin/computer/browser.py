@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.web.addresses import PORTS, Reach
 from toolkeel.builtin.web.proxy import Proxy
@@ -36,46 +37,21 @@ _FLAGS = (
 _LOAD = 10_000
 _SCHEMES = ("http", "https", "data", "blob", "about")
 _BUTTONS = {"left": "left", "right": "right", "wheel": "middle"}
+_NAMED = (
+    "Alt alt option; Backspace backspace bs; CapsLock capslock; "
+    "Meta cmd command meta super win; Control ctrl control; Delete del delete; "
+    "ArrowDown down arrowdown; End end; Enter enter return; Escape esc escape; Home home; "
+    "Insert insert; ArrowLeft left arrowleft; PageDown page_down pagedown; "
+    "PageUp page_up pageup; ArrowRight right arrowright; Shift shift; Tab tab; "
+    "ArrowUp up arrowup"
+)
 _KEYS = {
-    "alt": "Alt",
-    "backspace": "Backspace",
-    "bs": "Backspace",
-    "capslock": "CapsLock",
-    "cmd": "Meta",
-    "command": "Meta",
-    "ctrl": "Control",
-    "control": "Control",
-    "del": "Delete",
-    "delete": "Delete",
-    "down": "ArrowDown",
-    "arrowdown": "ArrowDown",
-    "end": "End",
-    "enter": "Enter",
-    "return": "Enter",
-    "esc": "Escape",
-    "escape": "Escape",
-    "home": "Home",
-    "insert": "Insert",
-    "left": "ArrowLeft",
-    "arrowleft": "ArrowLeft",
-    "meta": "Meta",
-    "option": "Alt",
-    "page_down": "PageDown",
-    "pagedown": "PageDown",
-    "page_up": "PageUp",
-    "pageup": "PageUp",
-    "right": "ArrowRight",
-    "arrowright": "ArrowRight",
-    "shift": "Shift",
     "space": " ",
-    "super": "Meta",
-    "tab": "Tab",
-    "up": "ArrowUp",
-    "arrowup": "ArrowUp",
-    "win": "Meta",
+    **{name: key for key, *names in map(str.split, _NAMED.split(";")) for name in names},
 }
 
 
+@checked
 class Browser:
     """One browser window with the full interface of a computer; use it with ``async with``.
 
@@ -185,7 +161,7 @@ class Browser:
 
     async def screenshot(self) -> bytes:
         """The page as it is seen, as PNG."""
-        await self._settle()
+        await self._loaded()
         return await self.page.screenshot(type="png", timeout=_LOAD)
 
     async def click(
@@ -245,7 +221,7 @@ class Browser:
                 await mouse.move(x, y, steps=5)
             await mouse.up()
 
-    async def _settle(self) -> None:
+    async def _loaded(self) -> None:
         with suppress(PlaywrightError):
             await self.page.wait_for_load_state("domcontentloaded", timeout=3000)
 

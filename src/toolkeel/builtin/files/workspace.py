@@ -23,6 +23,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.kept_results import KEPT, PREFIX
 from toolkeel.builtin.files.atomic_replace import replace
 from toolkeel.builtin.files.edit import Change, apply, diff
@@ -103,6 +104,7 @@ class AsksIfProtected:
         return self(arguments)
 
 
+@checked
 class Workspace:
     """Tools for one folder.
 

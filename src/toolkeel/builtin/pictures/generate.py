@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
-import json
 import os
 import secrets
 from collections.abc import Mapping
@@ -18,8 +17,9 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._records.checked_arguments import checked
 from toolkeel.builtin.pictures.too_large import check_picture
+from toolkeel.builtin.web.service import answer_of, json_of
 from toolkeel.content import Image, Text, sniff
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
@@ -34,6 +34,9 @@ OPENAI_URL = "https://api.openai.com/v1"
 MODEL = "gpt-image-1.5"
 TIMEOUT = 180.0
 """Seconds until a picture is given up."""
+MOST = 64 << 20
+"""Most bytes of an answer: a large picture, written as text."""
+NAME = "The images server"
 
 _HERE = ("background", "moderation", "output_compression", "output_format", "quality", "size")
 """What an images endpoint is told of a configuration; the rest is for the hosted tool alone."""
@@ -57,6 +60,7 @@ _SUFFIXES: Mapping[str, str] = MappingProxyType(
 )
 
 
+@checked
 class ImageGenerationTool:
     """Picture making, with the parameters of the OpenAI Agents SDK.
 
@@ -141,10 +145,7 @@ class ImageGenerationTool:
         body |= {key: self.tool_config[key] for key in _HERE if key in self.tool_config}
         url = f"{self._url}/images/generations"
         answer = await self._request("POST", url, json=body, headers=self._headers())
-        try:
-            made = as_list(as_dict(json.loads(answer)).get("data"))
-        except ValueError:
-            raise ToolError("The images server did not send JSON.") from None
+        made = as_list(as_dict(json_of(NAME, answer)).get("data"))
         if not made:
             raise ToolError("The images server sent no picture.")
         return as_dict(made[0])
@@ -155,20 +156,10 @@ class ImageGenerationTool:
         Raises:
             ToolError: if there is none.
         """
-        with needs_extra("ImageGenerationTool", "web"):
-            import httpx2
-        try:
-            async with httpx2.AsyncClient(
-                timeout=TIMEOUT, trust_env=not self._is_local()
-            ) as client:
-                response = await client.request(method, url, **more)
-        except httpx2.TimeoutException:
-            raise ToolError("The images server did not answer in time.") from None
-        except httpx2.HTTPError as error:
-            raise ToolError(f"The images server cannot be asked ({error}).") from None
-        if response.status_code >= 300:
-            raise ToolError(_refusal(response.status_code, response.content))
-        return response.content
+        status, body = await answer_of(NAME, method, url, TIMEOUT, most=MOST, **more)
+        if status >= 300:
+            raise ToolError(_refusal(status, body))
+        return body
 
     def _headers(self) -> dict[str, str]:
         key = self._key
@@ -177,9 +168,6 @@ class ImageGenerationTool:
             if not key:
                 raise SetupError("ImageGenerationTool: no API key; set OPENAI_API_KEY")
         return {"Authorization": f"Bearer {key}"} if key else {}
-
-    def _is_local(self) -> bool:
-        return urlsplit(self._url).hostname in ("127.0.0.1", "::1", "localhost")
 
     async def _picture(self, made: Json) -> bytes:
         """The picture's bytes: from the answer, or from the same server."""
@@ -212,7 +200,7 @@ def tools(**options: Any) -> tuple[AnyTool, ...]:
 def _refusal(status: int, body: bytes) -> str:
     """What the server says, so that the model can ask for another picture."""
     try:
-        said = as_text(as_dict(as_dict(json.loads(body)).get("error")).get("message"))
-    except ValueError:
+        said = as_text(as_dict(as_dict(json_of(NAME, body)).get("error")).get("message"))
+    except ToolError:
         said = ""
     return f"The images server refused ({status}): {said[:500] or 'no reason given'}"

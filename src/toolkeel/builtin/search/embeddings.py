@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from ssl import SSLContext
 from typing import TypeAlias
-from urllib.parse import urlsplit
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
+from toolkeel.builtin.web.inflate import Inflater
+from toolkeel.builtin.web.service import is_local, json_of
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.providers.wire.plain_json import as_dict, as_list
 
@@ -25,10 +27,13 @@ Matrix: TypeAlias = "NDArray[np.float32]"
 OPENAI_URL = "https://api.openai.com/v1"
 BATCH = 64
 """How many texts are sent at once."""
+MOST = 64 << 20
+"""Most bytes of an answer, which tells each vector in digits."""
 MAX_TEXT = 8000
 """Most characters of one text that are sent."""
 
 
+@checked
 class Embeddings:
     """An embedding model behind an OpenAI-compatible server.
 
@@ -68,9 +73,11 @@ class Embeddings:
             return np.zeros((0, 0), np.float32)
         # Texts of a length go together: servers pad those of a batch to the longest.
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
-        local = urlsplit(self.base_url).hostname in ("127.0.0.1", "::1", "localhost")
         with httpx2.Client(
-            timeout=self._timeout, trust_env=not local, verify=self._certificates
+            headers={"Accept-Encoding": "gzip"},
+            timeout=self._timeout,
+            trust_env=not is_local(self.base_url),
+            verify=self._certificates,
         ) as client:
             rows = [
                 self._batch(client, [texts[at] for at in order[first : first + BATCH]])
@@ -89,16 +96,15 @@ class Embeddings:
             body["dimensions"] = self._dimensions
         try:
             url = f"{self.base_url}/embeddings"
-            response = client.post(url, json=body, headers=self._headers)
-            response.raise_for_status()
-            data = as_dict(response.json())
-        except httpx2.HTTPStatusError as error:
-            said = error.response.text[:200]
-            status = error.response.status_code
-            raise ToolError(f"The embedding server answered {status}: {said}") from None
+            with client.stream("POST", url, json=body, headers=self._headers) as response:
+                held = Inflater(response.headers.get("content-encoding", ""), MOST)
+                data = b"".join(one for raw in response.iter_raw() for one in held.feed(raw))
         except (httpx2.HTTPError, ValueError) as error:
             raise ToolError(f"The embedding server cannot be asked ({error}).") from None
-        return _matrix(data.get("data"), len(texts))
+        if not response.is_success:
+            said = data.decode("utf-8", "replace")[:200]
+            raise ToolError(f"The embedding server answered {response.status_code}: {said}")
+        return _matrix(as_dict(json_of("The embedding server", data)).get("data"), len(texts))
 
 
 def _sent(text: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.builtin.search.filters import as_filter, compile_filter
 from toolkeel.builtin.search.open_store import is_address, open_store, shown, store_path
 from toolkeel.builtin.search.ranking import Hit, Ranking, search
@@ -27,6 +28,7 @@ RESULTS = 8
 """How many passages are given if nothing is said."""
 
 
+@checked
 class FileSearchTool:
     """Search in vector stores, with the parameters of the OpenAI Agents SDK.
 

@@ -7,6 +7,7 @@ import re
 from os import PathLike
 from pathlib import Path
 
+from toolkeel._records.data_folder import by_xdg
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.search.stores import Embedder, Store
 from toolkeel.builtin.search.vector_store import VectorStore
@@ -19,9 +20,7 @@ _PASSWORD = re.compile(r"(password=)[^&#]*")
 
 def stores_folder() -> Path:
     """Where stores are that are known by their name alone, by the XDG rule."""
-    base = os.environ.get("XDG_DATA_HOME", "")
-    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "share"
-    return root / "toolkeel" / "stores"
+    return by_xdg("XDG_DATA_HOME", "share") / "stores"
 
 
 def store_path(id: str | PathLike[str]) -> Path:
@@ -52,7 +51,7 @@ def shown(id: str) -> str:
     """
     if not is_address(id):
         return id
-    return _PASSWORD.sub(r"\1...", re.sub(r"(//[^/#:]*):[^/#]*@", r"\1@", id))
+    return _PASSWORD.sub(r"\1...", re.sub(r"(//[^/#:]*):.*@", r"\1@", id))
 
 
 def open_store(

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.search import stores
 from toolkeel.builtin.search.filters import FILE_ID, build
@@ -30,7 +31,7 @@ with needs_extra("file search in PostgreSQL", "postgres"):
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 
-_NAME = re.compile(r"[\w-]{1,63}")
+_NAME = re.compile(r"[\w-]+")
 _SCHEMA: Final = """
 CREATE TABLE notes (format TEXT NOT NULL, model TEXT NOT NULL, passages BIGINT NOT NULL);
 CREATE TABLE files (
@@ -63,6 +64,7 @@ FROM chunks c JOIN files f ON f.id = c.file WHERE c.id = ANY(%s)"""
 _ORDERS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
+@checked
 class PostgresStore(Store):
     """See `Store`; made if it is missing, unless `create` is False.
 
@@ -80,8 +82,8 @@ class PostgresStore(Store):
     def __init__(
         self, address: str, name: str, embedder: Embedder | None = None, *, create: bool = True
     ) -> None:
-        if not _NAME.fullmatch(name):
-            raise SetupError(f"{name!r} is no name of a store: letters, digits, '_' and '-'")
+        if not _NAME.fullmatch(name) or len(name.encode()) > 63:  # PostgreSQL cuts longer ones off
+            raise SetupError(f"{name!r} is no short name: letters, digits, '_' and '-', 63 bytes")
         self.name, self.embedder = name, embedder
         self._address = address
         self._idle: list[psycopg.Connection[tuple[Any, ...]]] = []
@@ -332,10 +334,10 @@ class _View:
         told = dict(self._db.execute(known, (given, list(others))).fetchall())
         return {id: value for id, value in found.items() if value > 0} | told
 
-    def passages(self, ids: Sequence[int]) -> Iterator[Passage]:
+    def passages(self, ids: Sequence[int]) -> Iterator[tuple[int, Passage]]:
         rows = {row[0]: row[1:] for row in self._db.execute(_PASSAGE, (list(ids),)).fetchall()}
         for id in ids:
-            yield Passage(*rows[id])
+            yield id, Passage(*rows[id])
 
 
 def _rarity(total: int, held: int) -> float:

@@ -22,6 +22,7 @@ from threading import RLock
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.builtin.search import stores
 from toolkeel.builtin.search.filters import build
@@ -40,6 +41,7 @@ _LOCKS: Final[WeakKeyDictionary[QdrantClient, RLock]] = WeakKeyDictionary()
 _KEYS: Final = ("file_id", "name", "title", "heading", "start", "text")
 
 
+@checked
 class QdrantStore(Store):
     """See `Store`; made if it is missing, unless `create` is False.
 
@@ -275,12 +277,11 @@ class _View:
         )
         return {int(one.id): one.score for one in found.points}
 
-    def passages(self, ids: Sequence[int]) -> Iterator[Passage]:
+    def passages(self, ids: Sequence[int]) -> Iterator[tuple[int, Passage]]:
         held = {one.id: one.payload or {} for one in self._client.retrieve(self._name, ids)}
-        for id in ids:
-            known = held[id]
+        for id, known in ((id, held[id]) for id in ids if id in held):
             said = {key: known[key] for key in _KEYS}
-            yield Passage(**said, attributes=known["attributes"])
+            yield id, Passage(**said, attributes=known["attributes"])
 
 
 # — filters —

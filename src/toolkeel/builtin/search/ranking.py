@@ -118,7 +118,7 @@ def _hits(
     store: str,
 ) -> Iterator[Hit]:
     queries, weights, likeness = asked
-    for id, one in zip(best, view.passages(best), strict=True):
+    for id, one in view.passages(best):
         held = set(terms(f"{one.name} {one.title} {one.heading} {one.text}"))
         covered = max((weights.covered(query, held) for query in queries), default=0.0)
         score = _score(covered, likeness.get(id), ranking)

@@ -124,8 +124,8 @@ class View(Protocol):
         """
         ...
 
-    def passages(self, ids: Sequence[int]) -> Iterator[Passage]:
-        """Passages, in the order of `ids`."""
+    def passages(self, ids: Sequence[int]) -> Iterator[tuple[int, Passage]]:
+        """Passages by their ids, in the order of these; without those that are gone meanwhile."""
         ...
 
 

@@ -18,6 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.builtin.search import stores
 from toolkeel.builtin.search.chunks import Chunk
 from toolkeel.builtin.search.filters import FILE_ID, compile_filter
@@ -62,6 +63,7 @@ _AMONG_MANY = (
 )
 
 
+@checked
 class VectorStore(Store):
     """One SQLite file; safe to use from several threads, and from several processes.
 
@@ -357,11 +359,11 @@ class _View:
         known = held.ids[places] == asked  # what was put in without an embedder has no vector
         return found | {int(held.ids[at]): float(near[at]) for at in places[known]}
 
-    def passages(self, ids: Sequence[int]) -> Iterator[Passage]:
+    def passages(self, ids: Sequence[int]) -> Iterator[tuple[int, Passage]]:
         for id in ids:
             row = self._db.execute(
                 "SELECT f.attributes, f.file_id, f.name, f.title, c.heading, c.start, c.text"
                 " FROM chunks c JOIN files f ON f.id = c.file WHERE c.id = ?",
                 (id,),
             ).fetchone()
-            yield Passage(json.loads(row[0]), *row[1:])
+            yield id, Passage(json.loads(row[0]), *row[1:])

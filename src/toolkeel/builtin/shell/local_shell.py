@@ -7,8 +7,7 @@ provider's own calls (``action``, ``output``), so that what is written for one w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolkeel._records.kept_results import KEPT
@@ -34,7 +33,6 @@ from toolkeel.errors import ToolError
 from toolkeel.hosted import Hosted, Native, Where, Wire
 from toolkeel.messages import ToolOutput
 
-_DEADLINE = MAX_TIMEOUT + 60
 WIRE: Wire = "openai-responses"
 """The wire whose own tools these are."""
 
@@ -52,6 +50,20 @@ LOCAL_SHELL = Native({"type": "local_shell"}, inward=_known, here=True)
 SHELL = Native({"type": "shell", "environment": {"type": "local"}}, inward=_set, here=True)
 
 
+def _running(
+    native: Native, sandbox: Sandbox, where: Where
+) -> Callable[[Callable[..., Any]], AnyTool]:
+    """What makes a tool of a body that runs commands in a sandbox."""
+    return tool(
+        name=native.type,
+        hosted=Hosted({WIRE: native}, where),
+        effects=command_effects(sandbox),
+        timeout=MAX_TIMEOUT + 60,
+        max_output=None,
+        approval=sandbox.backend == "none",
+    )
+
+
 def local_shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
     """The tool ``local_shell``: one command by its words.
 
@@ -61,14 +73,7 @@ def local_shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
             it; it runs here in any case.
     """
 
-    @tool(
-        name="local_shell",
-        hosted=Hosted({WIRE: LOCAL_SHELL}, where),
-        effects=command_effects(sandbox),
-        timeout=_DEADLINE,
-        max_output=None,
-        approval=sandbox.backend == "none",
-    )
+    @_running(LOCAL_SHELL, sandbox, where)
     async def run(
         command: list[str],
         timeout_ms: float | None = None,
@@ -110,14 +115,7 @@ def shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
             it; it runs here in any case.
     """
 
-    @tool(
-        name="shell",
-        hosted=Hosted({WIRE: SHELL}, where),
-        effects=command_effects(sandbox),
-        timeout=_DEADLINE,
-        max_output=None,
-        approval=sandbox.backend == "none",
-    )
+    @_running(SHELL, sandbox, where)
     async def run(
         commands: list[str],
         timeout_ms: float | None = None,
@@ -200,10 +198,6 @@ def _below(sandbox: Sandbox, folder: str | None) -> str | None:
     if not folder:
         return None
     place = (sandbox.roots[0] / folder).resolve()
-    if not place.is_dir() or not any(_is_in(place, root) for root in sandbox.roots):
+    if not place.is_dir() or not any(map(place.is_relative_to, sandbox.roots)):
         raise ToolError(f"{folder!r} is no folder below the root.")
     return str(place)
-
-
-def _is_in(place: Path, root: Path) -> bool:
-    return place == root or root in place.parents

@@ -111,7 +111,7 @@ class Tail:
         if self._file is not None:
             self._file.close()
             self._file = None
-            self._results.settle()
+            self._results.shrink()
         if self.name and self.bytes <= MAX_BYTES and self.lines <= MAX_LINES:
             self._results.drop(self.name)
             self.name = ""

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.web.addresses import Reach
@@ -34,6 +35,7 @@ AGENT = "toolkeel (a tool of a language model)"
 _BOUND = frozenset({"authorization", "cookie", "proxy-authorization", "host"})
 
 
+@checked
 @record
 class WebLimits:
     """How much a page may cost.

@@ -62,6 +62,8 @@ class Proxy:
         self._reach = reach
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._unknown: deque[asyncio.Task[None]] = deque()
+        """Those who have not told the password yet, in the order they came."""
         self.password = secrets.token_urlsafe(24)
         self.user = _USER
         self.refused: deque[tuple[str, str]] = deque(maxlen=100)
@@ -93,8 +95,13 @@ class Proxy:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
+        self._unknown.append(task)
+        if len(self._unknown) > MOST:  # whoever does not know the password holds up nobody who does
+            self._unknown.popleft().cancel()
         try:
-            await self._serve(reader, writer)
+            head = await self._head(reader)
+            self._unknown.remove(task)
+            await self._serve(head, reader, writer)
         except _Refused as refused:
             with suppress(OSError):
                 writer.write(refused.answer)
@@ -102,21 +109,29 @@ class Proxy:
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # one side has gone, or the browser is closed: that ends the connection, no more
         finally:
-            self._tasks.discard(task)
+            with suppress(ValueError):
+                self._unknown.remove(task)
             await _close(writer)
+            self._tasks.discard(task)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _head(self, reader: asyncio.StreamReader) -> bytes:
+        """What is asked, by somebody who knows the password."""
         try:
             async with asyncio.timeout(CONNECT):
                 head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
             raise _Refused("431 Request Header Fields Too Large", "The head is too long.") from None
+        self._check_password(head)
+        return head
+
+    async def _serve(
+        self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         found = _REQUEST.match(head)
         if found is None:
             raise _Refused("400 Bad Request", "This is no request.")
-        self._check_password(head)
         method, target = found[1].decode(), found[2].decode("latin-1")
-        if len(self._tasks) > MOST:
+        if len(self._tasks) - len(self._unknown) > MOST:
             raise _Refused("503 Service Unavailable", f"There are {MOST} connections already.")
         host, port = _place(method, target)
         length = _length(head) if method != "CONNECT" else -1

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.builtin.web.search_backends import Found, Question, SearchBackend, backend_of
 from toolkeel.context import ToolContext
@@ -22,6 +23,7 @@ SIZES: Mapping[Size, tuple[int, int]] = {"low": (4, 300), "medium": (8, 600), "h
 """How many results, and characters of each, a context size stands for here."""
 
 
+@checked
 @record
 class UserLocation:
     """Roughly where the user is.
@@ -41,6 +43,7 @@ class UserLocation:
     type: str = "approximate"
 
 
+@checked
 @record
 class WebSearchToolFilters:
     """Which domains are searched; a domain stands for all below it.
@@ -54,6 +57,7 @@ class WebSearchToolFilters:
     blocked_domains: tuple[str, ...] | list[str] | None = None
 
 
+@checked
 class WebSearchTool:
     """Search on the web, with the parameters of the OpenAI Agents SDK.
 

@@ -1,7 +1,6 @@
 """Who searches the web for `WebSearchTool` where no provider does.
 
-Four services, one question and one form of answer. The addresses are the program's, never the
-model's, so none of `addresses.py` is needed here; nothing redirects.
+Four services, one question and one form of answer.
 
 Sources: https://docs.searxng.org/dev/search_api.html,
 https://api-dashboard.search.brave.com/app/documentation/web-search/get-started,
@@ -18,36 +17,25 @@ from types import MappingProxyType
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel._records.record import record
 from toolkeel.builtin.web.addresses import is_below
+from toolkeel.builtin.web.service import answer_of, json_of
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
 
 BRAVE_URL = "https://api.search.brave.com"
 TAVILY_URL = "https://api.tavily.com"
 
+_SPOKEN = (
+    "zh CN SG TW HK; de DE AT CH; fr FR BE; es ES MX AR CL CO PE; pt BR PT; ja JP; ko KR; ru RU; "
+    "it IT; nl NL; pl PL; sv SE; no NO; da DK; fi FI; tr TR; uk UA; cs CZ; el GR"
+)
 _LANGUAGES = {
-    **dict.fromkeys(("CN", "SG"), "zh"),
-    **dict.fromkeys(("TW", "HK"), "zh"),
-    **dict.fromkeys(("DE", "AT", "CH"), "de"),
-    **dict.fromkeys(("FR", "BE"), "fr"),
-    **dict.fromkeys(("ES", "MX", "AR", "CL", "CO", "PE"), "es"),
-    **dict.fromkeys(("BR", "PT"), "pt"),
-    "JP": "ja",
-    "KR": "ko",
-    "RU": "ru",
-    "IT": "it",
-    "NL": "nl",
-    "PL": "pl",
-    "SE": "sv",
-    "NO": "no",
-    "DK": "da",
-    "FI": "fi",
-    "TR": "tr",
-    "UA": "uk",
-    "CZ": "cs",
-    "GR": "el",
+    country: language
+    for language, *countries in map(str.split, _SPOKEN.split(";"))
+    for country in countries
 }
 """The language most pages of a country are in; English otherwise."""
 
@@ -132,6 +120,7 @@ class SearchBackend(Protocol):
         ...
 
 
+@checked
 class Ddgs:
     """Public search engines, through the library `ddgs`: no key, and no promise either.
 
@@ -174,6 +163,7 @@ class Ddgs:
         ]
 
 
+@checked
 class SearXNG:
     """A SearXNG server, which must have JSON among its ``search.formats``.
 
@@ -206,6 +196,7 @@ class SearXNG:
         return _found(data.get("results"), "content", "publishedDate")
 
 
+@checked
 class Brave:
     """Brave's search service.
 
@@ -240,6 +231,7 @@ class Brave:
         return _found(as_dict(data.get("web")).get("results"), "description", "page_age")
 
 
+@checked
 class Tavily:
     """Tavily's search service.
 
@@ -309,25 +301,10 @@ class _Call:
         Raises:
             ToolError: if there is none.
         """
-        with needs_extra("web search", "web"):
-            import httpx2
-        local = urlsplit(self._url).hostname in ("127.0.0.1", "::1", "localhost")
-        name = self._name
-        try:
-            async with httpx2.AsyncClient(timeout=self._timeout, trust_env=not local) as client:
-                response = await client.request(method, self._url + path, **more)
-                response.raise_for_status()
-                body = response.json()
-        except httpx2.HTTPStatusError as error:
-            status = error.response.status_code
-            raise ToolError(f"{name} refused the search: {_reason(status)}.") from None
-        except httpx2.TimeoutException:
-            raise ToolError(f"{name} did not answer in time.") from None
-        except httpx2.HTTPError as error:
-            raise ToolError(f"{name} cannot be reached ({type(error).__name__}).") from None
-        except ValueError:
-            raise ToolError(f"{name} did not send JSON.") from None
-        return as_dict(body)
+        status, body = await answer_of(self._name, method, self._url + path, self._timeout, **more)
+        if status != 200:
+            raise ToolError(f"{self._name} refused the search: {_reason(status)}.")
+        return as_dict(json_of(self._name, body))
 
 
 def _reason(status: int) -> str:
