@@ -19,6 +19,7 @@ PACKAGES = {
     "bwrap": "bubblewrap",
     "rg": "ripgrep",
     "chromium": "chromium",
+    "tmux": "tmux",
     "cc": "build-essential",
 }
 """Programs that tests start, and the package that brings each."""

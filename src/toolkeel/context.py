@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 from toolkeel._records import reporter
 from toolkeel._records.cancel import CancelToken as CancelToken
 from toolkeel._records.cancel import log
-from toolkeel._records.edit import Edit as Edit
 from toolkeel._records.record import NOTHING
 from toolkeel._records.taint import Taint
 from toolkeel._records.tickets import Approver, Decision, Ticket
+from toolkeel._records.tickets import Edit as Edit
 from toolkeel.events import Event, Nested
 from toolkeel.messages import NO_USAGE, Message, ToolCall, Usage
 

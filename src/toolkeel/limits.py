@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import LimitReached, MissingExtraError, SetupError
 from toolkeel.messages import Usage
@@ -20,6 +21,7 @@ PriceOf: TypeAlias = Callable[[Usage], float]
 """What some usage costs, in US dollars."""
 
 
+@checked
 @record
 class Price:
     """What a model costs, in US dollars for a million tokens.

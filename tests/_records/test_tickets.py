@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import math
@@ -16,6 +17,7 @@ from toolkeel._records.tickets import (
     LIFETIME,
     VERDICTS,
     Decision,
+    Edit,
     Ticket,
     digest_of,
     new_id,
@@ -131,3 +133,8 @@ def test_a_decision_by_hand_is_as_bound_as_one_by_its_ticket() -> None:
     made = Decision(asked.id, asked.seal, "approve")
     assert made == asked.approve()
     assert dataclasses.replace(made, seal="") != asked.approve()
+
+
+def test_the_model_is_told_of_an_edit_unless_it_is_a_steps() -> None:
+    edit = Edit("a person", {"n": 5}, ("n from 500 to 5",))
+    assert edit.told and copy.copy(edit) == edit

@@ -9,7 +9,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.agent.reply_assembly import Assembly, assemble, settle, unique_ids
+from toolkeel.agent.reply_assembly import Assembly, assemble, reliable, unique_ids
 from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, ToolCall, Usage
 from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 
@@ -125,7 +125,7 @@ def test_an_empty_name_is_kept_for_the_runtime_to_refuse() -> None:
 
 def test_a_reply_in_order_is_returned_as_it_is() -> None:
     reply = AssistantMessage("", (ToolCall("a", "f"), ToolCall("b", "f")))
-    assert settle(reply) is reply
+    assert reliable(reply) is reply
 
 
 @given(calls, st.lists(st.integers(0, 50), max_size=8))
@@ -186,7 +186,7 @@ def test_the_text_so_far_is_not_copied_with_every_piece() -> None:
 
 
 def test_a_call_without_an_id_gets_one_and_the_others_keep_theirs() -> None:
-    lone = settle(AssistantMessage(tool_calls=(ToolCall("", "f"),)))
+    lone = reliable(AssistantMessage(tool_calls=(ToolCall("", "f"),)))
     assert lone.tool_calls[0].id
-    both = settle(AssistantMessage(tool_calls=(ToolCall("a", "f"), ToolCall("", "f"))))
+    both = reliable(AssistantMessage(tool_calls=(ToolCall("a", "f"), ToolCall("", "f"))))
     assert both.tool_calls[0].id == "a" and both.tool_calls[1].id not in ("", "a")

@@ -72,6 +72,19 @@ def test_the_same_id_is_one_run_and_what_is_kept_of_it_is_json_of_its_owner_alon
         durable.result("other")
 
 
+@pytest.mark.parametrize("name", ["who?mode=memory.db", "a#b.db", "100%41.db"])
+def test_the_tables_are_in_the_file_of_that_name_whatever_it_is_called(
+    tmp_path: Path, name: str
+) -> None:
+    queue = Queue(str(tmp_path / name), "agent")
+    queue.client.destroy()
+    assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()} == {
+        name
+    }
+    with closing(sqlite3.connect(tmp_path / name)) as rows:
+        assert rows.execute("SELECT count(*) FROM sqlite_master").fetchone() > (5,)
+
+
 def test_sessions_of_two_scopes_never_wait_for_each_other_whatever_they_are_called(
     tmp_path: Path,
 ) -> None:

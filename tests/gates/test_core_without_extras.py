@@ -1,4 +1,4 @@
-"""The core works with its own three dependencies and nothing else."""
+"""The core works with its own two dependencies and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core stands on three packages; every other one is an extra, and all are locked."""
+"""The core stands on two packages; every other one is an extra, and all are locked."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ CORE = ("", "words", "define", "call", "agent")
 BROUGHT_BY_THE_HOST = {"toolkeel.testing.plugin": {"pytest", "_pytest"}}
 
 
-def test_the_core_declares_exactly_its_three_dependencies() -> None:
-    assert core_names() == {"pydantic", "jsonschema-rs", "docstring-parser"}
+def test_the_core_declares_exactly_its_two_dependencies() -> None:
+    assert core_names() == {"pydantic", "jsonschema-rs"}
 
 
 def test_every_core_dependency_has_a_lower_and_an_upper_bound() -> None:

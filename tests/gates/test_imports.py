@@ -73,12 +73,10 @@ def test_the_watch_sees_what_an_import_must_not_do(
     assert set(seen) <= set(_watched(statement, tmp_path))
 
 
-def test_the_import_loads_no_optional_package_and_docstring_parser_only_on_demand(
-    tmp_path: Path,
-) -> None:
+def test_the_import_loads_no_optional_package(tmp_path: Path) -> None:
     code = "import json, sys, toolkeel; print(json.dumps(sorted(sys.modules)))"
     loaded = set(fresh(code, tmp_path))
     # What the core needs may itself come from a package that an extra names too.
     optional = {m for name in extra_names() - core_names() for m in modules_of(name)}
     assert optional, "no extra of the package is installed: nothing was checked"
-    assert loaded & (optional | set(modules_of("docstring-parser"))) == set()
+    assert loaded & optional == set()

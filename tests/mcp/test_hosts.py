@@ -99,6 +99,15 @@ def test_what_another_host_approves_is_not_approved_here_and_that_is_said(key: s
     )
 
 
+@pytest.mark.parametrize("key", ["disabledTools", "excludeTools", "enabled_tools"])
+@pytest.mark.parametrize("names", ["rm", {"rm": True}, ["rm", 1], 1])
+def test_tools_that_are_named_otherwise_than_in_a_list_are_never_let_through(
+    key: str, names: object
+) -> None:
+    with pytest.raises(SetupError, match=f"'{key}' is a list of names"):
+        entry_of({"command": "x", key: names}, "server 'a'")
+
+
 def test_a_key_that_is_not_understood_is_named() -> None:
     assert entry_of({"command": "x", "wat": 1}, "here").notes == ("'wat' is not understood",)
 

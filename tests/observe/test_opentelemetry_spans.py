@@ -163,6 +163,20 @@ def test_a_failed_call_has_its_kind_and_nothing_of_what_it_said(watched: Watched
     assert run.status.status_code is StatusCode.UNSET
 
 
+def test_a_tools_name_that_the_model_has_made_up_is_told_to_nobody_and_is_one_in_metrics(
+    watched: Watched,
+) -> None:
+    made_up = [call(f"{SECRET}-{n}", {}) for n in range(3)]
+    Agent(Scripted([made_up, "Done."]), tools=[look]).run_sync("?", listeners=[watched.telemetry()])
+    spans = watched.named("execute_tool unknown")
+    assert [span.attributes["error.type"] for span in spans if span.attributes] == [
+        "unknown_tool"
+    ] * 3
+    assert not any(SECRET in span.to_json() for span in watched.spans)
+    [point] = watched.metrics()["gen_ai.execute_tool.duration"]
+    assert point.attributes["gen_ai.tool.name"] == "unknown"
+
+
 def test_without_being_asked_no_span_holds_what_anybody_wrote(watched: Watched) -> None:
     agent = Agent(
         Scripted([call("look", {"word": SECRET}), call("look", {"word": "bad"}), f"say {SECRET}"]),

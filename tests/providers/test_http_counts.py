@@ -21,7 +21,7 @@ MOST = {
     "responses": (1.25, 1.4),
     "anthropic": (1.25, 1.4),
     "gemini": (1.1, 1.15),
-    "bedrock": (3.2, 3.1),  # boto3's own cost, which waits in threads
+    "bedrock": (1.25, 1.3),  # what it signs besides
 }
 """What a run may enter by wire, whole and streamed, as a ratio to httpx alone."""
 

@@ -70,6 +70,26 @@ def test_what_is_no_session_is_refused_and_nothing_is_made(
     assert not sessions["copy"].exists
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("error", "[" * 300 + "]" * 300, "lies deeper than 200"),
+        ("output", "1e999", "is no number"),
+        ("reason", '"\\ud800"', "cannot be kept"),
+    ],
+)
+def test_an_entry_that_nothing_here_could_have_written_is_refused_and_nothing_is_made(
+    sessions: Sessions, field: str, value: str, told: str
+) -> None:
+    lines = list(sessions.export("ada"))
+    lines[-1] = f'{lines[-1].rstrip()[:-1]}, "{field}": {value}}}\n'
+    assert '"run_ended"' in lines[-1]
+    with pytest.raises(SessionError, match=told):
+        sessions.import_(lines, "copy")
+    assert not sessions["copy"].exists
+    assert sessions.import_(sessions.export("ada"), "copy").exists
+
+
 def test_a_session_is_never_imported_over_another(sessions: Sessions) -> None:
     lines = list(sessions.export("ada"))
     with pytest.raises(SessionError, match="already"):

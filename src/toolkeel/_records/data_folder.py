@@ -19,8 +19,24 @@ def data_folder() -> Path:
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "toolkeel"
     if sys.platform == "darwin":
         return home / "Library" / "Application Support" / "toolkeel"
-    base = os.environ.get("XDG_DATA_HOME", "")
-    return (Path(base) if os.path.isabs(base) else home / ".local" / "share") / "toolkeel"
+    return by_xdg("XDG_DATA_HOME", "share")
+
+
+def by_xdg(variable: str, place: str) -> Path:
+    """The program's folder by the XDG rule.
+
+    Args:
+        variable: What names the folder above it, if it is absolute.
+        place: Where that is below ``~/.local`` if nothing does.
+    """
+    base = os.environ.get(variable, "")
+    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / place
+    return root / "toolkeel"
+
+
+def state_folder() -> Path:
+    """What is kept from run to run, such as runs that wait and what people agreed to."""
+    return by_xdg("XDG_STATE_HOME", "state")
 
 
 def sessions_file() -> Path:

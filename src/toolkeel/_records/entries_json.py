@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeAlias, get_args
 
 from toolkeel._records.entries import Entry, UnknownEntry
-from toolkeel._records.messages_json import Json, changed, dump_message, load_message, plain
-from toolkeel._records.record import Kinds, read_fields, record
+from toolkeel._records.messages_json import (
+    Json,
+    changed,
+    dump_message,
+    load_message,
+    load_usage,
+    plain,
+)
+from toolkeel._records.record import read_fields, record
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.messages import AssistantMessage, Message, ToolMessage, Usage
+from toolkeel.messages import AssistantMessage, Message, ToolMessage
 
 VERSION: Final = 1
 
@@ -50,18 +57,15 @@ def load_entry(data: object) -> Entry:
     if made is None:
         return UnknownEntry(data)
     known = _FIELDS[data["kind"]]
-    values = {name: data[name] for name in data if name in known}
-    required = {n: f.kinds for n, f in known.items() if f.default is dataclasses.MISSING}
-    optional = {n: f.kinds for n, f in known.items() if n not in required}
-    fields = read_fields(values, required, optional)
-    return made(**{name: known[name].load(value) for name, value in fields.items()})
+    fields = read_fields({name: data[name] for name in data if name in known}, made)
+    entry: Entry = made(**{name: known[name].load(value) for name, value in fields.items()})
+    return entry
 
 
 @record
 class _Field:
     """How one field goes to JSON and back."""
 
-    kinds: Kinds
     dump: Callable[[Any], object]
     load: Callable[[Any], Any]
     default: object
@@ -95,45 +99,32 @@ def _load_a(kind: type) -> Callable[[Any], Message]:
     return load
 
 
-_COUNTS: dict[str, Kinds] = {f.name: (int, float) for f in dataclasses.fields(Usage)}
-
-
-def load_usage(data: object) -> Usage:
-    """What was spent, back from JSON.
-
-    Raises:
-        ValueError: if `data` is something else.
-    """
-    return Usage(**read_fields(data, {}, _COUNTS))
-
-
 def _to_dict(item: Ticket | Decision) -> Json:
     return item.to_dict()
 
 
-_TYPES: dict[str, tuple[Kinds, Callable[[Any], object], Callable[[Any], Any]]] = {
-    "str": ((str,), _same, _same),
-    "int": ((int,), _same, _same),
-    "float": ((int, float), _same, _same),
-    "bool": ((bool,), _same, _same),
-    "object": ((object, bool), plain, _same),
-    "Mapping[str, object]": ((Mapping,), plain, _same),
-    "tuple[str, ...]": ((list,), list, _load_words),
-    "tuple[Message, ...]": ((list,), _dump_all, _load_all),
-    "Message": ((Mapping,), dump_message, load_message),
-    "AssistantMessage": ((Mapping,), dump_message, _load_a(AssistantMessage)),
-    "ToolMessage": ((Mapping,), dump_message, _load_a(ToolMessage)),
-    "Usage": ((Mapping,), changed, load_usage),
-    "Ticket": ((Mapping,), _to_dict, Ticket.from_dict),
-    "Decision": ((Mapping,), _to_dict, Decision.from_dict),
+_Ways: TypeAlias = tuple[Callable[[Any], object], Callable[[Any], Any]]
+_AS_IT_IS: _Ways = (_same, _same)
+_TYPES: dict[str, _Ways] = {
+    "object": (plain, _same),
+    "Mapping[str, object]": (plain, _same),
+    "tuple[str, ...]": (list, _load_words),
+    "tuple[Message, ...]": (_dump_all, _load_all),
+    "Message": (dump_message, load_message),
+    "AssistantMessage": (dump_message, _load_a(AssistantMessage)),
+    "ToolMessage": (dump_message, _load_a(ToolMessage)),
+    "Usage": (changed, load_usage),
+    "Ticket": (_to_dict, Ticket.from_dict),
+    "Decision": (_to_dict, Decision.from_dict),
 }
-"""By a field's annotation: what its JSON may be, how it goes there, and how it comes back."""
+"""By a field's annotation: how it goes to JSON, and how it comes back; others go as they are."""
 
-_KINDS: dict[str, Callable[..., Entry]] = {}
+_KINDS: dict[str, type[Any]] = {}
 _FIELDS: dict[str, dict[str, _Field]] = {}
 for _entry in get_args(Entry):
     if _entry is not UnknownEntry:
         _KINDS[_entry.kind] = _entry
         _FIELDS[_entry.kind] = {
-            f.name: _Field(*_TYPES[str(f.type)], f.default) for f in dataclasses.fields(_entry)
+            f.name: _Field(*_TYPES.get(str(f.type), _AS_IT_IS), f.default)
+            for f in dataclasses.fields(_entry)
         }

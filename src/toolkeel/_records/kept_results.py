@@ -57,7 +57,7 @@ class KeptResults:
             except OSError:
                 self.drop(name)
                 continue
-            self.settle()
+            self.shrink()
             return name
         return ""
 
@@ -100,7 +100,7 @@ class KeptResults:
             with suppress(OSError):
                 path.unlink()
 
-    def settle(self) -> None:
+    def shrink(self) -> None:
         """Let the oldest results go until the rest fits, the latest apart."""
         sizes = {name: _size(path) for name, path in list(self._files.items())}
         total = sum(sizes.values())

@@ -10,14 +10,14 @@ import base64
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic_core import to_json
 
-from toolkeel._records.record import Kinds, read_fields
+from toolkeel._records.record import read_fields
 from toolkeel._records.redact import one_line
-from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
+from toolkeel.content import Block, Content, Data
 from toolkeel.errors import Kind, SetupError
 from toolkeel.messages import (
     AssistantMessage,
@@ -164,34 +164,6 @@ def refuse_constant(text: str) -> object:
     raise ValueError(f"{text} is no number")
 
 
-_TEXT: Kinds = (str,)
-_OBJECT: Kinds = (dict,)
-_LIST: Kinds = (list,)
-_CONTENT: Kinds = (str, list)
-_ANY: Kinds = (object, bool)
-_CALL = {"id": _TEXT, "name": _TEXT}
-_CALL_MORE = {"arguments": (str, dict), "complete": (bool,), "provider_options": _OBJECT}
-_REPLY_MORE: dict[str, Kinds] = {
-    "content": _CONTENT,
-    "tool_calls": _LIST,
-    "usage": _OBJECT,
-    "reasoning": _LIST,
-    "model": _TEXT,
-    "provider_options": _OBJECT,
-}
-_RESULT_MORE: dict[str, Kinds] = {
-    "tool_call_id": _TEXT,
-    "name": _TEXT,
-    "status": _TEXT,
-    "kind": _TEXT,
-    "artifact": _ANY,
-    "details": _OBJECT,
-    "duration": (int, float),
-}
-_USAGE = {f.name: (int,) for f in dataclasses.fields(Usage)}
-_REASONING = {f.name: _TEXT for f in dataclasses.fields(Reasoning)}
-
-
 def load_message(data: object) -> Message:
     """Back from `dump_message`.
 
@@ -203,9 +175,9 @@ def load_message(data: object) -> Message:
     fields = {key: value for key, value in data.items() if key != "role"}
     match data.get("role"):
         case "system":
-            return SystemMessage(_load_content(read_fields(fields, _SAID, {})["content"]))
+            return SystemMessage(_load_content(read_fields(fields, SystemMessage)["content"]))
         case "user":
-            return UserMessage(_load_content(read_fields(fields, _SAID, {})["content"]))
+            return UserMessage(_load_content(read_fields(fields, UserMessage)["content"]))
         case "assistant":
             return _load_reply(fields)
         case "tool":
@@ -213,25 +185,29 @@ def load_message(data: object) -> Message:
     raise ValueError(f"there is no role {data.get('role')!r:.40}")
 
 
-_SAID = {"content": _CONTENT}
-
-
 def _load_reply(data: Json) -> AssistantMessage:
-    fields = read_fields(data, {"finish_reason": _TEXT}, _REPLY_MORE)
+    fields = read_fields(data, AssistantMessage, ["finish_reason"])
     _check_word(fields, "finish_reason", get_args(FinishReason))
     if "content" in fields:
         fields["content"] = _load_content(fields["content"])
-    for name, kinds, make in (
-        ("tool_calls", (_CALL, _CALL_MORE), ToolCall),
-        ("reasoning", ({}, _REASONING), Reasoning),
-    ):
-        fields[name] = tuple(make(**read_fields(item, *kinds)) for item in fields.get(name, ()))
-    fields["usage"] = Usage(**read_fields(fields.get("usage", {}), {}, _USAGE))
+    made: tuple[tuple[str, type[Any]], ...] = (("tool_calls", ToolCall), ("reasoning", Reasoning))
+    for name, make in made:
+        fields[name] = tuple(make(**read_fields(one, make)) for one in fields.get(name, ()))
+    fields["usage"] = load_usage(fields.get("usage", {}))
     return AssistantMessage(**fields)
 
 
+def load_usage(data: object) -> Usage:
+    """What was spent, back from JSON.
+
+    Raises:
+        ValueError: if `data` is something else.
+    """
+    return Usage(**read_fields(data, Usage))
+
+
 def _load_result(data: Json) -> ToolMessage:
-    fields = read_fields(data, _SAID, _RESULT_MORE)
+    fields = read_fields(data, ToolMessage)
     _check_word(fields, "status", get_args(Status))
     _check_word(fields, "kind", get_args(Kind))
     fields["content"] = _load_content(fields["content"])
@@ -250,25 +226,19 @@ def _load_content(content: object) -> Content:
     return tuple(_load_block(block) for block in content)
 
 
-_BLOCKS: dict[str, tuple[Callable[..., Block], dict[str, Kinds]]] = {
-    "text": (Text, {"text": _TEXT}),
-    "image": (Image, {"data": _TEXT, "media_type": _TEXT, "url": _TEXT}),
-    "audio": (Audio, {"data": _TEXT, "media_type": _TEXT}),
-    "file": (File, {"data": _TEXT, "name": _TEXT, "media_type": _TEXT, "url": _TEXT}),
-    "data": (Data, {"value": _ANY, "text": _TEXT}),
-}
-_BLOCK_MORE = {"extra": _OBJECT}
-assert len(_BLOCKS) == len(get_args(Block))
+_BLOCKS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Block)}
 
 
 def _load_block(data: object) -> Block:
     if not isinstance(data, Mapping) or str(data.get("type")) not in _BLOCKS:
         raise ValueError("a block of content of no known type")
-    make, kinds = _BLOCKS[str(data["type"])]
-    fields = read_fields({key: data[key] for key in data if key != "type"}, kinds, _BLOCK_MORE)
+    make = _BLOCKS[str(data["type"])]
+    needed = [f.name for f in dataclasses.fields(make) if f.name != "extra"]
+    fields = read_fields({key: data[key] for key in data if key != "type"}, make, needed)
     if "data" in fields:
         fields["data"] = base64.b64decode(fields["data"], validate=True)
-    return make(**fields)
+    block: Block = make(**fields)
+    return block
 
 
 def json_line(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What a person is asked before a call runs, and what they may answer."""
+"""What a person is asked before a call runs, what they may answer, and what was changed in it."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Ticket:
         Raises:
             ValueError: if `data` is not a ticket.
         """
-        fields = read_fields(data, _TICKET, _TICKET_MORE)
+        fields = read_fields(data, cls)
         return cls(**{**fields, "labels": tuple(map(str, fields.get("labels", ())))})
 
 
@@ -156,7 +156,7 @@ class Decision:
         Raises:
             ValueError: if `data` is not a decision.
         """
-        fields = read_fields(data, _DECISION, _DECISION_MORE)
+        fields = read_fields(data, cls)
         if fields["verdict"] not in VERDICTS:
             raise ValueError(f"there is no verdict {fields['verdict']!r:.100}")
         if fields.get("reach", "call") not in REACHES:
@@ -167,32 +167,6 @@ class Decision:
 def _fields(item: Ticket | Decision) -> dict[str, object]:
     found = {f.name: getattr(item, f.name) for f in dataclasses.fields(item)}
     return {k: dict(v) if isinstance(v, Mapping) else v for k, v in found.items()}
-
-
-_TEXT, _OBJECT = (str,), (Mapping,)
-_TICKET = {
-    "id": _TEXT,
-    "call_id": _TEXT,
-    "tool": _TEXT,
-    "arguments": _OBJECT,
-    "digest": _TEXT,
-    "expires": (int, float),
-}
-_TICKET_MORE = {
-    "reason": _TEXT,
-    "effects": _OBJECT,
-    "origin": _TEXT,
-    "labels": (list, tuple),
-    "external": (bool,),
-    "form": _OBJECT,
-}
-_DECISION = {"ticket": _TEXT, "seal": _TEXT, "verdict": _TEXT}
-_DECISION_MORE = {
-    "reason": _TEXT,
-    "arguments": _OBJECT,
-    "reach": _TEXT,
-    "value": (str, int, float, bool, list, dict, type(None)),
-}
 
 
 Answer: TypeAlias = Decision | bool | None
@@ -227,3 +201,20 @@ def _sha256(data: object) -> str:
 def new_id() -> str:
     """An id nobody can guess: 128 random bits, in hex."""
     return os.urandom(16).hex()
+
+
+@record
+class Edit:
+    """A change that somebody made to a call.
+
+    Args:
+        by: Who: ``a person``, ``the guard small``, ``a step``.
+        arguments: All arguments afterwards, as JSON; secrets are masked.
+        changes: What is different, one phrase each: ``amount from 500 to 5``.
+        told: Whether the model is told: of steps it is not, which are part of the program.
+    """
+
+    by: str
+    arguments: Mapping[str, object]
+    changes: tuple[str, ...]
+    told: bool = True

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.agent.history import Cut, Shown
 from toolkeel.call.steps.guard import SAME, Allow, Reject, Stop, Verdict
@@ -45,6 +46,7 @@ class GuardrailTripped(ToolkeelError):
         self.stage = stage
 
 
+@checked
 @record
 class Guardrail:
     """A check of what is said to an agent, or of what it answers.

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from toolkeel._records.entries import Compacted
 from toolkeel._records.kept_results import PREFIX
@@ -244,6 +244,7 @@ def _entry(cut: Cut) -> Compacted:
     return Compacted("", cut.start, cut.stop, cut.messages, cut.policy, cut.usage, cut.name)
 
 
+@runtime_checkable
 class HistoryPolicy(Protocol):
     """Says what the model is no longer shown.
 

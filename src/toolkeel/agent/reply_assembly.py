@@ -94,7 +94,7 @@ class Assembly:
         elif isinstance(delta, Finish):
             self._finish = delta
         elif not isinstance(delta, Retry):  # before a repetition nothing was said
-            self._whole = settle(delta)
+            self._whole = reliable(delta)
 
     def reply(self) -> AssistantMessage:
         """The reply as far as it has come.
@@ -113,7 +113,7 @@ class Assembly:
         content: Content = text
         if finish.media:
             content = (Text(text), *finish.media) if text else finish.media
-        return settle(
+        return reliable(
             AssistantMessage(
                 content,
                 tuple(call.call() for call in calls),
@@ -152,14 +152,14 @@ def assemble(deltas: Iterable[Delta | AssistantMessage]) -> AssistantMessage:
     return assembly.reply()
 
 
-def settle(reply: AssistantMessage) -> AssistantMessage:
+def reliable(reply: AssistantMessage) -> AssistantMessage:
     """`reply` with calls the runtime can rely on.
 
     Missing ids are made, repeated ones get a suffix, and calls of a reply that did not end well
     are marked incomplete. Whatever is right already is returned as it is.
 
     >>> twins = AssistantMessage(tool_calls=(ToolCall("a", "f"), ToolCall("a", "f")))
-    >>> [call.id for call in settle(twins).tool_calls]
+    >>> [call.id for call in reliable(twins).tool_calls]
     ['a', 'a_2']
     """
     if not reply.tool_calls:

@@ -16,6 +16,7 @@ import math
 from collections.abc import Mapping
 
 from toolkeel._records.cancel import log
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.messages_json import (
     DEPTH,
     Json,
@@ -23,6 +24,7 @@ from toolkeel._records.messages_json import (
     dump_message,
     json_text,
     load_message,
+    load_usage,
     refuse_constant,
 )
 from toolkeel._records.record import NOTHING, Kinds, read_fields, record
@@ -111,6 +113,7 @@ class RunState:
         return json_text(state)
 
     @classmethod
+    @checked
     def from_json(cls, text: str, key: bytes = b"") -> RunState:
         """Back from `to_json`.
 
@@ -185,28 +188,11 @@ def _dump_inner(inner: InnerRun) -> Json:
 
 # — in —
 
-_OBJECT: Kinds = (dict,)
-_LIST: Kinds = (list,)
-_STATE = {"messages": _LIST, "pending": _LIST}
-_STATE_MORE: dict[str, Kinds] = {
-    "inner": _OBJECT,
-    "values": _OBJECT,
-    "left": _LIST,
-    "instructions": (str,),
-    "agent": (str,),
-    "model": (str,),
-    "usage": _OBJECT,
-    "cost": (int, float),
-    "path": _LIST,
-    **dict.fromkeys(("cuts", "said", "later"), _LIST),
-    "counts": _OBJECT,
-}
-_CUT: dict[str, Kinds] = {"start": (int,), "stop": (int,), "messages": _LIST, "policy": (str,)}
-_USAGE = dataclasses.fields(Usage)
+_CUT: dict[str, Kinds] = {"start": (int,), "stop": (int,), "messages": (list,), "policy": (str,)}
 
 
 def _load_state(data: object, *, signed: bool) -> RunState:
-    fields = read_fields(data, _STATE, _STATE_MORE)
+    fields = read_fields(data, RunState, ["messages", "pending"])
     counts = fields.get("counts", NOTHING)
     return RunState(
         tuple(load_message(message) for message in fields["messages"]),
@@ -217,18 +203,18 @@ def _load_state(data: object, *, signed: bool) -> RunState:
         fields.get("instructions"),
         fields.get("agent", ""),
         fields.get("model", ""),
-        Usage(**read_fields(fields.get("usage", {}), {}, {f.name: (int,) for f in _USAGE})),
+        load_usage(fields.get("usage", {})),
         fields.get("cost", 0.0),
         tuple(map(str, fields.get("path", ()))),
         tuple(_load_cut(cut) for cut in fields.get("cuts", ())),
         tuple(map(load_message, fields.get("said", ()))),
         tuple(map(load_message, fields.get("later", ()))),
-        read_fields(counts, {}, dict.fromkeys(counts, (int,))),
+        read_fields(counts, dict.fromkeys(counts, (int,))),
     )
 
 
 def _load_cut(data: object) -> Cut:
-    fields = read_fields(data, _CUT, {"name": (str,)})
+    fields = read_fields(data, {**_CUT, "name": (str,)}, _CUT)
     return Cut(**{**fields, "messages": tuple(map(load_message, fields["messages"]))})
 
 
@@ -287,7 +273,7 @@ def _is_text(value: str) -> bool:
 
 
 def _load_inner(data: object, signed: bool) -> InnerRun:
-    fields = read_fields(data, {"state": _OBJECT}, {"decision": _OBJECT})
+    fields = read_fields(data, {"state": (dict,), "decision": (dict,)}, ["state"])
     decision = Decision.from_dict(fields["decision"]) if "decision" in fields else None
     # Who can write a saved run could else write that a person has let something through.
     return InnerRun(_load_state(fields["state"], signed=signed), decision if signed else None)

@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import Shown
 from toolkeel.call.arguments.mask import cover
 from toolkeel.call.batch import Batch, check_calls, check_turn
@@ -39,6 +40,7 @@ LISTED = 20
 """Names listed for a model that asked for an unknown tool."""
 
 
+@checked
 class Toolset(Shown):
     """Tools in order, each under one name.
 
@@ -244,10 +246,12 @@ class Toolset(Shown):
         other.has_secrets = self.has_secrets or extra.arguments.mask is not None
         return other
 
+    @checked
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
         """Those tools for which `wanted` is true."""
         return self.with_tools(item for item in self if wanted(item))
 
+    @checked
     def rename(self, names: Mapping[str, str]) -> Toolset:
         """The same tools, some under other names.
 
@@ -261,6 +265,7 @@ class Toolset(Shown):
             for item in self
         )
 
+    @checked
     def with_prefix(self, prefix: str) -> Toolset:
         """The same tools, each name after `prefix`."""
         return self.rename({name: prefix + name for name in self.names})

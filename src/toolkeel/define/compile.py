@@ -27,6 +27,7 @@ from toolkeel.define.reading.signature import (
     Signature,
     plain_function,
     read_signature,
+    without_partials,
 )
 from toolkeel.define.returns import Output, output_of
 from toolkeel.define.schema.arguments import (
@@ -267,9 +268,7 @@ def _check_fit(
 
 def _docs(function: Callable[..., Any], signature: Signature, request: Request) -> Docstring:
     """The docstring of the function behind `function`, or of a callable object's class."""
-    whole = function
-    while isinstance(whole, functools.partial):  # its own docstring is Python's, about partials
-        whole = whole.func
+    whole = without_partials(function)  # whose own docstring is Python's, about partials
     plain = whole if isinstance(whole, type) else plain_function(whole)
     text = getattr(plain, "__doc__", None) or ""
     if not text.strip() and not inspect.isroutine(whole):

@@ -21,8 +21,13 @@ from toolkeel._records.record import record
 from toolkeel.define.reading.annotations import modern
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.reading.signature import MISSING, Parameter
-from toolkeel.define.schema.arguments import Arguments, from_parameters, reason_of
-from toolkeel.define.schema.from_model import closed_arguments
+from toolkeel.define.schema.arguments import (
+    Arguments,
+    compile_arguments,
+    from_parameters,
+    reason_of,
+)
+from toolkeel.define.schema.closed_objects import closing_facts
 from toolkeel.define.schema.json_schema import SchemaMaker
 from toolkeel.define.subschemas import resolve
 from toolkeel.define.tool import AnyTool, Tool
@@ -122,7 +127,7 @@ def _plain(name: str, schema: dict[str, Any], adapter: TypeAdapter[Any]) -> Argu
     def given(text: str | bytes, **options: Any) -> Values:
         return {_VALUE: validate(text, **options)}
 
-    return closed_arguments(name, schema, given, None, "forbid")
+    return compile_arguments(name, schema, given, None, closing_facts(schema, True))
 
 
 def _tool(name: str, description: str, arguments: Arguments) -> AnyTool:

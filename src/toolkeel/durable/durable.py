@@ -11,6 +11,7 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any, Final, Unpack
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.tickets import Decision, new_id
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.plan import RunOptions
@@ -26,6 +27,7 @@ DRAIN: Final = 30.0
 """Seconds that a worker waits for its runs when it is told to end."""
 
 
+@checked
 class Durable:
     """An agent whose runs are put into a queue, and survive the workers that run them.
 

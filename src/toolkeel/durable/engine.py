@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, Final
+from urllib.parse import quote
 
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.durable.journaled import Order
@@ -39,10 +40,12 @@ LOOK: Final = 0.2
 def address_of(database: str) -> str:
     """Where DBOS keeps its tables, in its words.
 
-    >>> address_of("/srv/talk.db.runs"), address_of("postgresql://db/app")
-    ('sqlite:////srv/talk.db.runs', 'postgresql://db/app')
+    >>> address_of("/srv/who?.db.runs"), address_of("postgresql://db/app")
+    ('sqlite:////srv/who%3F.db.runs', 'postgresql://db/app')
     """
-    return database if is_postgres(database) else f"sqlite:///{Path(database).absolute()}"
+    return (
+        database if is_postgres(database) else f"sqlite:///{quote(str(Path(database).absolute()))}"
+    )
 
 
 class Queue:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.toolset import Toolish, Toolset, as_toolset
 from toolkeel.context import ToolContext
@@ -25,6 +26,7 @@ from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import SetupError
 
 
+@checked
 @record
 class Capabilities:
     """What an executor can do.

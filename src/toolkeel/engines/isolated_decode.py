@@ -88,7 +88,7 @@ def _answer(done: subprocess.CompletedProcess[bytes]) -> tuple[dict[str, Any], b
     head, _, made = done.stdout.partition(b"\n")
     try:
         told = json.loads(head) if len(done.stdout) <= MAX_ANSWER else None
-    except ValueError:
+    except (ValueError, RecursionError):
         told = None
     if isinstance(told, dict):
         return told, made

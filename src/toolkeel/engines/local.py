@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.call.body.invoke import invoke
 from toolkeel.call.body.stopped_text import left_behind
 from toolkeel.call.body.threads import LEAKS, ThreadPool
@@ -44,7 +45,7 @@ def run_by_hand(prepared: Prepared, context: ToolContext[Any]) -> object:
     """Run a sync body in this thread. It never waits and needs no loop, so it may make one itself."""
     tool = prepared.tool
     if tool.body == "sync":
-        function = partial(_settled, tool.function)
+        function = partial(_run_whole, tool.function)
         prepared = Prepared(
             prepared.call, dataclasses.replace(tool, function=function), prepared.arguments
         )
@@ -55,7 +56,7 @@ def run_by_hand(prepared: Prepared, context: ToolContext[Any]) -> object:
     raise AssertionError("a sync body waits for nothing")
 
 
-def _settled(function: Callable[..., Any], *args: Any, **values: Any) -> object:
+def _run_whole(function: Callable[..., Any], *args: Any, **values: Any) -> object:
     """What a sync function gives; an awaitable is awaited."""
     value = function(*args, **values)
     return asyncio.run(_await(value)) if inspect.isawaitable(value) else value
@@ -87,6 +88,7 @@ class Inline(_Here):
         return await invoke(self._moved(prepared, context), context)
 
 
+@checked
 class Thread(_Here):
     """An executor: sync bodies in threads of its own, so many at once.
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.engines import warm_pool
@@ -42,6 +43,7 @@ _LIBRARY = Path(__file__).parents[2]
 _FRESH_STARTS = 3  # of workers that end before a body has begun
 
 
+@checked
 class Process:
     """An executor: bodies in worker processes that stay warm, each killed at its call's deadline.
 

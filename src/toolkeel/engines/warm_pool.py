@@ -98,7 +98,11 @@ class Worker:
         except TooLarge:
             self.ended = "output"
             self.kill()
-        except (ConnectionError, ValueError):  # it has ended, or something else speaks for it
+        except (
+            ConnectionError,
+            ValueError,
+            RecursionError,
+        ):  # it has ended, or something else speaks for it
             pass
         except BaseException:
             await asyncio.shield(self.end())

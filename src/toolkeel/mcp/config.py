@@ -368,7 +368,7 @@ def _rewritable(file: Path) -> dict[str, Any]:
     """
     try:
         data: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise SetupError(f"{file} has comments or is no JSON: change it by hand") from None
     return data
 

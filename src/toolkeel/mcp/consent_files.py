@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from toolkeel._records.data_folder import state_folder
 from toolkeel.errors import SetupError
 
 
 def home() -> Path:
     """The folder for what is remembered about servers, by the XDG rule."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
-    return root / "toolkeel" / "mcp"
+    return state_folder() / "mcp"
 
 
 def load(path: Path) -> dict[str, Any]:

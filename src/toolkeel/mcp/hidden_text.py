@@ -17,7 +17,7 @@ from toolkeel._records.record import record
 _JOINERS = "\u200c\u200d"
 _SELECTORS = range(0xFE00, 0xFE10)
 _MORE_SELECTORS = range(0xE0100, 0xE01F0)
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 _VISIBLE_FORMATS = frozenset(map(chr, (*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2)))
 _TEXT_KEYS = frozenset(("description", "title", "$comment"))
 _DEPTH = 100
@@ -64,7 +64,7 @@ def clean(text: str) -> tuple[str, list[str]]:
 
 
 def _stays(char: str, before: str) -> bool:
-    if char in "\n\t" or (char.isprintable() and char not in _BLANK and not _is_selector(char)):
+    if char in "\n\t" or (char.isprintable() and char not in BLANK and not _is_selector(char)):
         return True
     if char == "\r":
         return False

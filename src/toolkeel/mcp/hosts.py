@@ -188,8 +188,8 @@ def entry_of(written: Mapping[str, Any], where: str) -> Entry:
         fields,
         given.get("enabled") is not False and given.get("disabled") is not True,
         str(given.get("envFile", "")),
-        _names(given, _ONLY),
-        _names(given, _WITHOUT),
+        _names(where, given, _ONLY),
+        _names(where, given, _WITHOUT),
         tuple(notes),
     )
 
@@ -244,9 +244,12 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
-def _names(given: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
-    found = (name for key in keys for name in given.get(key) or ())
-    return tuple(name for name in found if isinstance(name, str))
+def _names(where: str, given: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
+    for key in keys:
+        names = given.get(key) or []
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise SetupError(f"{where}: {key!r} is a list of names, not {names!r:.60}")
+    return tuple(name for key in keys for name in given.get(key) or ())
 
 
 def variables(file: Path) -> Callable[[str], str | None]:

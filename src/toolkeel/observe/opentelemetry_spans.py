@@ -45,6 +45,8 @@ SWITCH = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 Attributes: TypeAlias = dict[str, Any]
 NOT_ERRORS = frozenset({"denied", "disabled"})
 """Kinds of results that are answers of a person or a rule, not failures."""
+UNKNOWN = "unknown"
+"""Stands for the name of a tool that is not there: the model has made it up, and may make up many."""
 _MAX_TEXT = 100_000
 
 
@@ -136,17 +138,17 @@ class OpenTelemetry:
             otel_context.detach(token)
 
     async def model_step(
-        self, request: ModelRequest, context: RunContext[Any], proceed: Ask
+        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
     ) -> AssistantMessage:
         """A `ModelStep`, the last of its agent: it shows the spans what each request holds.
 
         Without ``content`` it looks at no message. It also keeps the trace in the run's `state`,
         so that the span of a run that goes on from this one elsewhere has a link to this run's.
         """
-        run = self._runs.get(context.id)
-        if run is not None:
-            link(context, run.span)
-            run.sent = request.messages if self._content else ()
+        known = self._runs.get(run.id)
+        if known is not None:
+            link(run, known.span)
+            known.sent = request.messages if self._content else ()
         return await proceed(request)
 
     # — runs —
@@ -295,9 +297,13 @@ class OpenTelemetry:
             call.span.set_attribute(attribute_names.KIND, kind)
         if self._content:
             call.span.set_attribute(attribute_names.RESULT, message.text[:_MAX_TEXT])
+        name = UNKNOWN if kind == "unknown_tool" else message.name
+        if name != message.name and not self._content:
+            call.span.update_name(f"execute_tool {name}")
+            call.span.set_attribute(attribute_names.TOOL, name)
         problem = "" if kind in NOT_ERRORS else kind
         _end(call.span, event.at, problem)
-        told = {attribute_names.TOOL: message.name, attribute_names.TOOL_TYPE: "function"}
+        told = {attribute_names.TOOL: name, attribute_names.TOOL_TYPE: "function"}
         failed = {**told, attribute_names.ERROR: problem} if problem else told
         self._record("gen_ai.execute_tool.duration", event.at - call.at, failed)
 

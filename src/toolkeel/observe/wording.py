@@ -112,7 +112,7 @@ def arguments_of(call: ToolCall) -> Mapping[str, Any] | str:
         return call.arguments
     try:
         value = json.loads(call.arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return call.arguments
     return value if isinstance(value, dict) else call.arguments
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from toolkeel._records import entries
-from toolkeel._records.entries_json import dump_entry, load_entry, load_usage
-from toolkeel._records.messages_json import Json, changed, plain
+from toolkeel._records.entries_json import dump_entry, load_entry
+from toolkeel._records.messages_json import Json, changed, load_usage, plain
 from toolkeel._records.record import Kinds, read_fields
 from toolkeel.agent.history import Cut, View
 from toolkeel.sessions.fold import SAID, Fold
@@ -50,7 +50,7 @@ def resumed(checkpoint: entries.Checkpoint, written: Iterable[tuple[int, entries
     Raises:
         ValueError: it is no checkpoint.
     """
-    saved = read_fields(checkpoint.fold, _SAVED, {"path": (list,)})
+    saved = read_fields(checkpoint.fold, {**_SAVED, "path": (list,)}, _SAVED)
     fold = Fold()
     fold.view = View((), saved["first"])
     for seq, entry in written:

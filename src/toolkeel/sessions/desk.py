@@ -18,6 +18,7 @@ from functools import partial
 from time import time
 from typing import Any, Final
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.errors import SetupError
@@ -46,6 +47,7 @@ class Settled:
     who: str
 
 
+@checked
 class Desk:
     """Calls that wait for a person, kept in a store: an `Approver` here, and those who decide there.
 
@@ -78,10 +80,10 @@ class Desk:
                 found = await asyncio.to_thread(self._store.get, _PLACE, ticket.id)
                 if found is not None and "decision" in found.value:
                     return Decision.from_dict(found.value["decision"])
-            return (await asyncio.to_thread(self._settle, late, "time")).decision
+            return (await asyncio.to_thread(self._write_once, late, "time")).decision
         except asyncio.CancelledError:
             await asyncio.wait([begun])
-            settled = await asyncio.to_thread(self._settle, late, "elsewhere")
+            settled = await asyncio.to_thread(self._write_once, late, "elsewhere")
             if settled.who == "elsewhere":
                 raise
             return settled.decision
@@ -105,13 +107,13 @@ class Desk:
         Raises:
             SetupError: no such call waits, or it is another than was shown.
         """
-        settled = self._settle(decision, who)
+        settled = self._write_once(decision, who)
         return None if settled.decision == decision else settled
 
-    def _settle(self, decision: Decision, who: str) -> Settled:
+    def _write_once(self, decision: Decision, who: str) -> Settled:
         first: list[Settled] = []
 
-        def settle(value: dict[str, Any]) -> Mapping[str, Any] | None:
+        def write(value: dict[str, Any]) -> Mapping[str, Any] | None:
             if "decision" in value:
                 told = Decision.from_dict(value["decision"])
                 first.append(Settled(told, str(value.get("who"))))
@@ -120,7 +122,7 @@ class Desk:
                 return {"decision": decision.to_dict(), "who": who}  # what was asked is gone
             return None
 
-        self._store.change(_PLACE, decision.ticket, settle, seconds=_KEPT)
+        self._store.change(_PLACE, decision.ticket, write, seconds=_KEPT)
         if not first:
             raise SetupError("what was shown does not wait any more")
         return first[0]

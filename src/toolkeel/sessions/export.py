@@ -16,12 +16,12 @@ from typing import Any, Final
 
 from toolkeel._records.entries import Checkpoint, Decided, Entry, Forked
 from toolkeel._records.entries_json import dump_entry, load_entry
-from toolkeel._records.messages_json import json_text, refuse_constant
+from toolkeel._records.messages_json import DEPTH, json_text, plain, refuse_constant
 from toolkeel.sessions import queries
 from toolkeel.sessions.checkpoint import checkpoint_of
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.fold import Fold
-from toolkeel.sessions.journal import SessionJournal, load_fold
+from toolkeel.sessions.journal import SessionJournal
 from toolkeel.sessions.queries import SessionInfo
 from toolkeel.sessions.session import Kept, Session
 
@@ -62,22 +62,24 @@ def import_lines(kept: Kept, to: tuple[str, str], lines: Iterable[str]) -> Sessi
     entries = list(_entries(rows))
     undone = _checked(entries).decided
     info = kept.database.write_now(partial(_make_new, to=to))
-    journal = SessionJournal(
-        kept.database, kept.artifacts, info, load_fold(kept.database, kept.artifacts, info)
-    )
-    for entry in entries:
-        if not (isinstance(entry, Decided) and entry.decision.ticket in undone):
-            journal.append(entry)
-    if journal.fold.rests:
-        journal.append(checkpoint_of(journal.fold))
-    journal.commit_now()
+    journal = SessionJournal(kept.database, kept.artifacts, info, Fold())
+    try:
+        for entry in entries:
+            if not (isinstance(entry, Decided) and entry.decision.ticket in undone):
+                journal.append(entry)
+        if journal.fold.rests:
+            journal.append(checkpoint_of(journal.fold))
+        journal.commit_now()
+    except (ValueError, OverflowError) as error:  # what the database has no room for
+        kept.database.write_now(partial(queries.delete, id=info.id))
+        raise SessionError(f"the entries cannot be kept: {error}") from None
     return info
 
 
 def _check_header(line: str) -> None:
     try:
         header: Any = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise SessionError("the file does not begin with the header of a session")
@@ -94,6 +96,8 @@ def _entries(lines: Iterable[str]) -> Iterator[Entry]:
         try:
             data = json.loads(line, parse_constant=refuse_constant)
             data.pop("at", None)
+            if plain(data, 2 * DEPTH) != data:
+                raise ValueError(f"a value is no number, or lies deeper than {2 * DEPTH}")
             entry = load_entry(data)
         except (ValueError, AttributeError, RecursionError) as error:
             raise SessionError(f"line {number} is no entry: {error}"[:300]) from None

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import accumulate
 from string import ascii_letters
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.agent.history import Count, Cut, View, as_line, is_note
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.agent.transcript_media import media_size
@@ -47,6 +48,7 @@ def _tokens(message: Message) -> int:
     return size + 4 + pictures * IMAGE_TOKENS
 
 
+@checked
 class KeepTurns:
     """Show the model the last turns: what a person said, and all up to the next time.
 
@@ -75,6 +77,7 @@ NOTE = 60
 """About what a note takes that stands for what was left out."""
 
 
+@checked
 class KeepTokens:
     """Show the model what fits into a budget of tokens.
 
@@ -169,6 +172,7 @@ with names, numbers and paths; decisions and why; what is open, and the next ste
 settled and no longer matters. Write only the summary."""
 
 
+@checked
 class Summarise:
     """Show the model a summary by a model in place of what does not fit into a budget.
 

@@ -61,7 +61,7 @@ async def recover(
         if decision is None:
             undecided.append(ticket)
         else:
-            _settle(journal, call, ticket, decision)
+            _write_decision(journal, call, ticket, decision)
     return undecided
 
 
@@ -98,7 +98,7 @@ def _ticket(call: CallIntended, made: ToolCall) -> Ticket:
     return Ticket(new_id(), call.call_id, call.tool, arguments, key_of(call), expires, QUESTION)
 
 
-def _settle(
+def _write_decision(
     journal: SessionJournal, call: CallIntended, ticket: Ticket, decision: Decision
 ) -> None:
     if decision.ticket not in journal.fold.decided:

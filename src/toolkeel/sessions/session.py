@@ -15,6 +15,7 @@ from functools import partial
 from time import time
 from typing import Any
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.entries import Compacted, Decided, Queued, RunEnded
 from toolkeel._records.messages_json import load_message
 from toolkeel._records.record import record
@@ -118,12 +119,14 @@ class Session:
         make = partial(queries.make, scope=self.scope, name=self.name, now=time())
         return self._found() or self._kept.database.write_now(make)
 
+    @checked
     def entries(self, after: int = 0, upto: int | None = None) -> list[Stored]:
         """Its journal behind entry `after`, in order; up to the entry `upto`, if it is given."""
         info = self.info
         last = info.head if upto is None else min(upto, info.head)
         return list(read_entries(self._kept.database, self._kept.artifacts, info, after, last))
 
+    @checked
     def activity(self, parts: int) -> list[tuple[int, int, int]]:
         """How much was written when, without reading what.
 
@@ -201,17 +204,20 @@ class Session:
 
     # — what others say —
 
+    @checked
     def say(self, text: str, who: str = "") -> None:
         """Say something to whoever runs it, from any process: it joins the run that goes on before
         its next request, else the next run.
         """
         leave(self._kept.database, self._made().id, who or _user(), "message", say(text))
 
+    @checked
     def decide(self, decision: Decision, who: str = "") -> None:
         """Decide what waits; it counts when the session goes on, and the first decision counts."""
         body = {"decision": decision.to_dict()}
         leave(self._kept.database, self._made().id, who or _user(), "decision", body)
 
+    @checked
     def cancel(self, reason: str = "", who: str = "") -> None:
         """Stop the run that goes on, in whatever process; nothing happens if none does."""
         if self.holder is not None:
@@ -220,6 +226,7 @@ class Session:
 
     # — what the model is shown —
 
+    @checked
     async def compact(self, history: HistoryPolicy) -> bool:
         """Have a policy look at it now; whether the model is shown less from here on.
 

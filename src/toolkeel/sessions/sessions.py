@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from time import time
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.data_folder import sessions_file
 from toolkeel._records.entries import Forked, RunBegan
 from toolkeel._records.entries_json import dump_entry
@@ -36,6 +37,7 @@ LONGEST = 200
 """Characters of a name."""
 
 
+@checked
 class Sessions:
     """The sessions of one file, or of one database.
 
@@ -62,6 +64,7 @@ class Sessions:
         """The session of a name; it is made when something is said in it."""
         return self.open(name)
 
+    @checked
     def open(
         self,
         name: str,
@@ -137,6 +140,7 @@ class Sessions:
             raise SessionError(f"{session.name!r} has {len(began)} turns, and no turn {turn}")
         return began[turn] - 1 if turn < len(began) else session.info.head
 
+    @checked
     def export(self, name: str, scope: str = "") -> Iterator[str]:
         """A session as lines of JSON: a header, then one entry a line.
 
@@ -145,6 +149,7 @@ class Sessions:
         """
         return export_lines(self.open(name, scope))
 
+    @checked
     def import_(self, lines: Iterable[str], name: str, scope: str = "") -> Session:
         """A session of what `export` gave; nothing is run. A file that was cut counts as far as it goes.
 
@@ -160,6 +165,7 @@ class Sessions:
         import_lines(self._kept, (scope, name), lines)
         return made
 
+    @checked
     def delete(self, name: str, scope: str = "") -> None:
         """Delete a session: it is gone from the disk when this returns, and comes back by nothing.
 
@@ -178,6 +184,7 @@ class Sessions:
         finally:
             self._kept.locks.release(info.id)
 
+    @checked
     def prune(
         self, older_than: float, *, scope: str | None = "", dry: bool = True
     ) -> tuple[SessionInfo, ...]:

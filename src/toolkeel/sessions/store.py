@@ -13,6 +13,7 @@ from pathlib import Path
 from time import time
 from typing import Any, Final, Protocol, TypeAlias
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.data_folder import data_folder
 from toolkeel._records.record import NOTHING, record
 from toolkeel.sessions.database import MEMORY
@@ -72,6 +73,7 @@ class Store(Protocol):
         ...
 
 
+@checked
 class KeyValueStore:
     """A `Store` in SQLite, in memory or in PostgreSQL. Any thread may use it, and any process the same file.
 

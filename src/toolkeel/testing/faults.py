@@ -71,7 +71,7 @@ POINTS: tuple[Point, ...] = (
     Point("parse", validate, "parse_arguments", "they are parsed strictly, and mended", False),
     Point("enabled", compose_tool, "check_enabled", "whether the tool can be called now"),
     Point("guard in", InputGuard, "recheck", "an input guard looks"),
-    Point("approve", Approval, "_settled", "whether it may run"),
+    Point("approve", Approval, "_agreed_call", "whether it may run"),
     Point("decide", approve, "_ask", "somebody is asked"),
     Point("lock", Claim, "wait", "its resources are taken"),
     Point("limit", Budget, "__call__", "its budget is looked at"),

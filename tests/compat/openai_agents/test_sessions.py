@@ -74,6 +74,14 @@ def test_a_session_of_a_file_is_read_by_another_process_in_the_tables_that_are_k
     again.close()
 
 
+def test_half_a_surrogate_pair_does_not_cost_a_turn(tmp_path: Path) -> None:
+    session = SQLiteSession("ada", tmp_path / "talk.db")
+    Runner.run_sync(Agent(model=Scripted(["\ud83d so"])), "\udc80", session=session)
+    assert [item["role"] for item in items(session)] == ["user", "assistant"]
+    assert items(session)[0]["content"] == "\udc80"
+    session.close()
+
+
 def test_the_latest_items_alone_join_a_run_where_it_says_so() -> None:
     session = SQLiteSession("ada")
     asyncio.run(session.add_items([{"role": "user", "content": str(n)} for n in range(5)]))

@@ -2,7 +2,9 @@
 
 from pydantic import BaseModel, Field
 
-from toolkeel.define.schema.from_model import closed_arguments, from_model
+from toolkeel.define.schema.arguments import compile_arguments
+from toolkeel.define.schema.closed_objects import closing_facts
+from toolkeel.define.schema.from_model import from_model
 
 
 class Query(BaseModel):
@@ -39,6 +41,6 @@ def test_a_hidden_field_is_neither_advertised_nor_filled() -> None:
 def test_objects_of_a_given_schema_are_closed_where_they_are_not_open() -> None:
     inner = {"type": "object", "properties": {"a": {"type": "integer"}}}
     schema = {"type": "object", "properties": {"x": inner}}
-    made = closed_arguments("x", schema, lambda text, **_: {}, None, "forbid")
+    made = compile_arguments("x", schema, lambda text, **_: {}, None, closing_facts(schema, True))
     assert inner["additionalProperties"] is False
     assert made.schema is schema

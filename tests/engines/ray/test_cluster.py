@@ -87,6 +87,19 @@ def test_a_port_that_is_open_at_any_address_of_the_machine_is_not_only_here() ->
                 assert not _only_here(f"127.0.0.1:{port}"), one
 
 
+def test_no_file_that_a_model_wrote_beside_the_program_is_run_when_a_head_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = import_module("toolkeel.engines.ray.cluster")
+    ran = tmp_path / "ran"
+    for name in ("ray", "socket", "grpc"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"open({str(ran)!r}, 'w')")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert not cluster._asks_for_token("127.0.0.1:9")
+    assert not ran.exists()
+
+
 def test_a_wrong_token_is_refused_and_the_right_one_is_not(head: str) -> None:
     assert said_by(sys.executable, "-c", CALL, head) == "3"
     wrong = said_by(sys.executable, "-c", CALL, head, RAY_AUTH_TOKEN="0" * 64)

@@ -420,7 +420,7 @@ def test_landlock_is_refused_what_the_next_command_is_started_from(
 
 
 def test_an_unknown_mode_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="not 'none'"):
+    with pytest.raises(SetupError, match="got 'none'"):
         Sandbox("none", [tmp_path])  # type: ignore[arg-type]
 
 
@@ -485,11 +485,11 @@ def test_a_command_runs_on_a_loop_in_another_thread(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"network": "no"}, "network is 'no'; give True or False"),
-        ({"unix_sockets": 1}, "unix_sockets is 1; give True or False"),
-        ({"limits": {"memory": 1}}, "limits is {'memory': 1}; give Limits"),
-        ({"roots": "/tmp"}, "roots are '/tmp'; give a list"),
-        ({"readable": Path("/usr")}, "readable places are '/usr'; give a list"),
+        ({"network": "no"}, "expected True or False, got 'no'"),
+        ({"unix_sockets": 1}, "expected True or False, got 1"),
+        ({"limits": {"memory": 1}}, "expected a Limits or None, got dict"),
+        ({"roots": "/tmp"}, "a list of texts or paths, got '/tmp'"),
+        ({"readable": Path("/usr")}, "a list of texts or paths, got "),
     ],
 )
 def test_what_opens_a_wall_is_of_its_kind(options: dict[str, Any], said: str) -> None:

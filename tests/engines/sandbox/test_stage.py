@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import secrets
 import shutil
@@ -15,6 +16,7 @@ import pytest
 from tests.engines.walls import survivors, walled
 from tests.shared import cannot_run
 from toolkeel.engines.process_tree import memory_file
+from toolkeel.engines.sandbox import stage
 from toolkeel.engines.sandbox.mounts import STAGING
 from toolkeel.engines.sandbox.stage import Place, written
 from toolkeel.engines.sandbox.staging import cannot_become, cannot_stage
@@ -50,6 +52,14 @@ def test_the_command_is_root_to_no_file_outside(tmp_path: Path) -> None:
     asyncio.run(sandbox.run(["bash", "-c", line], sink=look))
     [user] = users
     assert user >= 64_000
+
+
+def test_what_the_kernel_refuses_is_an_error_and_never_passed_over() -> None:
+    if why := cannot_stage():
+        cannot_run(f"no stage is possible here: {why}")
+    with pytest.raises(OSError) as refused:
+        stage._system(stage._MOVE_MOUNT, -1, b"", -1, b"", stage._BY_HANDLES)
+    assert refused.value.errno in (errno.EBADF, errno.EPERM)
 
 
 @pytest.mark.parametrize("target", ["..", "/usr", "real", "/proc/self/root"])

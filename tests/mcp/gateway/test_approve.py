@@ -53,6 +53,14 @@ def test_only_a_clear_yes_in_the_form_is_one(action: str, approves: bool, verdic
     assert "git__push" in form.shown[0] and "北京" in form.shown[0] and "rule: ask" in form.shown[0]
 
 
+@pytest.mark.parametrize("hidden", ["\u202e", "\u2028", "\u00a0", "\u2800", "\U000e0041", "\x9b"])
+def test_characters_that_nobody_sees_are_shown_to_whoever_decides(hidden: str) -> None:
+    form = Form("accept", True)
+    asked = Ticket(new_id(), "1", "t", {"to": f"a{hidden}b 北京"}, "d", time() + 60, "rule")
+    asyncio.run(decided(asked, form, None))
+    assert hidden not in form.shown[0] and f"a\\u{ord(hidden):04x}b 北京" in form.shown[0]
+
+
 def test_who_decides_beside_first_counts_and_the_form_is_taken_back() -> None:
     form = Form("accept", True, 5.0)
     found = ask(form, lambda ticket: ticket.deny("not today"))

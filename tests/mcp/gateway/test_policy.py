@@ -112,6 +112,13 @@ def test_what_is_about_no_tool_is_named(policy: Policy) -> None:
         ("[clients.a]\ntoken='${NOT_SET_ANYWHERE}'", "NOT_SET_ANYWHERE"),
         ("[clients.a]\ntoken='0123456789abcdef'\n[clients.b]\ntoken='0123456789abcdef'", "two clients"),
         ("x = [", "policy.toml"),
+        ("x = " + "[" * 3000, "policy.toml"),
+        ("limits = ['x']", "[limits] is a table, not ['x']"),
+        ("approval = 1", "[approval] is a table"),
+        ("clients = 'ada'", "[clients] is a table"),
+        ("[clients]\na = 1", "[clients.a] is a table"),
+        ("[taint]\nprivate=[3]", "lists of texts"),
+        ("[cache]\n'*'='" + "9" * 400 + " days'", "10 minutes"),
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_named(tmp_path: Path, text: str, says: str) -> None:

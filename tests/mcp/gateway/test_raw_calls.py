@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.mcp.peers import OLD_PEER, PEER
 from tests.waiting import run
-from toolkeel.mcp.gateway.raw_calls import RawCalls
+from toolkeel.mcp.gateway.raw_calls import RawCalls, _line
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 PROGRAM = """
@@ -69,12 +69,12 @@ def text(result: types.CallToolResult) -> str:
 def test_everything_a_call_can_do_passes_as_json(era: str, tmp_path: Path) -> None:
     seen: list[float] = []
 
-    async def progressed(done: float, total: float | None, message: str | None) -> None:
-        seen.append(done)
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        seen.append(progress)
 
     async def fill(context: Any, params: Any) -> types.ElicitResult:
         asked = "approve" in params.requested_schema.get("properties", {})
-        content = {"approve": True} if asked else {"city": "Bonn", "days": 2}
+        content: Any = {"approve": True} if asked else {"city": "Bonn", "days": 2}
         return types.ElicitResult(action="accept", content=content)
 
     async def use() -> None:
@@ -153,3 +153,9 @@ def test_a_call_whose_meta_is_no_object_is_answered_with_an_error(meta: object) 
         assert not sent
 
     asyncio.run(use())
+
+
+def test_half_a_surrogate_pair_in_an_answer_costs_that_character_and_not_the_answer() -> None:
+    said = {"content": [{"type": "text", "text": "not now \udc80 猫"}]}
+    line = _line({"id": 1, "result": said})
+    assert json.loads(line)["result"]["content"][0]["text"] == "not now ? 猫"

@@ -22,6 +22,8 @@ def test_each_change_of_the_file_is_read_and_a_broken_one_is_left(
         text = file.read_text()
         if text == "broken":
             raise SetupError("it is broken")
+        if text == "odd":
+            raise TypeError("nobody thought of it")
         told.append(text)
 
     async def use() -> None:
@@ -31,6 +33,8 @@ def test_each_change_of_the_file_is_read_and_a_broken_one_is_left(
         await until(lambda: len(told) == 1)
         file.write_text("broken")
         await until(lambda: "it is broken" in caplog.text)
+        file.write_text("odd")
+        await until(lambda: "nobody thought of it" in caplog.text)
         other = tmp_path / "new"
         other.write_text("333")
         other.replace(file)  # as editors do

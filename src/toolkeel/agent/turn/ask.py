@@ -11,7 +11,7 @@ import dataclasses
 from typing import Any
 
 from toolkeel.agent.guardrail import judge_said
-from toolkeel.agent.reply_assembly import Assembly, settle
+from toolkeel.agent.reply_assembly import Assembly, reliable
 from toolkeel.agent.transcript import was_called
 from toolkeel.agent.turn.cost import RequestCost
 from toolkeel.agent.turn.current_agent import InCharge
@@ -147,7 +147,7 @@ class Asking:
         try:
             async for delta in stream:
                 if isinstance(delta, AssistantMessage):
-                    reply = settle(delta)
+                    reply = reliable(delta)
                     break
                 if assembly is None:
                     assembly = Assembly()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.agent.turn.steps import Ask
 from toolkeel.content import Text
 from toolkeel.context import RunContext
@@ -65,6 +66,7 @@ class Fallback:
         raise AssertionError("the last model has answered or failed")
 
 
+@checked
 class ReplyCache:
     """A `ModelStep`: the same request, in whatever run, is answered as it was before; costs nothing.
 
@@ -106,6 +108,7 @@ def _told(message: Message) -> list[object]:
     ]
 
 
+@checked
 class Redact:
     """A `ModelStep`: what matches is replaced in what the model is sent, and stays in the transcript.
 

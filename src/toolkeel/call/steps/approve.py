@@ -19,7 +19,7 @@ from toolkeel._records.tickets import LIFETIME, PATIENCE, Decision, Ticket, dige
 from toolkeel.call.arguments.edits import note_edit
 from toolkeel.call.arguments.validate import Shown, as_json, from_canonical, prepare
 from toolkeel.call.steps import taint
-from toolkeel.call.steps.compose import Handler, Recheck, settle
+from toolkeel.call.steps.compose import Handler, Recheck, show_guards
 from toolkeel.call.steps.rules import Rules
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.options import external
@@ -59,7 +59,7 @@ class Approval:
         """`inner`, for calls that may run."""
 
         async def asking(prepared: Prepared, context: ToolContext[Any]) -> object:
-            prepared, question = await self._settled(prepared, context)
+            prepared, question = await self._agreed_call(prepared, context)
             if question is None:
                 return await inner(prepared, context)
             self._approved[context] = question
@@ -91,7 +91,7 @@ class Approval:
         question = self._approved.get(context)
         return None if question is None else question.answer
 
-    async def _settled(
+    async def _agreed_call(
         self, prepared: Prepared, context: ToolContext[Any]
     ) -> tuple[Prepared, _Question | None]:
         """The call as it may run, and what somebody said yes to if they had to.
@@ -130,7 +130,7 @@ class Approval:
             note_edit(prepared, edited, context, "a person")
             agreed, origin = _Question(edited).digest, origin or question.digest
             guards = self._guards
-            prepared = await settle(edited, context, guards, guards) if guards else edited
+            prepared = await show_guards(edited, context, guards, guards) if guards else edited
 
 
 class _Question:

@@ -91,7 +91,7 @@ def _around(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
             if passed.arguments is not seen.arguments or passed.tool is not seen.tool:
                 passed = revise(seen, passed, context)
                 if outer:
-                    passed = await settle(passed, context, outer, everyone)
+                    passed = await show_guards(passed, context, outer, everyone)
             return await inner(passed, context)
 
         work: object = step(seen, context, proceed)
@@ -112,7 +112,7 @@ def rechecks(steps: Sequence[Step]) -> tuple[Recheck, ...]:
     return tuple(check for check in found if check is not None)
 
 
-async def settle(
+async def show_guards(
     prepared: Prepared,
     context: ToolContext[Any],
     checks: Sequence[Recheck],

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.arguments.edits import note_edit
 from toolkeel.call.arguments.validate import revalidate
@@ -51,6 +52,7 @@ class Allow:
     modified: object = SAME
 
 
+@checked
 @record
 class Reject:
     """Refuse this call, or withhold its result.
@@ -138,6 +140,7 @@ class _Guard:
         self.quick = seconds < SLOW and self._slow < 2
 
 
+@checked
 class InputGuard(_Guard):
     """A `Step` made by `input_guard`."""
 
@@ -174,6 +177,7 @@ class InputGuard(_Guard):
         return passed
 
 
+@checked
 class OutputGuard(_Guard):
     """A `Step` made by `output_guard`."""
 

@@ -11,6 +11,7 @@ from operator import itemgetter
 from time import monotonic
 from typing import Any, TypeVar
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Place, Prepared, Proceed
 from toolkeel.errors import LimitReached, RateLimited, SetupError
@@ -108,6 +109,7 @@ def _sorted(pairs: list[tuple[str, object]]) -> dict[str, object]:
 _read = json.JSONDecoder(object_pairs_hook=_sorted).decode
 
 
+@checked
 class Budget:
     """A `Step`: at most so many calls in one run.
 
@@ -141,6 +143,7 @@ class Budget:
         return await proceed(prepared)
 
 
+@checked
 class AtOnce:
     """A `Step`: at most so many calls of one run at the same time; the others wait in order.
 
@@ -170,6 +173,7 @@ class AtOnce:
             return await proceed(prepared)
 
 
+@checked
 class RateLimit:
     """A `Step`, or a `ModelStep`: at most so many calls, or requests, in any stretch of time.
 

@@ -6,11 +6,13 @@ import asyncio
 import random
 from typing import Any
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Place, Prepared, Proceed
 from toolkeel.errors import Crashed, SetupError, TimedOut
 
 
+@checked
 class Retry:
     """A `Step`: runs a body again that crashed or ran out of time.
 

@@ -49,39 +49,37 @@ def plain(item: Any) -> dict[str, Any]:
     return dict(dump(exclude_none=True)) if dump is not None else dict(item)
 
 
-def _input_item(item: Any) -> TResponseInputItem:
-    """An item as a plain dict, to go on from."""
-    return plain(item.raw_item)
+@record
+class _Item:
+    """What all items have."""
+
+    agent: Any
+    raw_item: Any
+
+    def to_input_item(self) -> TResponseInputItem:
+        """An item as a plain dict, to go on from."""
+        return plain(self.raw_item)
 
 
 @record
-class MessageOutputItem:
+class MessageOutputItem(_Item):
     """What the model said."""
 
     type: ClassVar[str] = "message_output_item"
-    to_input_item = _input_item
-    agent: Any
-    raw_item: Raw
 
 
 @record
-class ReasoningItem:
+class ReasoningItem(_Item):
     """What the model thought, as far as it is shown."""
 
     type: ClassVar[str] = "reasoning_item"
-    to_input_item = _input_item
-    agent: Any
-    raw_item: Raw
 
 
 @record
-class ToolCallItem:
+class ToolCallItem(_Item):
     """A call the model made."""
 
     type: ClassVar[str] = "tool_call_item"
-    to_input_item = _input_item
-    agent: Any
-    raw_item: Raw
 
     @property
     def tool_name(self) -> str:
@@ -95,7 +93,7 @@ class ToolCallItem:
 
 
 @record
-class ToolCallOutputItem:
+class ToolCallOutputItem(_Item):
     """The result of one call.
 
     Args:
@@ -106,9 +104,6 @@ class ToolCallOutputItem:
     """
 
     type: ClassVar[str] = "tool_call_output_item"
-    to_input_item = _input_item
-    agent: Any
-    raw_item: Any
     output: Any = None
     success: bool = True
 
@@ -120,23 +115,17 @@ class ToolCallOutputItem:
 
 
 @record
-class HandoffCallItem:
+class HandoffCallItem(_Item):
     """The call by which an agent gives the run away."""
 
     type: ClassVar[str] = "handoff_call_item"
-    to_input_item = _input_item
-    agent: Any
-    raw_item: Raw
 
 
 @record
-class HandoffOutputItem:
+class HandoffOutputItem(_Item):
     """The run has gone from one agent to another."""
 
     type: ClassVar[str] = "handoff_output_item"
-    to_input_item = _input_item
-    agent: Any
-    raw_item: Raw
     source_agent: Any
     target_agent: Any
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from toolkeel._records.messages_json import json_text
 from toolkeel.compat.openai_agents.items import ItemHelpers, TResponseInputItem, input_list
 from toolkeel.compat.openai_agents.models.named import default_client
 from toolkeel.compat.openai_agents.settings import RunConfig, SessionSettings
@@ -104,7 +105,7 @@ class SQLiteSession(SessionABC):
         session_settings: SessionSettings | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = session_settings or SessionSettings()
+        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
         self.db_path = db_path
         names = {"sessions": sessions_table, "messages": messages_table}
         self._names = {key: name.replace('"', '""') for key, name in names.items()}
@@ -123,7 +124,7 @@ class SQLiteSession(SessionABC):
         return [json.loads(row[0]) for row in reversed(rows)]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        rows = [(self.session_id, json.dumps(item, ensure_ascii=False)) for item in items]
+        rows = [(self.session_id, json_text(item)) for item in items]
         await asyncio.to_thread(self._insert, rows)
 
     async def pop_item(self) -> TResponseInputItem | None:
@@ -176,7 +177,7 @@ class OpenAIConversationsSession(SessionABC):
         session_settings: SessionSettings | None = None,
     ) -> None:
         self.session_id = conversation_id or ""
-        self.session_settings = session_settings or SessionSettings()
+        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
         self._given = openai_client
 
     @property

@@ -239,7 +239,7 @@ def _value(response: httpx2.Response, data: bytes, whole: bool) -> object:
     if "json" in kind and whole:
         try:
             return json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
     if "json" in kind or kind.startswith("text/") or "xml" in kind or not kind:
         text = _text(response, data)

@@ -22,7 +22,7 @@ from toolkeel.define.dialect.merge import (
     types_of,
 )
 from toolkeel.define.dialect.normal_form import Node, Schema, map_children
-from toolkeel.define.dialect.unions import settle
+from toolkeel.define.dialect.unions import rewrite_structure
 
 Rule = Callable[[Node, Place, Conversion], Node]
 
@@ -228,7 +228,7 @@ def rewrite(node: Schema, place: Place, run: Conversion) -> Schema:
     if isinstance(node, bool):
         return _boolean(node, place, run)
     run.nodes += 1
-    node, place = settle(node, place, run)
+    node, place = rewrite_structure(node, place, run)
     for rule in RULES:
         node = rule(node, place, run)
     result = map_children(node, lambda child, keys: _inner(child, keys, place, run))

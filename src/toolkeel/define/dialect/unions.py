@@ -1,6 +1,6 @@
 """The structure of one node: references, intersections, unions and null.
 
-`settle` applies `STEPS` until none has anything left to do. A step answers None where the
+`rewrite_structure` applies `STEPS` until none has anything left to do. A step answers None where the
 dialect takes the node as it is.
 """
 
@@ -29,7 +29,7 @@ _MAX_STEPS = 200
 Step = Callable[[Node, Place, Conversion], tuple[Node, Place] | None]
 
 
-def settle(node: Node, place: Place, run: Conversion) -> tuple[Node, Place]:
+def rewrite_structure(node: Node, place: Place, run: Conversion) -> tuple[Node, Place]:
     """`node` with its structure as the dialect takes it, and where that now comes from."""
     for _ in range(_MAX_STEPS):
         for step in STEPS:

@@ -74,7 +74,7 @@ def refused_fields(
     errors = [each for each in errors if each["type"] != "default_factory_not_called"]
     found = [_locate(each, schema, data) for each in errors]
     if len(found) > 1:
-        found = _settle(found, 0, schema, data)
+        found = _branches_meant(found, 0, schema, data)
     fields: dict[Path, FieldError] = {}
     for each in found:
         if each.path not in fields:
@@ -150,7 +150,7 @@ def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object
     return schemas
 
 
-def _settle(found: list[_Found], level: int, root: Schema, data: object) -> list[_Found]:
+def _branches_meant(found: list[_Found], level: int, root: Schema, data: object) -> list[_Found]:
     """Of a union's branches, keep the errors of the one that was meant, or one for them all."""
     kept: list[_Found] = []
     unions: dict[Path, dict[str, list[_Found]]] = {}
@@ -167,7 +167,7 @@ def _settle(found: list[_Found], level: int, root: Schema, data: object) -> list
             if not any(len(e.path) == len(path) and _is_of_another_kind(e) for e in errors)
         ]
         meant = _closest(tried, path)
-        kept += _settle(meant, level + 1, root, data) or [
+        kept += _branches_meant(meant, level + 1, root, data) or [
             _whole_union(branches.values(), tried, path, root, data)
         ]
     return kept

@@ -37,7 +37,7 @@ STRICT: Mapping[str, Any] = {"strict": True}
 STRICT_AND_CLOSED: Mapping[str, Any] = {"strict": True, "extra": "forbid"}
 
 
-def closing_facts(schema: dict[str, Any], closing: bool, plain: bool) -> Facts:
+def closing_facts(schema: dict[str, Any], closing: bool, plain: bool = False) -> Facts:
     """Close every object that is not open on purpose, and say what then holds.
 
     Args:

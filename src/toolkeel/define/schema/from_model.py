@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -55,30 +55,8 @@ def from_model(
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
     unknown_keys = "allow" if own == "allow" else unknown_keys
-    made = closed_arguments(title, schema, given, fill, unknown_keys)
+    facts = closing_facts(schema, unknown_keys == "forbid")
+    made = compile_arguments(title, schema, given, fill, facts)
     keys = renamed({name: [info] for name, info in model.model_fields.items()})
     # A model has a configuration of its own, by which its numbers need not be finite.
     return replace(made, keys=keys or made.keys, nested=None, loose=True)
-
-
-def closed_arguments(
-    title: str,
-    schema: dict[str, Any],
-    validate: Callable[..., Values],
-    fill: Callable[[Values], None] | None,
-    unknown_keys: UnknownKeys,
-    plain: bool = False,
-) -> Arguments:
-    """Close every object that is not open on purpose, and compile both ways to validate.
-
-    Args:
-        title: The tool's name.
-        schema: What is advertised; the closed objects are marked in it.
-        validate: pydantic's own.
-        fill: See `Arguments`.
-        unknown_keys: What happens to unknown keys.
-        plain: Whether `validate` is strict and closed by itself.
-    """
-    return compile_arguments(
-        title, schema, validate, fill, closing_facts(schema, unknown_keys == "forbid", plain)
-    )

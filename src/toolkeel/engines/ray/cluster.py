@@ -44,7 +44,7 @@ _POLITE = 0.6  # seconds for a node to end a body, before its worker is killed
 _PATIENCE = 10.0  # seconds for Ray to say that it is gone
 _ASK = """
 import sys
-sys.path = sys.argv[2:]
+sys.path += sys.argv[2:]  # behind Python's own: they may hold what a model has written
 from ray._raylet import GcsClient
 from ray.exceptions import AuthenticationError
 try:

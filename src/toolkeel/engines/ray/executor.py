@@ -19,6 +19,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.engines.executor import Capabilities
@@ -33,6 +34,7 @@ WIDTH = 64
 _Body = Literal["", "runs", "again", "done"]
 
 
+@checked
 class Ray:
     """An executor: bodies on the nodes of a Ray cluster.
 

@@ -25,6 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.engines import cgroup_pids
 from toolkeel.engines.process_tree import (
@@ -59,6 +60,7 @@ SUPERVISOR = Path(__file__).parents[1] / "supervise.py"
 """The program above a command that bubblewrap does not stand above."""
 
 
+@checked
 class Sandbox:
     """What commands may see, change and reach.
 
@@ -93,13 +95,6 @@ class Sandbox:
         backend: Backend | None = None,
         unix_sockets: bool = False,
     ) -> None:
-        if mode not in ("read-only", "workspace", "off"):
-            raise SetupError(f"a sandbox's mode is read-only, workspace or off, not {mode!r}")
-        for option, flag in (("network", network), ("unix_sockets", unix_sockets)):
-            if not isinstance(flag, bool):  # a text would be true, whatever it says
-                raise SetupError(f"Sandbox: {option} is {flag!r:.60}; give True or False")
-        if not isinstance(limits, Limits | None):
-            raise SetupError(f"Sandbox: limits is {limits!r:.60}; give Limits(...)")
         if sys.platform == "win32":
             raise SetupError("commands cannot be run on Windows; they can in WSL")
         self.mode: Mode = mode

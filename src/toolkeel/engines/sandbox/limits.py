@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
 
 
+@checked
 @record
 class Limits:
     """What a command, and each process it starts, may use at most; None for no limit.

@@ -126,8 +126,6 @@ def resolved(paths: Iterable[str | os.PathLike[str]], what: str) -> tuple[Path, 
     Raises:
         SetupError: if one is not there, or is a place no sandbox may open as a whole.
     """
-    if isinstance(paths, str | os.PathLike):  # a text would be gone through letter by letter
-        raise SetupError(f"the sandbox's {what}s are {str(paths)!r:.60}; give a list of them")
     found = []
     for path in paths:
         place = Path(path).expanduser().resolve()

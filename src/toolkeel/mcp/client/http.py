@@ -174,7 +174,7 @@ def _told(status: int, content: bytes, headers: httpx2.Headers) -> tuple[bytes, 
         try:
             if "jsonrpc" in json.loads(content):
                 return content, headers
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             pass
     said = content.decode("utf-8", "replace").strip()[:300]
     text = f"HTTP {status}" + (f": {said}" if said and not said.startswith("<") else "")

@@ -19,6 +19,7 @@ from mcp.client.auth.utils import validate_authorization_response_iss
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata
 from pydantic import AnyUrl
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.browser import Browser, query_of
@@ -36,6 +37,7 @@ Visit: TypeAlias = Callable[[str], Awaitable[str]]
 """Takes the address of a login and gives the address it redirected to in the end."""
 
 
+@checked
 @record
 class OAuth:
     """How to log in.

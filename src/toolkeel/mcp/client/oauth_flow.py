@@ -168,6 +168,6 @@ def _error_in(body: bytes) -> object:
     """The code in an error of OAuth; None if it is none."""
     try:
         said = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return said.get("error") if isinstance(said, dict) else None

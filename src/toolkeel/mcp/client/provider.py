@@ -23,6 +23,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.errors import DefinitionError, SetupError, ToolError
 
@@ -59,6 +60,7 @@ _caller: ContextVar[tuple[asyncio.AbstractEventLoop, ToolContext[Any]] | None] =
 )
 
 
+@checked
 class MCPServer(Contents):
     """A server of the Model Context Protocol: give it to an agent as you give a tool.
 
@@ -120,17 +122,15 @@ class MCPServer(Contents):
         connect_timeout: float = CONNECT_TIMEOUT,
         consent: Asker | bool | None = None,
     ) -> None:
-        config = with_more(find_server(source, name), headers, env, cwd)
+        self.config = config = with_more(find_server(source, name), headers, env, cwd)
         check_consent(config, consent)
-        self.config = config
         self.name = config.name
         self.trust: Trust = trust
         self.pins = pins if isinstance(pins, Pins) else Pins(pins)
         self.problems: dict[str, str] = {}
         self.hidden: dict[str, tuple[Hidden, ...]] = {}
         self._only = None if only is None else frozenset(only)
-        self._elicit = elicit
-        self._timeout = timeout
+        self._elicit, self._timeout = elicit, timeout
         self._options = LinkOptions(
             config,
             provider(auth, config),

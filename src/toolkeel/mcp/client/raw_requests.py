@@ -153,7 +153,7 @@ class RawRequests:
             return False
         if isinstance(result := message.get("result"), dict):
             self._sift.result(result)
-            _settle(waiting, result)
+            _resolve(waiting, result)
             return True
         try:
             _fail(waiting, of_peer(types.ErrorData.model_validate(message.get("error"))))
@@ -213,7 +213,7 @@ def _number(value: object) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _settle(waiting: _Waiting, result: dict[str, Any]) -> None:
+def _resolve(waiting: _Waiting, result: dict[str, Any]) -> None:
     if not waiting.answer.done():
         waiting.answer.set_result(result)
 

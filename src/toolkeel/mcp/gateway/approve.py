@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from toolkeel._records.tickets import LIFETIME, Approver, Decision, Ticket, digest_of, new_id
 from toolkeel.errors import CallError
-from toolkeel.mcp.server.asking import Client
+from toolkeel.mcp.server.asking import Client, question_of
 from toolkeel.mcp.server.rounds import Exchange, is_modern
 
 ALIVE = 10.0
@@ -113,10 +112,8 @@ async def _ended(
 
 async def _by_form(ticket: Ticket, exchange: Exchange) -> Decision | None:
     """The decision of the client's person; None if they did not say."""
-    shown = json.dumps(dict(ticket.arguments), ensure_ascii=False, indent=2)
-    text = f"May {ticket.tool} run with these arguments?\n\n{shown}\n\n({ticket.reason})"
     try:
-        found = await Client(exchange).elicit(text, _FORM, key="approve")
+        found = await Client(exchange).elicit(question_of(ticket), _FORM, key="approve")
     except CallError as error:
         return ticket.deny(error.text)
     if found.action == "cancel":

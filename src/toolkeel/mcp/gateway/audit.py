@@ -112,7 +112,7 @@ class AuditFile:
                 ended = self._ended
             error = self._append(lines, bool(waiting))
             for loop, future in waiting:
-                loop.call_soon_threadsafe(_settle, future, error)
+                loop.call_soon_threadsafe(_resolve, future, error)
             if ended:
                 return
 
@@ -127,7 +127,7 @@ class AuditFile:
         return None
 
 
-def _settle(future: asyncio.Future[None], error: OSError | None) -> None:
+def _resolve(future: asyncio.Future[None], error: OSError | None) -> None:
     if future.done():
         return
     if error is None:

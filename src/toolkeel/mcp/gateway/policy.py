@@ -42,8 +42,8 @@ from toolkeel.mcp.hosts import expand
 
 SEARCH_ABOVE = 100
 """Tools beyond which they are searched for."""
-_RATE = re.compile(r"\s*(\d+)\s*/\s*(second|minute|hour|day)\s*")
-_TIME = re.compile(r"\s*(\d+)\s*(second|minute|hour|day)s?\s*")
+_RATE = re.compile(r"\s*(\d{1,9})\s*/\s*(second|minute|hour|day)\s*")
+_TIME = re.compile(r"\s*(\d{1,9})\s*(second|minute|hour|day)s?\s*")
 _SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
 _TABLES = ("approval", "limits", "cache", "taint", "clients")
 LABELS = ("private", "stranger")
@@ -188,27 +188,34 @@ def read_policy(path: Path) -> Policy:
     """
     try:
         data = tomllib.loads(path.read_text("utf-8-sig"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SetupError(f"{path}: {error}") from None
     if unknown := sorted(data.keys() - set(_TABLES)):
         raise SetupError(f"{path}: there is no table [{unknown[0]}]; there is {', '.join(_TABLES)}")
-    clients = data.get("clients", {})
+    tables = {name: _table(f"{path}: [{name}]", data.get(name, {})) for name in _TABLES}
     rules, tokens = {}, {}
-    for name, table in clients.items():
+    for name, found in tables["clients"].items():
         where = f"{path}: [clients.{name}]"
-        rules[name] = _rules(where, {key: table[key] for key in table if key != "token"})
-        tokens[name] = _token(where, table.get("token"))
+        table = dict(_table(where, found))
+        tokens[name] = _token(where, table.pop("token", None))
+        rules[name] = _rules(where, table)
     if len(set(tokens.values())) < len(tokens):
         raise SetupError(f"{path}: two clients have one token; give each its own")
-    limits = [_limit(path, *pair) for pair in data.get("limits", {}).items()]
+    limits = [_limit(path, *pair) for pair in tables["limits"].items()]
     return Policy(
-        _rules(f"{path}: [approval]", data.get("approval", {})),
+        _rules(f"{path}: [approval]", tables["approval"]),
         rules,
         tokens,
         limits,
-        cache={key: _seconds(path, key, text) for key, text in data.get("cache", {}).items()},
-        taint=_lists(f"{path}: [taint]", data.get("taint", {}), (*LABELS, OUTWARD)),
+        cache={key: _seconds(path, key, text) for key, text in tables["cache"].items()},
+        taint=_lists(f"{path}: [taint]", tables["taint"], (*LABELS, OUTWARD)),
     )
+
+
+def _table(where: str, found: object) -> Mapping[str, Any]:
+    if not isinstance(found, dict):
+        raise SetupError(f"{where} is a table, not {found!r:.60}")
+    return found
 
 
 def _rules(where: str, table: Mapping[str, Any]) -> Rules:
@@ -217,8 +224,9 @@ def _rules(where: str, table: Mapping[str, Any]) -> Rules:
 
 def _lists(where: str, table: Mapping[str, Any], keys: Iterable[str]) -> Mapping[str, Any]:
     for key, value in table.items():
-        if key not in keys or not isinstance(value, list):
-            raise SetupError(f"{where} holds lists: {', '.join(keys)}; not {key!r}")
+        texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        if key not in keys or not texts:
+            raise SetupError(f"{where} holds lists of texts: {', '.join(keys)}; not {key!r}")
     return table
 
 

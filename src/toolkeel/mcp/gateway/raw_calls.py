@@ -8,6 +8,7 @@ whatever is not exactly such a call goes the first one's way.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -150,7 +151,11 @@ async def _through(
 
 
 def _line(message: Mapping[str, object]) -> bytes:
-    return to_json({"jsonrpc": "2.0", **message}) + b"\n"
+    said = {"jsonrpc": "2.0", **message}
+    try:
+        return to_json(said) + b"\n"
+    except ValueError:  # half a surrogate pair, such as a person types into a reason
+        return json.dumps(said, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def _error(error: types.ErrorData) -> dict[str, Any]:

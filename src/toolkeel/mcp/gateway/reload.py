@@ -36,8 +36,10 @@ async def follow(
         seen = now
         try:
             await changed()
-        except SetupError as error:
-            log.warning("%s has changed, and all stays as it was: %s", file, error)
+        except Exception as error:  # whatever is wrong with it, the next change is read
+            known = isinstance(error, SetupError)
+            said = "%s has changed, and all stays as it was: %s"
+            log.warning(said, file, error, exc_info=None if known else error)
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:

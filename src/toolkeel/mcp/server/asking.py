@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import Any, Final, Generic, Literal, TypeVar, overload
@@ -13,10 +15,12 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 from toolkeel._records.record import record
+from toolkeel._records.tickets import Ticket
 from toolkeel.context import ToolContext
 from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.mcp.content import from_blocks, to_blocks
+from toolkeel.mcp.hidden_text import BLANK
 from toolkeel.mcp.server.rounds import Exchange, is_modern
 from toolkeel.messages import AssistantMessage, FinishReason, UserMessage
 
@@ -303,3 +307,17 @@ def _check_flat(schema: Mapping[str, object]) -> None:
 
 def _misfit(why: str) -> object:
     raise ToolError(f"What the client's person answered does not fit the form: {why}")
+
+
+def question_of(ticket: Ticket) -> str:
+    """What a person is asked; characters that could deceive them are made visible."""
+    arguments = json.dumps(dict(ticket.arguments), ensure_ascii=False, indent=2)
+    hints = ", ".join(name for name, said in ticket.effects.items() if said is True)
+    about = "; ".join(filter(None, [ticket.reason, hints]))
+    text = f"May {ticket.tool} run with these arguments?\n\n{arguments}"
+    return "".join(map(_visible, f"{text}\n\n({about})" if about else text))
+
+
+def _visible(char: str) -> str:
+    hidden = unicodedata.category(char)[0] in "CZ" and char not in " \n"
+    return f"\\u{ord(char):04x}" if hidden or char in BLANK else char

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -17,7 +15,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.errors import CallError
 from toolkeel.events import Event, Progress
-from toolkeel.mcp.server.asking import EXCHANGE, LEVEL_OF, CannotAsk, Client
+from toolkeel.mcp.server.asking import EXCHANGE, LEVEL_OF, CannotAsk, Client, question_of
 from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
 from toolkeel.messages import ToolCall, ToolMessage
 
@@ -127,7 +125,7 @@ class _Approver:
     async def __call__(self, ticket: Ticket) -> Decision:
         client = Client(self._exchange)
         try:
-            found = await client.elicit(_question(ticket), _APPROVAL, key="approve")
+            found = await client.elicit(question_of(ticket), _APPROVAL, key="approve")
         except CannotAsk:
             return ticket.deny("it needs a person's approval, and this client cannot ask a person")
         except CallError as error:
@@ -137,17 +135,3 @@ class _Approver:
         said = found.content or {}
         silent = "did not decide" if found.action == "cancel" else "said no"
         return ticket.deny(str(said.get("reason") or f"the person {silent}"))
-
-
-def _question(ticket: Ticket) -> str:
-    """What a person is asked; characters that could deceive them are made visible."""
-    arguments = json.dumps(dict(ticket.arguments), ensure_ascii=False, indent=2)
-    hints = ", ".join(name for name, said in ticket.effects.items() if said is True)
-    about = "; ".join(filter(None, [ticket.reason, hints]))
-    text = f"May {ticket.tool} run with these arguments?\n\n{arguments}"
-    return "".join(map(_visible, f"{text}\n\n({about})" if about else text))
-
-
-def _visible(char: str) -> str:
-    hidden = char != "\n" and unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co")
-    return f"\\u{ord(char):04x}" if hidden else char

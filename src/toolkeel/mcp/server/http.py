@@ -18,6 +18,7 @@ from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.errors import SetupError
 from toolkeel.mcp.server.drain import DRAIN, METRICS, Drained, Draining, end_gently
 from toolkeel.mcp.server.tool_server import ToolServer
@@ -31,6 +32,7 @@ PATH = "/mcp"
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
+@checked
 class BearerToken:
     """ASGI middleware: only requests with the token get through (RFC 6750).
 

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any, TypeVar, cast
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.errors import SetupError
 
@@ -66,6 +67,7 @@ class _Sdk(Server[Any]):
         return super().get_capabilities(NotificationOptions(True, True, True), *args, **kwargs)
 
 
+@checked
 class ToolServer:
     """Tools, prompts and resources as a server of the Model Context Protocol.
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeAlias, Unpack
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.errors import MissingExtraError, SetupError
 from toolkeel.providers.anthropic.encode import ENCODING
 from toolkeel.providers.anthropic.profile import WIRE, AnthropicProfile
@@ -54,6 +55,7 @@ class AnthropicModelOptions(ModelOptions, total=False):
     hosts_tools: bool
 
 
+@checked
 class AnthropicMessages(SdkModel):
     """A model that answers over Anthropic's Messages API, or a server's that imitates it.
 

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, aclosing, contextmanager
 from functools import partial
 from typing import Any, TypeVar, Unpack
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.errors import MissingExtraError, ModelError, ModelUnavailable, SetupError
 from toolkeel.providers.gemini.encode import ENCODING
 from toolkeel.providers.gemini.profile import GeminiProfile
@@ -49,6 +50,7 @@ class GeminiModelOptions(ModelOptions, total=False):
     hosts_tools: bool
 
 
+@checked
 class Gemini(SdkModel):
     """A Gemini model, at Google's own service or on Vertex AI.
 

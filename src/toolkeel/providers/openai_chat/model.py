@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Literal, Unpack
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.errors import MissingExtraError, SetupError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model import Delta, ModelRequest, ToolDefinition
@@ -44,6 +45,7 @@ class ChatOptions(ModelOptions, total=False):
     text_calls: Literal["auto", "never"]
 
 
+@checked
 class OpenAIChat(OpenAIModel):
     """A model that answers over Chat Completions: OpenAI's, or any server's that imitates it.
 

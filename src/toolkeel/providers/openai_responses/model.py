@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from toolkeel._records.checked_arguments import checked
 from toolkeel.errors import MissingExtraError
 from toolkeel.providers.openai_responses.encode import ENCODING
 from toolkeel.providers.openai_responses.profile import WIRE, ResponsesProfile
@@ -31,6 +32,7 @@ class ResponsesOptions(ModelOptions, total=False):
     hosts_tools: bool
 
 
+@checked
 class OpenAIResponses(OpenAIModel):
     """A model that answers over the Responses API: OpenAI's, or a server's that imitates it.
 

@@ -24,7 +24,6 @@ from toolkeel.messages import Message
 from toolkeel.model import ModelRequest, Settings, ToolDefinition
 from toolkeel.providers.wire.plain_json import Json, dumps
 from toolkeel.providers.wire.request import Encoder, Encoding, Prepared
-from toolkeel.providers.wire.tools import WireTools
 
 MAX_TRANSCRIPTS = 16
 MAX_BYTES = 64 * 1024 * 1024
@@ -194,68 +193,29 @@ class _Json:
         append_json(self.over, self.encoder.add(message))
 
 
-class _Values:
-    """The messages of one run so far, as JSON values."""
+class BodyCache(Generic[P]):
+    """Bodies of one model's requests, as JSON, each out of the last; safe to use from several threads.
 
-    def __init__(self, encoder: Encoder) -> None:
-        self.encoder = encoder
-        self.over: list[Json] = []
-        self.size = 0
-
-    @property
-    def late(self) -> bool:
-        return self.encoder.late
-
-    def add(self, message: Message) -> None:
-        """Encode the next message."""
-        over = self.encoder.add(message)
-        self.over += over
-        self.size += size_of(over)
-
-
-class _Requests(Generic[P, G]):
-    """Requests of one model, each out of the last; safe to use from several threads.
+    Each transcript is a buffer of JSON bytes; a request takes one copy of it for the HTTP client.
 
     Args:
         encoding: The wire's.
         profile: What the model and its server take.
-        grown: What is kept of a transcript.
         media: What becomes of pictures, sounds and files.
     """
 
-    def __init__(
-        self, encoding: Encoding[P], profile: P, grown: Callable[[Encoder], G], media: Media | None
-    ) -> None:
+    def __init__(self, encoding: Encoding[P], profile: P, media: Media | None = None) -> None:
         self._encoding = encoding
         self._profile = profile
-        self._new = grown
         self._lock = Lock()
-        self._transcripts: Transcripts[G] = Transcripts(media)
+        self._transcripts: Transcripts[_Json] = Transcripts(media)
         self._prepared = Constant(lambda request: encoding.prepare(request, profile))
+        self._fixed: tuple[Prepared | None, bytes] = (None, b"")
 
     def prepared(self, request: ModelRequest) -> Prepared:
         """What depends on the request's tools and settings alone."""
         with self._lock:
             return self._prepared.of(request)
-
-    def _grown(self, request: ModelRequest, tools: WireTools) -> G:
-        """What is kept of the request's transcript."""
-        key = (tools.names, tools.keys)
-        begin = self._encoding.encoder
-        return self._transcripts.of(
-            request.messages, key, lambda: self._new(begin(tools, self._profile))
-        )
-
-
-class BodyCache(_Requests[P, _Json]):
-    """Bodies of one model's requests, as JSON.
-
-    Each transcript is a buffer of JSON bytes; a request takes one copy of it for the HTTP client.
-    """
-
-    def __init__(self, encoding: Encoding[P], profile: P, media: Media | None = None) -> None:
-        super().__init__(encoding, profile, _Json, media)
-        self._fixed: tuple[Prepared | None, bytes] = (None, b"")
 
     def body(self, request: ModelRequest, more: Sequence[Json] = ()) -> bytes:
         """The JSON of the request's body, as the wire's ``encode`` would give it.
@@ -266,7 +226,12 @@ class BodyCache(_Requests[P, _Json]):
         """
         with self._lock:
             prepared = self._prepared.of(request)
-            grown = self._grown(request, prepared.tools)
+            tools = prepared.tools
+            grown = self._transcripts.of(
+                request.messages,
+                (tools.names, tools.keys),
+                lambda: _Json(self._encoding.encoder(tools, self._profile)),
+            )
             if self._fixed[0] is not prepared:
                 self._fixed = (prepared, dumps(prepared.fixed)[1:-1].encode())
             end = bytearray()
@@ -279,38 +244,9 @@ class BodyCache(_Requests[P, _Json]):
             return b"".join((start, grown.over, comma, end, rest, b"}"))
 
 
-class ValueCache(_Requests[P, _Values]):
-    """Bodies of one model's requests, as values, for SDKs that take those."""
-
-    def __init__(self, encoding: Encoding[P], profile: P, media: Media | None = None) -> None:
-        super().__init__(encoding, profile, _Values, media)
-
-    def body(self, request: ModelRequest, more: Sequence[Json] = ()) -> Json:
-        """The request's body, as the wire's ``encode`` would give it; not yours to change.
-
-        Args:
-            request: Messages, tools and settings.
-            more: Messages behind those of the transcript, as the wire has them.
-        """
-        with self._lock:
-            prepared = self._prepared.of(request)
-            grown = self._grown(request, prepared.tools)
-            messages = [*grown.over, *grown.encoder.end(), *more]
-            return {self._encoding.key: messages, **grown.encoder.head(prepared), **prepared.fixed}
-
-
 def append_json(buffer: bytearray, wires: Sequence[Json]) -> None:
     """Write `wires` behind the items of a JSON list of which `buffer` is the inside."""
     for wire in wires:
         if buffer:
             buffer += b","
         buffer += dumps(wire).encode()
-
-
-def size_of(value: object) -> int:
-    """About how many bytes `value` holds."""
-    if isinstance(value, str | bytes):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(len(key) + size_of(item) for key, item in value.items())
-    return sum(map(size_of, value)) if isinstance(value, list) else 8

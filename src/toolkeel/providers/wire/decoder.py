@@ -10,7 +10,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from typing import ClassVar
 
 from toolkeel._records.record import NOTHING
-from toolkeel.agent.reply_assembly import assemble, settle
+from toolkeel.agent.reply_assembly import assemble, reliable
 from toolkeel.content import Block as Made
 from toolkeel.define.dialect.definition import Form
 from toolkeel.messages import AssistantMessage, FinishReason, ToolCall, Usage
@@ -282,7 +282,7 @@ class Decoding:
             ModelError: if it is an error, or nothing that could be an answer.
         """
         if isinstance(reply, AssistantMessage):
-            return settle(reply)
+            return reliable(reply)
         decoder = self._new(tools, model)
         return assemble([*decoder.whole(reply), *decoder.finish()])
 

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from traceback import walk_tb
-from typing import Generic, Protocol, TypedDict, TypeVar
+from typing import Any, Generic, Protocol, TypedDict, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, finalize
 
+from toolkeel._records.checked_arguments import check_values, kind_of
 from toolkeel.agent.transcript_media import MEDIA_LIMIT
 from toolkeel.errors import ModelError, SetupError, describe, model_error
 from toolkeel.providers.wire.body_cache import Media
@@ -102,8 +103,13 @@ def _close_soon(client: Closing) -> None:
 _closing: set[asyncio.Future[None]] = set()
 
 
-def check_options(model: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse options that do not exist.
+def check_options(model: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Refuse options that do not exist, and values that are none.
+
+    Args:
+        model: Its class, for errors.
+        given: The options.
+        known: Annotations of those there are.
 
     Raises:
         SetupError: naming them and those there are.
@@ -112,6 +118,7 @@ def check_options(model: str, given: Iterable[str], known: Iterable[str]) -> Non
         raise SetupError(
             f"{model}: no option {', '.join(sorted(unknown))}; there are {', '.join(known)}"
         )
+    check_values(model, given, {name: kind_of(known[name], {}) for name in given})
 
 
 def hosts_at(base_url: str | None, vendor: Iterable[str]) -> bool:

@@ -19,7 +19,7 @@ from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.messages import AssistantMessage, Usage
 from toolkeel.model import Delta, Finish, ModelRequest, OutputFormat
 from toolkeel.providers.chat_servers import provider_at
-from toolkeel.providers.wire.body_cache import BodyCache, ValueCache
+from toolkeel.providers.wire.body_cache import BodyCache
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import CommonOptions, PerLoop, media_of, unreadable
 from toolkeel.providers.wire.ownership import Asked, asked_note
@@ -60,7 +60,6 @@ class WireModel:
     decoder: ClassVar[type[Decoder]]
     held_form: ClassVar[Target]
     """The form in which the wire takes the schema of a reply."""
-    requests: ClassVar[type[BodyCache[Any]] | type[ValueCache[Any]]] = BodyCache
     stand_in = (
         "run here, since the server is not known to have tools of its own; say hosts_tools=True "
         "if it does, as a proxy in front of the provider, else hosts_tools=False"
@@ -88,7 +87,7 @@ class WireModel:
         self._told = "hosts_tools" in options
         """Whether somebody knows where hosted tools run."""
         self._retries = Retries(model, options.get("max_retries", limit))
-        self._bodies = self.requests(self.encoding, profile, media_of(options))
+        self._bodies = BodyCache(self.encoding, profile, media_of(options))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"

@@ -136,11 +136,8 @@ class SdkModel(WireModel):
         raise NotImplementedError
 
     async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
-        client, betas = self._sdk.get(), self._betas(prepared)
-        if client.http is not None and (draft := self._drafts.get(betas)):
-            answer = await self._again(draft, client.http, body)
-        else:
-            answer = await self._first(client, body, betas)
+        client = self._sdk.get()
+        answer = await self._ask(client, body, prepared)
         try:
             if self._stream:
                 async with aclosing(self._read(client.sdk, answer)) as read:
@@ -156,8 +153,15 @@ class SdkModel(WireModel):
         first one behind a byte order mark."""
         return parsed(answer.aiter_bytes())
 
+    async def _ask(self, client: SdkClient, body: bytes, prepared: Prepared) -> httpx2.Response:
+        """The answer to a request; its body is still to be read."""
+        betas = self._betas(prepared)
+        if client.http is not None and (draft := self._drafts.get(betas)):
+            return await self._again(draft, client.http, body)
+        return await self._first(client, body, betas)
+
     async def _first(self, client: SdkClient, body: bytes, betas: str) -> httpx2.Response:
-        """The answer to a request that the SDK sends; its body is still to be read."""
+        """The answer to a request that the SDK sends."""
         headers = {"anthropic-beta": betas} if betas else {}
         sent = {"body": json.loads(body)} if self._reads_body(client.sdk) else {"content": body}
         answer: httpx2.Response = await client.sdk.post(
@@ -172,9 +176,7 @@ class SdkModel(WireModel):
             self._drafts[betas] = draft_of(answer.request)
         return answer
 
-    async def _again(
-        self, draft: httpx2.Request, http: httpx2.AsyncClient, body: bytes
-    ) -> httpx2.Response:
+    async def _again(self, draft: Any, http: httpx2.AsyncClient, body: bytes) -> httpx2.Response:
         """The answer to a request like an earlier one, with another body."""
         request = httpx2.Request(
             "POST",
@@ -205,11 +207,19 @@ def _refused(response: httpx2.Response) -> ModelError:
 @contextmanager
 def sdk_errors(package: Any, model: str) -> Iterator[None]:
     """Turn an SDK's exceptions into ours, by status, code and headers, never by text."""
+    with http_errors(model, (package.APIConnectionError, httpx2.HTTPError)):
+        try:
+            yield
+        except package.APIStatusError as error:
+            raise _refused(error.response) from error
+
+
+@contextmanager
+def http_errors(model: str, broken: Any = httpx2.HTTPError) -> Iterator[None]:
+    """Turn an HTTP client's exceptions into ours; `broken` are those of a connection."""
     try:
         yield
-    except package.APIStatusError as error:
-        raise _refused(error.response).about(model) from error
-    except (package.APIConnectionError, httpx2.HTTPError) as error:
+    except broken as error:
         url = error.request.url
         why = str(error.__cause__ or error) or type(error).__name__
         said = f"{model} at {url.scheme}://{url.netloc.decode()}: the answer broke off ({why})"
@@ -217,4 +227,4 @@ def sdk_errors(package: Any, model: str) -> Iterator[None]:
     except json.JSONDecodeError as error:
         raise ModelError(f"{model}: the server sent something that is not JSON") from error
     except ModelError as error:  # sent in place of an answer, or inside a stream
-        raise error.about(model) from error
+        raise error.about(model) from error.__cause__ or error

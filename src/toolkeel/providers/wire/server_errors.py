@@ -118,9 +118,11 @@ def refused(
             body = json.loads(body)
     error = as_dict(as_dict(body).get("error")) or as_dict(body)
     after = retry_after(headers)
+    told = headers.get("x-amzn-errortype") or as_text(error.get("__type"))  # AWS's name for it
+    name = told.partition(":")[0].rpartition("#")[2]
     return model_error(
-        words_of(body)[:1000] or words or f"the server answered {status}",
-        status=status,
+        words_of(body)[:1000] or words or name or f"the server answered {status}",
+        status=status_of({}, name) or status,
         retry_after=retry_delay(error) if after is None else after,
         retryable=False if error.get("code") == NO_MONEY else retry_advice(headers),
     )

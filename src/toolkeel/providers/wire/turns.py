@@ -251,7 +251,7 @@ class TurnEncoder(Encoder):
         if isinstance(message, ToolMessage):
             self._take(message)
             return []
-        over = self._settle()
+        over = self._end_turn()
         if isinstance(message, UserMessage):
             blocks = self._blocks.prompt(message) or [self._blocks.text(NO_TEXT)]
             return over + self._extend("user", blocks)
@@ -294,7 +294,7 @@ class TurnEncoder(Encoder):
             call = self._open.calls[wire_id]
             self._answers[wire_id] = self._blocks.answer(result, call, wire_id)
 
-    def _settle(self) -> list[Json]:
+    def _end_turn(self) -> list[Json]:
         """End the turn whose calls are open."""
         if not self._open.calls:
             return []
