@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,10 @@ from tests.shared import NOT_RUN
 settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("wander", deadline=None, print_blob=True)
 settings.load_profile("steady" if os.environ.get("CI") == "true" else "wander")
+
+# Ray reads both as it is imported, and whatever test looks at every public name imports it: so all heads
+# that tests start share them, and they stand here, before any test is read.
+os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
 
 # Programs in the background of a shell are started deaf to Ctrl-C, and so would be all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -83,6 +83,12 @@ def check_values(owner: str, given: Mapping[str, Any], kinds: Mapping[str, Kind 
 
 
 def kind_of(text: Any, names: dict[str, Any]) -> Kind | None:
+    """What an annotation admits, and how that is told; None if only type checkers know.
+
+    Args:
+        text: The annotation, or its text.
+        names: What its text may name: those of the module that holds it.
+    """
     if isinstance(text, ForwardRef):  # as a TypedDict keeps them
         text, names = text.__forward_arg__, vars(sys.modules[str(text.__forward_module__)])
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import shutil
 import subprocess
 import sys
@@ -20,8 +18,6 @@ FREE = Limits(
     cpu=None, memory=None, total_memory=None, file_size=None, processes=None, open_files=None
 )
 CPUS = 2
-# Ray reads both once in a process, whenever it needs them first: so all heads of a process share them.
-os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
 
 
 def start_words(folder: Path, *options: str) -> list[str]:
