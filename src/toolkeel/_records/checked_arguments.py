@@ -10,16 +10,16 @@ from functools import wraps
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import (
     Any,
-    ForwardRef,
     Literal,
     TypeVar,
     Union,
     cast,
     get_args,
     get_origin,
+    get_type_hints,
     is_typeddict,
 )
 
@@ -89,12 +89,11 @@ def kind_of(text: Any, names: dict[str, Any]) -> Kind | None:
         text: The annotation, or its text.
         names: What its text may name: those of the module that holds it.
     """
-    if isinstance(text, ForwardRef):  # as a TypedDict keeps them
-        text, names = text.__forward_arg__, vars(sys.modules[str(text.__forward_module__)])
     try:
-        return _kind(eval(text, names) if isinstance(text, str) else text)
+        told = get_type_hints(SimpleNamespace(__annotations__={"it": text}), names)
     except (NameError, TypeError):  # known to type checkers alone
         return None
+    return _kind(told["it"])
 
 
 def _kind(annotation: Any) -> Kind | None:
@@ -114,8 +113,14 @@ def _kind(annotation: Any) -> Kind | None:
     if isinstance(annotation, type) and not is_typeddict(annotation):
         named = vars(annotation)
         by_type = not named.get("_is_protocol") or named.get("_is_runtime_protocol")
-        return (_is(annotation), f"a {annotation.__name__}") if by_type else None
+        return (_is(annotation), _named(annotation)) if by_type else None
     return None
+
+
+def _named(cls: type) -> str:
+    if not cls.__module__.startswith("toolkeel"):
+        return f"{cls.__module__}.{cls.__qualname__}"
+    return f"{'an' if cls.__name__[0] in 'AEIOU' else 'a'} {cls.__name__}"
 
 
 def _either(kinds: list[Kind | None]) -> Kind | None:

@@ -22,7 +22,7 @@ COMMANDS = {
     "approvals": ("toolkeel.cli.commands.approvals", "List the calls that wait for approval."),
     "sessions": (
         "toolkeel.cli.commands.sessions",
-        "Conversations that last: list, show, compare, decide, fork, delete.",
+        "Conversations that last: list, show, compare, fork, decide.",
     ),
     "inspect": (
         "toolkeel.cli.commands.inspect",

@@ -217,9 +217,9 @@ class KeyValueStore:
 
         def do(connection: sqlite3.Connection) -> list[Item]:
             rows = connection.execute(
-                f"SELECT {_COLUMNS} FROM item WHERE namespace >= ? AND namespace < ? "
+                f"SELECT {_COLUMNS} FROM item WHERE namespace >= ? AND (? = '' OR namespace < ?) "
                 "AND (expires IS NULL OR expires > ?) ORDER BY updated DESC, namespace, key",
-                (place, place + "\U0010ffff", now),
+                (place, place, place[:-1] + chr(ord(SEPARATOR) + 1), now),
             )
             return _first(map(_item, rows), where, limit)
 

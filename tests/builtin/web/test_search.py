@@ -177,7 +177,7 @@ def test_a_search_goes_to_the_provider_that_was_chosen_and_what_it_finds_is_a_st
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"search_context_size": "huge"}, "use low, medium, high"),
+        ({"search_context_size": "huge"}, "expected 'low' or 'medium' or 'high', got 'huge'"),
         ({"user_location": {"town": "Oslo"}}, "user_location: no key town"),
         ({"filters": {"domains": []}}, "filters: no key domains"),
         ({"backend": "bing"}, "no search backend"),

@@ -307,7 +307,7 @@ def test_nobody_looks_for_calls_unless_asked() -> None:
 
 def test_another_word_than_auto_and_never_is_a_mistake() -> None:
     wrong: Any = "always"
-    with pytest.raises(SetupError, match="text_calls='always'"):
+    with pytest.raises(SetupError, match="expected 'auto' or 'never', got 'always'"):
         OpenAIChat("m", base_url="http://127.0.0.1:1/v1", text_calls=wrong)
 
 

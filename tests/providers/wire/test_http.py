@@ -73,6 +73,8 @@ def test_clients_are_closed_when_nobody_holds_them_any_more() -> None:
 
 
 def test_an_option_that_does_not_exist_is_named_with_those_that_do() -> None:
-    check_options("M", {"a": 1}, ["a", "b"])
+    check_options("M", {"a": 1}, {"a": "int", "b": "bool"})
     with pytest.raises(SetupError, match="M: no option c, d; there are a, b"):
-        check_options("M", {"d": 1, "c": 1}, ["a", "b"])
+        check_options("M", {"d": 1, "c": 1}, {"a": "int", "b": "bool"})
+    with pytest.raises(SetupError, match=r"M\(b=...\): expected True or False, got 'no'"):
+        check_options("M", {"b": "no"}, {"a": "int", "b": "bool"})

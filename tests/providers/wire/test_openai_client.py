@@ -29,11 +29,6 @@ def test_the_class_that_misses_a_key_is_named(monkeypatch: pytest.MonkeyPatch) -
         new_client("Mine", "gpt-5", {"api_key": None})
 
 
-def test_only_the_asynchronous_client_will_do() -> None:
-    with pytest.raises(SetupError, match=r"Mine\(client=\.\.\.\): expected openai\.AsyncOpenAI"):
-        open_clients("Mine", "gpt-5", openai.OpenAI(api_key="x"), (None, None, None))
-
-
 def test_a_client_of_the_programs_own_stays_as_it_is() -> None:
     client = openai.AsyncOpenAI(api_key="x")
     clients = open_clients("Mine", "gpt-5", client, (None, None, None))

@@ -85,8 +85,6 @@ class WebSearchTool:
         where: Where = "auto",
         backend: SearchBackend | str = "auto",
     ) -> None:
-        if search_context_size not in SIZES:
-            raise SetupError(f"search_context_size={search_context_size!r}; use {', '.join(SIZES)}")
         self.user_location = _read("user_location", UserLocation, user_location)
         self.filters = _read("filters", WebSearchToolFilters, filters)
         self.search_context_size: Size = search_context_size

@@ -24,7 +24,7 @@ from toolkeel.sessions import Sessions
 from toolkeel.sessions.queries import SessionInfo
 
 app = typer.Typer(
-    help="Conversations that last: list, show, compare, decide, fork, delete.", **OPTIONS
+    help="Conversations that last: list, show, compare, fork, decide.", **OPTIONS
 )
 File = Annotated[
     Path | None, typer.Option("--file", "-f", metavar="FILE", help="The file they are in.")

@@ -102,8 +102,7 @@ class AnthropicMessages(SdkModel):
             "timeout": anthropic.NOT_GIVEN if timeout is None else timeout,
         }
         new = partial(own_client, anthropic, partial(_new_client, model), given)
-        kind = "anthropic.AsyncAnthropic"
-        clients = sdk_clients(new, client, "AnthropicMessages", kind, Client)
+        clients = sdk_clients(new, client)
         host = clients.first.sdk.base_url.host
         self._own = host.endswith("anthropic.com")
         hosts = options.get("hosts_tools", _hosts(base_url, client))

@@ -100,7 +100,7 @@ class Gemini(SdkModel):
         given = {"api_key": api_key, "http_options": http, "vertexai": options.get("vertexai")}
         drafts: dict[str, httpx2.Request] = {}
         new = partial(_new_client, model, given, drafts)
-        clients = sdk_clients(new, client, "Gemini", "google.genai.Client", genai.Client)
+        clients = sdk_clients(new, client)
         vertex = bool(clients.first.sdk.vertexai)
         self.vendor = "gcp.vertex_ai" if vertex else "gcp.gemini"
         profile = GeminiProfile(model, vertex, options.get("hosts_tools", True), base_url or "")

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Literal, Unpack
 
 from toolkeel._records.checked_arguments import checked
-from toolkeel.errors import MissingExtraError, SetupError
+from toolkeel.errors import MissingExtraError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model import Delta, ModelRequest, ToolDefinition
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
@@ -85,7 +85,7 @@ class OpenAIChat(OpenAIModel):
         clients = open_clients("OpenAIChat", model, client, place)
         host = clients.first.sdk.base_url.host
         self.profile = options.get("profile") or (OPENAI if is_own_host(host) else COMPATIBLE)
-        self._text_calls = _checked_choice(options.get("text_calls", "never"))
+        self._text_calls = options.get("text_calls") == "auto"
         target = ChatTarget(self.profile, model, stream, host)
         super().__init__(model, stream, target, options, clients)
 
@@ -99,12 +99,6 @@ class OpenAIChat(OpenAIModel):
     ) -> AsyncGenerator[Deltas]:
         plain = super()._deltas(request, prepared, body, decoder)
         return _with_calls(plain, request.tools) if self._text_calls else plain
-
-
-def _checked_choice(choice: str) -> bool:
-    if choice not in ("auto", "never"):
-        raise SetupError(f"OpenAIChat(text_calls={choice!r}): expected 'auto' or 'never'")
-    return choice == "auto"
 
 
 async def _with_calls(

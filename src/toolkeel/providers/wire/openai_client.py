@@ -66,11 +66,11 @@ def open_clients(
         place: Base URL, key and timeout, each as the model was given it.
 
     Raises:
-        SetupError: if the client is none of the SDK's, or there is no key.
+        SetupError: there is no key.
     """
     make = partial(new_client, owner, model)
     new = partial(own_client, openai, make, client_options(*place))
-    return sdk_clients(new, client, owner, "openai.AsyncOpenAI", openai.AsyncOpenAI)
+    return sdk_clients(new, client)
 
 
 class OpenAIModel(SdkModel):

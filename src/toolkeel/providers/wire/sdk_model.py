@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import httpx2
 
-from toolkeel.errors import ModelError, ModelUnavailable, SetupError
+from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.providers.wire.http import PerLoop
 from toolkeel.providers.wire.model import ModelOptions, WireModel
 from toolkeel.providers.wire.ownership import Asked
@@ -50,26 +50,14 @@ class SdkClient:
             await self._close()
 
 
-def sdk_clients(
-    new: Callable[[], SdkClient], given: object, owner: str, expected: str, kinds: Any
-) -> PerLoop[SdkClient]:
+def sdk_clients(new: Callable[[], SdkClient], given: Any) -> PerLoop[SdkClient]:
     """The clients of a model, one for each event loop.
 
     Args:
         new: Makes one.
         given: The program's own, or None.
-        owner: The model's class, for errors.
-        expected: What the SDK calls its client.
-        kinds: What a program's own may be.
-
-    Raises:
-        SetupError: if it is something else, such as the synchronous client.
     """
-    if given is None:
-        return PerLoop(new)
-    if isinstance(given, kinds):
-        return PerLoop(new, SdkClient(given))
-    raise SetupError(f"{owner}(client=...): expected {expected}, got {type(given).__name__}")
+    return PerLoop(new, None if given is None else SdkClient(given))
 
 
 def own_client(package: Any, make: Callable[[Mapping[str, Any]], Any], given: Json) -> SdkClient:
