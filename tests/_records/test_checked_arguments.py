@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import numbers
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+import re
+import ssl
+import sys
+from collections import UserList, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from enum import IntEnum, StrEnum
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
+from unittest.mock import Mock
 
 import hypothesis
 import pytest
@@ -16,8 +26,10 @@ from hypothesis import strategies as st
 
 from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
+from toolkeel.agent.handoff import Handoff
 from toolkeel.errors import SetupError
-from toolkeel.sessions import Sessions
+from toolkeel.sessions import Sessions, Summarise
+from toolkeel.tools import Workspace
 
 DOORS = (
     "toolkeel",
@@ -165,3 +177,136 @@ def test_methods_are_checked_where_they_say_so() -> None:
             method(wrong)
     with pytest.raises(SetupError, match=r"Session.compact\(history=...\): expected a HistoryPol"):
         asyncio.run(session.compact(wrong))
+
+
+class Sorted(Protocol):
+    """Looks like a list that keeps its order."""
+
+    def insort(self, value: object) -> None: ...
+
+
+class Keeps:
+    def insort(self, value: object) -> None: ...
+
+
+class Rings(Protocol):
+    def __call__(self, times: int) -> None: ...
+
+
+@checked
+class Shelf:
+    def __init__(
+        self,
+        *,
+        books: Sequence[str] = (),
+        arriving: Iterable[str] = (),
+        places: Mapping[str, int] | None = None,
+        size: tuple[int, str] = (1, "m"),
+        kept: Sorted | None = None,
+        bell: Rings | None = None,
+        several: Sequence[Sorted] = (),
+        client: ssl.SSLContext | Literal["none"] | None = None,
+        folder: Path | str = ".",
+        count: int = 1,
+        weight: float = 1.0,
+        side: Literal["left", "right"] = "left",
+    ) -> None: ...
+
+
+class Title(str):
+    __slots__ = ()
+
+
+@numbers.Integral.register
+class Small:
+    """A whole number of another library's, as numpy has them."""
+
+
+class Side(StrEnum):
+    LEFT = "left"
+
+
+class Number(IntEnum):
+    TWO = 2
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"books": deque(["a"])},
+        {"books": {"a": 1}.keys()},
+        {"books": UserList(["a"])},
+        {"books": (Title("a"),)},
+        {"arriving": (text for text in "ab")},
+        {"places": MappingProxyType({"a": Small()})},
+        {"size": [1, "m"]},
+        {"kept": Keeps()},
+        {"kept": Mock(Keeps)},
+        {"bell": print},
+        {"several": [Keeps()]},
+        {"folder": Title(".")},
+        {"count": Number.TWO},
+        {"count": Small()},
+        {"weight": Fraction(1, 2)},
+        {"weight": Small()},
+        {"side": Side.LEFT},
+    ],
+    ids=str,
+)
+def test_what_is_as_good_as_what_an_annotation_says_is_taken(given: dict[str, Any]) -> None:
+    Shelf(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"books": ["a", 1, None]}, "a list of texts, got list of NoneType and int and str"),
+        ({"books": (text for text in "ab")}, "a list of texts, got generator"),
+        ({"books": deque([1])}, "a list of texts, got collections.deque of int"),
+        ({"arriving": {"a": 1}}, "a list of texts, got dict of int"),
+        ({"places": {"a": "1"}}, "a dict of whole numbers or None, got dict of str"),
+        ({"places": [("a", 1)]}, "a dict of whole numbers or None, got list of tuple"),
+        ({"kept": 3}, "tests.Sorted or None, got 3"),
+        ({"kept": "sorted"}, "tests.Sorted or None, got 'sorted'"),
+        ({"bell": "ding"}, "a function or None, got 'ding'"),
+        ({"client": "sk-secret"}, "ssl.SSLContext or 'none' or None, got str"),
+        ({"client": ssl.SSLContext}, "... or None, got the class ssl.SSLContext itself"),
+        ({"folder": b"."}, "a Path or a text, got bytes"),
+        ({"count": Fraction(2, 1)}, "a whole number, got fractions.Fraction"),
+        ({"weight": timedelta(1)}, "a number, got datetime.timedelta"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_told_by_what_it_is_made_of_and_no_secret_is_quoted(
+    given: dict[str, Any], told: str
+) -> None:
+    wanted, _, got = told.partition(", got ")
+    with pytest.raises(
+        SetupError, match=re.escape(f"{wanted.removeprefix('...')}, got {got}") + "$"
+    ):
+        Shelf(**given)
+
+
+def test_a_warning_of_a_constructor_names_the_line_that_calls_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    import_module("mine")
+    try:
+        with pytest.warns(UserWarning, match="imports its code from") as warned:
+            Workspace(tmp_path, sandbox=None)
+    finally:
+        del sys.modules["mine"]
+    assert [each.filename for each in warned] == [__file__]
+
+
+def test_what_cannot_be_an_agent_or_a_model_is_told_where_it_is_given() -> None:
+    wrong: Any = "writer"
+    with pytest.raises(SetupError, match=r"Handoff\(agent=...\): expected an AgentLike, got 'writ"):
+        Handoff(wrong)
+    wrong = 3
+    with pytest.raises(
+        SetupError, match=r"Summarise\(model=...\): expected a text or a Model, got"
+    ):
+        Summarise(wrong, 100)

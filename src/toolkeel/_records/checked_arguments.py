@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import collections.abc
-import inspect
+import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
 from os import PathLike
@@ -14,6 +14,7 @@ from types import NoneType, SimpleNamespace, UnionType
 from typing import (
     Any,
     Literal,
+    NamedTuple,
     TypeVar,
     Union,
     cast,
@@ -26,15 +27,28 @@ from typing import (
 from toolkeel.errors import SetupError
 
 F = TypeVar("F", bound=Callable[..., Any])
-Kind = tuple[Callable[[Any], bool], str]
-"""Whether a value is of it, and what to give."""
+
+
+class Kind(NamedTuple):
+    """What an argument has to be.
+
+    Args:
+        fits: Whether a value is of it.
+        wanted: What to give, in words.
+        open: Whether a wrong text may be quoted: where another library's object belongs, such as a
+            client or a login, people write a secret.
+    """
+
+    fits: Callable[[Any], bool]
+    wanted: str
+    open: bool = True
 
 
 def checked(made: F) -> F:
     """Have each argument looked at, whenever a class is made or a method called, by its annotation.
 
-    Flags, numbers, texts, paths, functions, choices, classes, and lists and dicts of these are
-    looked at; other annotations say nothing here.
+    Flags, numbers, texts, paths, functions, choices, classes, protocols, and lists and dicts of
+    these are looked at; other annotations say nothing here.
 
     >>> @checked
     ... class Oven:
@@ -54,7 +68,8 @@ def checked(made: F) -> F:
 
 
 def _checking(make: Any, owner: str, told: Mapping[str, object]) -> Any:
-    own = list(inspect.signature(make).parameters)[1:]
+    code = make.__code__
+    own = code.co_varnames[1 : code.co_argcount]
     kinds: dict[str, Kind | None] = {}
 
     @wraps(make)
@@ -76,10 +91,22 @@ def check_values(owner: str, given: Mapping[str, Any], kinds: Mapping[str, Kind 
     """
     for option, value in given.items():
         kind = kinds.get(option)
-        if kind is not None and not kind[0](value):
-            simple = isinstance(value, str | int | float | NoneType)
-            got = repr(value) if simple else type(value).__name__
-            raise SetupError(f"{owner}({option}=...): expected {kind[1]}, got {got:.60}")
+        if kind is not None and not kind.fits(value):
+            got = _told(value, kind.open)
+            raise SetupError(f"{owner}({option}=...): expected {kind.wanted}, got {got:.60}")
+
+
+def _told(value: object, quoted: bool) -> str:
+    """A wrong value in words: what it says if that is short and no secret, else what it is made of."""
+    if isinstance(value, int | float | NoneType) or (quoted and isinstance(value, str)):
+        return repr(value)
+    if isinstance(value, type):
+        return f"the class {_name(value)} itself"
+    inside: object = value.values() if isinstance(value, Mapping) else value
+    kinds: list[str] = []
+    if isinstance(inside, Collection) and not isinstance(inside, str | bytes | bytearray):
+        kinds = sorted({_name(type(each)) for each in inside})
+    return f"{_name(type(value))}{' of ' * bool(kinds)}{' and '.join(kinds)}"
 
 
 def kind_of(text: Any, names: dict[str, Any]) -> Kind | None:
@@ -96,51 +123,80 @@ def kind_of(text: Any, names: dict[str, Any]) -> Kind | None:
     return _kind(told["it"])
 
 
-def _kind(annotation: Any) -> Kind | None:
+def _kind(annotation: Any, listed: bool = False) -> Kind | None:
     if annotation in _SIMPLE:
         return _SIMPLE[annotation]
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Literal:
-        return lambda value: value in args, " or ".join(map(repr, args))
+        return Kind(lambda value: value in args, " or ".join(map(repr, args)))
     if origin in (Union, UnionType):
-        return _either([_kind(each) for each in args])
+        return _either([_kind(each, listed) for each in args])
     if origin is collections.abc.Callable:
-        return callable, "a function"
-    if origin in (dict, collections.abc.Mapping):
-        return lambda value: isinstance(value, Mapping), "a dict"
-    if origin in (list, tuple, collections.abc.Sequence, collections.abc.Iterable):
-        return _several(kind) if (kind := _kind(args[0])) else None
-    if isinstance(annotation, type) and not is_typeddict(annotation):
-        named = vars(annotation)
-        by_type = not named.get("_is_protocol") or named.get("_is_runtime_protocol")
-        return (_is(annotation), _named(annotation)) if by_type else None
-    return None
+        return Kind(callable, "a function")
+    if origin in (dict, Mapping):
+        return _mapping(_kind(args[1]))
+    if origin in (list, tuple, Sequence, Iterable):
+        if origin is tuple and args[1:] != (...,):
+            return None
+        return _several(kind, origin is Iterable) if (kind := _kind(args[0], True)) else None
+    return _object(origin or annotation, listed)
 
 
-def _named(cls: type) -> str:
-    if not cls.__module__.startswith("toolkeel"):
-        return f"{cls.__module__}.{cls.__qualname__}"
-    return f"{'an' if cls.__name__[0] in 'AEIOU' else 'a'} {cls.__name__}"
+def _object(cls: Any, listed: bool) -> Kind | None:
+    """An object of a class; of what only has to look like a protocol, what has nothing of it."""
+    if not isinstance(cls, type) or is_typeddict(cls):
+        return None
+    named = vars(cls)
+    if not named.get("_is_protocol") or named.get("_is_runtime_protocol"):
+        return Kind(_is(cls), _article(cls), cls.__module__.startswith("toolkeel"))
+    if listed:  # who takes lists of them tells more
+        return None
+    members = [name for name in {*dir(cls), *named.get("__annotations__", ())} if name[0] != "_"]
+    if not members:  # of __call__ alone
+        return Kind(callable, "a function")
+    return Kind(lambda value: any(hasattr(value, name) for name in members), _article(cls))
+
+
+def _article(cls: type) -> str:
+    name = _name(cls)
+    return name if "." in name else f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
+
+
+def _name(cls: type) -> str:
+    here = cls.__module__.startswith("toolkeel") or cls.__module__ == "builtins"
+    return cls.__qualname__ if here else f"{cls.__module__.split('._')[0]}.{cls.__qualname__}"
 
 
 def _either(kinds: list[Kind | None]) -> Kind | None:
     known = [kind for kind in kinds if kind is not None]
     if len(known) < len(kinds):
         return None
-    wanted = [each for _, each in known]
-    return lambda value: any(good(value) for good, _ in known), " or ".join(dict.fromkeys(wanted))
+    wanted = " or ".join(dict.fromkeys(kind.wanted for kind in known))
+    fits = [kind.fits for kind in known]
+    return Kind(lambda value: any(fit(value) for fit in fits), wanted, all(k.open for k in known))
 
 
-def _several(each: Kind) -> Kind:
-    good, wanted = each
+def _mapping(each: Kind | None) -> Kind:
+    def fits(value: Any) -> bool:
+        return isinstance(value, Mapping) and (each is None or all(map(each.fits, value.values())))
+
+    return Kind(fits, f"a dict of {_plural(each)}" if each else "a dict")
+
+
+def _several(each: Kind, once: bool) -> Kind:
+    """A list or what is like one; what can be gone through once alone only where that is enough."""
 
     def fits(value: Any) -> bool:
-        if isinstance(value, list | tuple | set | frozenset):
-            return all(map(good, value))
-        return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+        if isinstance(value, Collection):
+            text = isinstance(value, str | bytes | bytearray | Mapping)
+            return not text and all(map(each.fits, value))
+        return once and isinstance(value, Iterable)
 
-    several = [_PLURAL.get(one, one) for one in wanted.split(" or ")]
-    return fits, f"a list of {' or '.join(several)}"
+    return Kind(fits, f"a list of {_plural(each)}")
+
+
+def _plural(kind: Kind) -> str:
+    return re.sub(r"\ban? ([\w ]+?)(?= or |$)", r"\1s", kind.wanted)
 
 
 def _is(*kinds: type) -> Callable[[Any], bool]:
@@ -148,21 +204,15 @@ def _is(*kinds: type) -> Callable[[Any], bool]:
 
 
 _SIMPLE: dict[object, Kind | None] = {
-    bool: (lambda value: isinstance(value, bool), "True or False"),
-    int: (_is(Integral), "a whole number"),
-    float: (_is(Real), "a number"),
-    str: (_is(str), "a text"),
-    bytes: (_is(bytes, bytearray, memoryview), "bytes"),
-    NoneType: (lambda value: value is None, "None"),
-    PathLike: (_is(PathLike), "a path"),
-    PathLike[str]: (_is(PathLike), "a path"),
-    Path: (_is(Path), "a Path"),
+    bool: Kind(lambda value: isinstance(value, bool), "True or False"),
+    int: Kind(_is(Integral), "a whole number"),
+    float: Kind(_is(Real), "a number"),
+    str: Kind(_is(str), "a text"),
+    bytes: Kind(_is(bytes, bytearray, memoryview), "bytes"),
+    NoneType: Kind(lambda value: value is None, "None"),
+    PathLike: Kind(_is(PathLike), "a path"),
+    PathLike[str]: Kind(_is(PathLike), "a path"),
+    Path: Kind(_is(Path), "a Path"),
     Any: None,
     object: None,
-}
-_PLURAL = {
-    "a text": "texts",
-    "a whole number": "whole numbers",
-    "a number": "numbers",
-    "a path": "paths",
 }

@@ -327,7 +327,7 @@ class Agent(Generic[C, T]):
         return Run(plan, run, prompt)
 
     def planned_for(self, asked: Mapping[str, Any]) -> Plan:
-        """See `toolkeel.agent.handoff.Takes`."""
+        """See `toolkeel.agent.handoff.AgentLike`."""
         return self._planned({"model": asked.get("model")}, asked.get("output_type"))  # type: ignore[typeddict-item]
 
     def _planned(self, options: RunOptions[Any], output_type: TypeForm[Any] | None = None) -> Plan:

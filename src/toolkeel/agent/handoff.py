@@ -28,7 +28,7 @@ SAFE = Effects(read_only=True, idempotent=True, safe_after=LABELS)
 """What giving the run away does to the world; the calls of who takes it are judged themselves."""
 
 
-class Takes(Protocol):
+class AgentLike(Protocol):
     """An agent, as those see it that give it the run."""
 
     name: str
@@ -92,7 +92,7 @@ class Handoff:
 
     def __init__(
         self,
-        agent: Takes,
+        agent: AgentLike,
         name: str | None = None,
         description: str | None = None,
         *,
@@ -169,7 +169,7 @@ def tool_name(agent: str) -> str:
     return re.sub(r"\W+", "_", agent.lower()).strip("_") or "agent"
 
 
-Handing: TypeAlias = "Iterable[Takes | Handoff]"
+Handing: TypeAlias = "Iterable[AgentLike | Handoff]"
 Handoffs: TypeAlias = "Handing | Callable[[], Handing]"
 
 
@@ -207,7 +207,7 @@ def handed(messages: Sequence[Message], handoffs: Mapping[str, Handoff]) -> Hand
     return None
 
 
-def find_agent(first: Takes, name: str) -> tuple[Takes, Handoff | None] | None:
+def find_agent(first: AgentLike, name: str) -> tuple[AgentLike, Handoff | None] | None:
     """The agent of a name that a run may come to, and by which handoff; None if there is none.
 
     Args:
@@ -215,7 +215,7 @@ def find_agent(first: Takes, name: str) -> tuple[Takes, Handoff | None] | None:
         name: Who is looked for.
     """
     seen, reached = {first.name}, [(first, None)]
-    waiting: list[tuple[Takes, Handoff | None]] = list(reached)
+    waiting: list[tuple[AgentLike, Handoff | None]] = list(reached)
     while waiting:
         agent, by = waiting.pop(0)
         if agent.name == name:

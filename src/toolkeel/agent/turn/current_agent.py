@@ -8,7 +8,7 @@ from typing import Any
 from toolkeel._records.kept_results import KEPT
 from toolkeel.agent.conversation import Going
 from toolkeel.agent.guardrail import Guardrail
-from toolkeel.agent.handoff import Handoff, HandoffHistory, Takes, find_agent
+from toolkeel.agent.handoff import AgentLike, Handoff, HandoffHistory, find_agent
 from toolkeel.agent.history import Cut, HistoryPolicy, Shown, Whole
 from toolkeel.agent.output import check_answers
 from toolkeel.agent.plan import Plan
@@ -81,7 +81,7 @@ class InCharge:
         self.shown = Shown(state.cuts)
         if not state.path:
             return
-        first: Takes = self._run.agent  # type: ignore[assignment]
+        first: AgentLike = self._run.agent  # type: ignore[assignment]
         agent, by = first, None
         plans: dict[str, Plan] = {}
         for name in (*state.path, state.agent):

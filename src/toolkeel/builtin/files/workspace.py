@@ -343,7 +343,7 @@ def _warn_of_imports(root: Path) -> None:
             "model write: a module it writes there runs in this program, outside of any sandbox, "
             "at its next import. Start the program from another folder, with python -P, or give "
             "the workspace a folder that is not on sys.path",
-            stacklevel=3,
+            stacklevel=4,  # of who makes the workspace
         )
 
 
