@@ -65,10 +65,6 @@ def _power(base: Number, exponent: Number) -> Number:
     return _checked(base**exponent)
 
 
-def _times(left: Number, right: Number) -> Number:
-    return _checked(left * right)
-
-
 def _no_caret(left: Number, right: Number) -> Number:
     raise ToolError(
         f"^ is not a power here (in Python it is bitwise xor). "
@@ -108,87 +104,40 @@ def _round(number: Number, digits: int = 0) -> Number:
     return round(number, digits) if digits else round(number)
 
 
-def _absolute(number: Number) -> Number:
-    return abs(number)
-
-
-def _mean(*numbers: Number) -> Number:
-    return sum(numbers) / len(numbers)
-
-
-def _sum(*numbers: Number) -> Number:
-    return sum(numbers)
-
-
-def _lowest(*numbers: Number) -> Number:
-    return min(numbers)
-
-
-def _highest(*numbers: Number) -> Number:
-    return max(numbers)
-
-
-FUNCTIONS: dict[str, Callable[..., Number]] = {
-    "abs": _absolute,
-    "acos": math.acos,
-    "asin": math.asin,
-    "atan": math.atan,
-    "atan2": math.atan2,
-    "cbrt": math.cbrt,
-    "ceil": math.ceil,
+_OF_MATH = (
+    "acos asin atan atan2 cbrt ceil cos cosh degrees exp floor gcd hypot lcm log log10 log2"
+    " radians sin sinh sqrt tan tanh"
+)
+_OWN: dict[str, Callable[..., Number]] = {
+    "abs": abs,
     "comb": _combinations,
-    "cos": math.cos,
-    "cosh": math.cosh,
-    "degrees": math.degrees,
-    "exp": math.exp,
     "factorial": _factorial,
-    "floor": math.floor,
-    "gcd": math.gcd,
-    "hypot": math.hypot,
-    "lcm": math.lcm,
     "ln": math.log,
-    "log": math.log,
-    "log10": math.log10,
-    "log2": math.log2,
-    "max": _highest,
-    "mean": _mean,
-    "min": _lowest,
+    "max": lambda *numbers: max(numbers),
+    "mean": lambda *numbers: sum(numbers) / len(numbers),
+    "min": lambda *numbers: min(numbers),
     "perm": _permutations,
     "pow": _power,
-    "radians": math.radians,
     "round": _round,
-    "sin": math.sin,
-    "sinh": math.sinh,
-    "sqrt": math.sqrt,
-    "sum": _sum,
-    "tan": math.tan,
-    "tanh": math.tanh,
+    "sum": lambda *numbers: sum(numbers),
     "trunc": int,
     "xor": operator.xor,
 }
+FUNCTIONS: dict[str, Callable[..., Number]] = dict(
+    sorted({**{name: getattr(math, name) for name in _OF_MATH.split()}, **_OWN}.items())
+)
 """Every function an expression may use."""
 
 CONSTANTS: dict[str, float] = {"pi": math.pi, "π": math.pi, "e": math.e, "tau": math.tau}
 """Every name an expression may use."""
 
 _OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: _times,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: _power,
-    ast.BitXor: _no_caret,
-    ast.UAdd: operator.pos,
-    ast.USub: operator.neg,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Div: operator.truediv,
+    ast.Mult: lambda left, right: _checked(left * right),
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: _power, ast.BitXor: _no_caret,
+    ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Eq: operator.eq, ast.NotEq: operator.ne,
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
 _NODES = (ast.Name, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Call, ast.Constant)
 
 _SIGNS = str.maketrans(

@@ -38,21 +38,10 @@ class ForeignDefinition:
 
 
 _TYPES = {
-    "dict": "object",
-    "map": "object",
-    "hashmap": "object",
-    "float": "number",
-    "double": "number",
-    "int": "integer",
-    "long": "integer",
-    "str": "string",
-    "char": "string",
-    "bool": "boolean",
-    "list": "array",
-    "tuple": "array",
-    "arraylist": "array",
-    "none": "null",
-}
+    "dict": "object", "map": "object", "hashmap": "object", "float": "number", "double": "number",
+    "int": "integer", "long": "integer", "str": "string", "char": "string", "bool": "boolean",
+    "list": "array", "tuple": "array", "arraylist": "array", "none": "null",
+}  # fmt: skip
 """Names of types that are no JSON Schema but are met in definitions (BFCL's among them)."""
 
 _KNOWN = words("object array string number integer boolean null")
@@ -143,18 +132,6 @@ def _chat(body: Node) -> ForeignDefinition:
     return _make("openai-chat", {**outer, **body["function"]}, "parameters")
 
 
-def _responses(body: Node) -> ForeignDefinition:
-    return _make("openai-responses", body, "parameters", "type")
-
-
-def _anthropic(body: Node) -> ForeignDefinition:
-    return _make("anthropic", body, "input_schema", "type")
-
-
-def _mcp(body: Node) -> ForeignDefinition:
-    return _make("mcp", body, "inputSchema")
-
-
 def _bedrock(body: Node) -> ForeignDefinition:
     spec = body["toolSpec"]
     schema = spec.get("inputSchema") or {}
@@ -163,9 +140,9 @@ def _bedrock(body: Node) -> ForeignDefinition:
     return _make("bedrock", {**spec, "inputSchema": schema.get("json")}, "inputSchema")
 
 
-def _gemini(body: Node) -> ForeignDefinition:
-    key = next(key for key in _GEMINI_KEYS if key in body)
-    return _make("gemini", body, key)
+def _flat(body: Node) -> ForeignDefinition:
+    source, *keys = next(each for each in _FLAT if each[1] in body)
+    return _make(source, body, *keys)
 
 
 def _gemini_list(body: Node) -> ForeignDefinition:
@@ -193,7 +170,13 @@ def _titled(body: Node) -> ForeignDefinition:
     return _make("plain", {**head, "schema": schema}, "schema")
 
 
-_GEMINI_KEYS = ("parametersJsonSchema", "parameters_json_schema")
+_FLAT = (
+    ("gemini", "parametersJsonSchema"),
+    ("gemini", "parameters_json_schema"),
+    ("mcp", "inputSchema"),
+    ("anthropic", "input_schema", "type"),
+)
+"""Forms that are known by the name of the schema beside the tool's: that name first."""
 _SCHEMA_KEYS = frozenset({"properties", "$ref", "anyOf", "oneOf", "allOf", "$schema", "$defs"})
 
 
@@ -206,10 +189,11 @@ _READERS: tuple[tuple[Callable[[Node], bool], Callable[[Node], ForeignDefinition
     (lambda body: isinstance(body.get("function"), dict), _chat),
     (lambda body: isinstance(body.get("toolSpec"), dict), _bedrock),
     (lambda body: "functionDeclarations" in body or "function_declarations" in body, _gemini_list),
-    (lambda body: "name" in body and any(key in body for key in _GEMINI_KEYS), _gemini),
-    (lambda body: "name" in body and "inputSchema" in body, _mcp),
-    (lambda body: "name" in body and "input_schema" in body, _anthropic),
-    (lambda body: body.get("type") == "function" and "name" in body, _responses),
+    (lambda body: "name" in body and any(key in body for _, key, *_ in _FLAT), _flat),
+    (
+        lambda body: body.get("type") == "function" and "name" in body,
+        lambda body: _make("openai-responses", body, "parameters", "type"),
+    ),
     (lambda body: "name" in body and "type" not in body, _bare),
     (_is_titled, _titled),
 )

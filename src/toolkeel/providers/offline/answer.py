@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from toolkeel.providers.offline import concepts
 from toolkeel.providers.offline.read_transcript import Done
-from toolkeel.providers.offline.words import Language, ideas
+from toolkeel.providers.offline.words import Language, ideas, said
 
 _SHORT = 300
 _LONG = 1200
@@ -72,9 +72,7 @@ def _text(language: Language, done: Done) -> str:
     if isinstance(expression, str) and len(text) <= _SHORT and "\n" not in text:
         return f"{expression} = {text}"
     if not text:
-        return f"{call_text(done)}: " + (
-            "没有返回内容。" if language == "zh" else "nothing came back."
-        )
+        return f"{call_text(done)}: {said(language, 'nothing came back.', '没有返回内容。')}"
     if re.fullmatch(r"-?[\d.,]+(?:e[+-]?\d+)?|true|false|null", text, re.I):
         return f"{call_text(done)} = {text}"
     if len(text) <= _SHORT:
@@ -87,9 +85,8 @@ def _cut(language: Language, text: str) -> str:
         return text
     head = text[:_LONG].rsplit("\n", 1)[0]
     notice = _NOTICE.search(text[-400:])
-    total = f"… ({len(text)} characters in all)"
-    if language == "zh":
-        total = f"……（共 {len(text)} 个字符）"
+    size = len(text)
+    total = said(language, f"… ({size} characters in all)", f"……（共 {size} 个字符）")
     return f"{head}\n{total}" + (f"\n{notice[0].strip()}" if notice else "")
 
 
@@ -101,11 +98,8 @@ def _count(language: Language, prompt: str, done: Done) -> str:
     latin = asked["noun"] or asked["noun2"] or asked["noun3"]
     noun = (latin or _HAN_NOUNS.get(asked["han"] or asked["han2"] or "", "")).lower()
     number = _stated(noun, done.text)
-    if number is None:
-        number = _counted(noun, done.text)
-    if number is None:
-        return ""
-    return _count_sentence(language, noun, number, _subject(done))
+    number = _counted(noun, done.text) if number is None else number
+    return "" if number is None else _count_sentence(language, noun, number, _subject(done))
 
 
 def _count_sentence(language: Language, noun: str, number: int, subject: str) -> str:
@@ -113,12 +107,9 @@ def _count_sentence(language: Language, noun: str, number: int, subject: str) ->
         unit = _NOUNS_IN_CHINESE.get(noun.removesuffix("s").removesuffix("e"), "")
         unit = unit or _NOUNS_IN_CHINESE.get(noun.removesuffix("s"), "项")
         return f"{subject} 共有 {number} {unit}。"
-    singular = (
-        re.sub(r"(?:(?<=ch)e|(?<=x)e)?s$", "", noun)
-        if not noun.endswith("ies")
-        else f"{noun[:-3]}y"
-    )
-    return f"{subject} has {number} {noun if number != 1 else singular}."
+    if number == 1:
+        noun = re.sub(r"(?:(?<=ch)e|(?<=x)e)?s$", "", re.sub("ies$", "y", noun))
+    return f"{subject} has {number} {noun}."
 
 
 def _stated(noun: str, text: str) -> int | None:
@@ -142,13 +133,8 @@ def _counted(noun: str, text: str) -> int | None:
     if re.fullmatch(r"\s*-?[\d,.]+\s*", text):
         return None
     counters = {"line": len(text.splitlines()), "word": len(text.split()), "character": len(text)}
-    return next(
-        (counters[idea] for idea in ideas(noun) if idea in counters), _by_stem(noun, counters)
-    )
-
-
-def _by_stem(noun: str, counters: Mapping[str, int]) -> int | None:
-    return counters.get(noun.removesuffix("s"))
+    stem = counters.get(noun.removesuffix("s"))
+    return next((counters[idea] for idea in ideas(noun) if idea in counters), stem)
 
 
 def _subject(done: Done) -> str:
@@ -207,35 +193,29 @@ def _fields(language: Language, done: Done, value: Mapping[str, object]) -> str:
     colon, comma = ("：", "，") if language == "zh" else (": ", ", ")
     shown = [f"{key}{colon}{_field(language, item)}" for key, item in list(value.items())[:8]]
     if not shown:
-        return f"{call_text(done)}: " + ("空结果。" if language == "zh" else "an empty result.")
+        return f"{call_text(done)}: {said(language, 'an empty result.', '空结果。')}"
     more = len(value) - len(shown)
     if more > 0:
-        shown.append(f"另有 {more} 项" if language == "zh" else f"and {more} more")
+        shown.append(said(language, f"and {more} more", f"另有 {more} 项"))
     return f"{_subject(done)}{colon}{comma.join(shown)}" if done.arguments else comma.join(shown)
 
 
 def _field(language: Language, item: object) -> str:
     if isinstance(item, list | Mapping) and len(json.dumps(item, default=str)) > 120:
-        size = len(item)
-        return f"{size} 项" if language == "zh" else f"{size} entries"
+        return said(language, f"{len(item)} entries", f"{len(item)} 项")
     if isinstance(item, str):
         return item if len(item) <= 200 else f"{item[:200]}..."
     return json.dumps(item, ensure_ascii=False, default=str)
 
 
 def _listing(language: Language, done: Done, value: list[object]) -> str:
-    what = call_text(done)
+    what, size = call_text(done), len(value)
     if not value:
-        return f"{what}: " + ("没有结果。" if language == "zh" else "no results.")
+        return f"{what}: {said(language, 'no results.', '没有结果。')}"
     lines = [f"- {_item(item)}" for item in value[:10]]
-    count = (
-        f"{len(value)} 个结果"
-        if language == "zh"
-        else f"{len(value)} result" + "s" * (len(value) > 1)
-    )
-    if len(value) > 10:
-        lines.append("- ……" if language == "zh" else "- ...")
-    return f"{what}: {count}\n" + "\n".join(lines)
+    lines += [said(language, "- ...", "- ……")] * (size > 10)
+    count = said(language, f"{size} result{'s' * (size > 1)}", f"{size} 个结果")
+    return "\n".join([f"{what}: {count}", *lines])
 
 
 def _item(item: object) -> str:

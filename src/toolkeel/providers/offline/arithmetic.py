@@ -79,6 +79,8 @@ _PHRASE = [
 _PLAIN = str.maketrans("×÷−", "*/-")
 _HALF_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _MAX_TOKENS = 80
+_TIGHT = frozenset(("(", ")", ",", "!", "%", "**", "^", "% of"))
+"""Signs without blanks around them."""
 
 
 class Expression(NamedTuple):
@@ -132,9 +134,7 @@ def _phrases(text: str) -> Iterator[Expression]:
             if sign == "mean":
                 spelt = f"mean({', '.join(numbers)})"
             elif sign == "from":
-                spelt = (
-                    " - ".join(reversed(numbers)) if " from " in match[0] else " - ".join(numbers)
-                )
+                spelt = " - ".join(numbers[:: -1 if " from " in match[0] else 1])
             else:
                 spelt = sign.join(numbers)
             yield Expression(spelt, match.start(), match.end(), len(numbers) - 1)
@@ -224,28 +224,17 @@ def _spell(tokens: list[_Token]) -> str:
             out[-1] = f"{token.text}({out[-1]})"
         elif token.text == "portion":
             out.append("*")
-        elif (
-            token.kind in ("number", "function")
-            or token.text in ("(", ")", ",", "!")
-            or (
-                token.text in ("-", "+")
-                and (
-                    not index
-                    or (
-                        tokens[index - 1].kind == "sign"
-                        and tokens[index - 1].text not in (")", "%")
-                    )
-                )
-            )
-            or token.text == "%"
-            or token.kind == "after"
-            or token.text in ("**", "^", "% of")
-        ):
-            out.append(token.text)
         else:
-            out.append(f" {token.text} ")
+            tight = token.kind in ("number", "function", "after") or token.text in _TIGHT
+            tight = tight or (token.text in ("-", "+") and _opens(tokens[:index]))
+            out.append(token.text if tight else f" {token.text} ")
     spelt = "".join(out).replace("% of", "% of ").replace(",", ", ")
     return re.sub(r"  +", " ", spelt).strip()
+
+
+def _opens(before: list[_Token]) -> bool:
+    """Whether a number begins after these, so that a sign is the number's own."""
+    return not before or (before[-1].kind == "sign" and before[-1].text not in (")", "%"))
 
 
 def _reads(spelt: str) -> bool:

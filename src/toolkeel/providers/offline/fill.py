@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 
@@ -161,16 +162,15 @@ class _Filling:
                 self._take(candidate.slot, candidate.argument, value.start, value.end)
                 self.pairs.append(candidate)
 
+    def _is_free(self, value: Value) -> bool:
+        return not any(value.start < end and start < value.end for start, end in self.spans)
+
     def _free(self) -> list[Value]:
-        return [
-            value
-            for value in self.values
-            if not any(value.start < end and start < value.end for start, end in self.spans)
-        ]
+        return [value for value in self.values if self._is_free(value)]
 
     def _acceptable(self, candidate: Pair) -> bool:
         value, slot = candidate.value, candidate.slot
-        if any(value.start < end and start < value.end for start, end in self.spans):
+        if not self._is_free(value):
             return False
         if slot.required:
             return candidate.score >= 0.3
@@ -185,10 +185,8 @@ class _Filling:
         """Whether an optional number is the one thing an unnamed number in the prompt can be."""
         numeric = [s for s in self.slots if s.type in ("integer", "number")]
         numbers = [value for value in self.values if value.kind == "number"]
-        return numeric[:1] == [slot] and len(numbers) <= len(numeric) and not self._expression()
-
-    def _expression(self) -> bool:
-        return any(found.value.kind == "expression" for found in self.pairs)
+        sums = any(found.value.kind == "expression" for found in self.pairs)
+        return numeric[:1] == [slot] and len(numbers) <= len(numeric) and not sums
 
     def _lists(self) -> None:
         for slot in self._open():
@@ -200,24 +198,18 @@ class _Filling:
         """All values of the prompt that suit the array's items."""
         item = _item_slot(slot, self.tool.parameters)
         if item.choices:
-            return self._mentioned(item.choices)
+            said = ideas(self.text)
+            return [choice for choice in item.choices if mention(choice, self.text, said)]
         found = [p for v in self._free() if (p := pair(item, v, self.text, self.checker, True))]
         if not slot.required and not any(candidate.bonus > 0 for candidate in found):
             return []
         if not found and item.type in ("string", "") and item.role not in _NEVER_GUESSED:
-            return self._listed_words()
+            words = rest(self.text, self.spans, self._said())
+            return [part for part in _LISTED.split(words) if part]
         best = max((candidate.base for candidate in found), default=0.0)
         chosen = [candidate for candidate in found if candidate.base >= best - 0.6]
         self.spans.extend((p.value.start, p.value.end) for p in chosen)
         return [candidate.argument for candidate in chosen]
-
-    def _mentioned(self, choices: tuple[object, ...]) -> list[object]:
-        said = ideas(self.text)
-        return [choice for choice in choices if mention(choice, self.text, said)]
-
-    def _listed_words(self) -> list[object]:
-        words = rest(self.text, self.spans, self._said())
-        return [part for part in _LISTED.split(words) if part]
 
     def _texts(self) -> None:
         """Free text for what no value filled: first what is labelled, then what remains."""
@@ -228,7 +220,7 @@ class _Filling:
             if not slot.required and slot.role not in ("text", "name"):
                 continue
             found = labelled(self.text, slot.labels, [o for o in others if o not in slot.labels])
-            if found and self._suits(slot, found):
+            if found and self.checker.fits(slot, found):
                 start = self.text.find(found)
                 self._take(slot, found, start, start + len(found))
         for slot in self._open():
@@ -241,12 +233,9 @@ class _Filling:
         free = slot.role in ("text", "")
         found = after_saying(self.text, self.spans) if free else ""
         found = found or rest(self.text, self.spans, self._said())
-        if found and self._suits(slot, found) and (free or plain_words(found)):
+        if found and self.checker.fits(slot, found) and (free or plain_words(found)):
             start = max(self.text.find(found), 0)
             self._take(slot, found, start, start + len(found))
-
-    def _suits(self, slot: Slot, text: str) -> bool:
-        return self.checker.fits(slot, text)
 
     def _said(self) -> frozenset[str]:
         names = " ".join(label for slot in self.slots for label in slot.labels)
@@ -328,16 +317,11 @@ def _item_slot(slot: Slot, root: Schema) -> Slot:
     inner = resolve(slot.schema.get("items"), root)
     kind = inner.get("type")
     choices = inner.get("enum")
-    return Slot(
-        path=slot.path,
+    return dataclasses.replace(
+        slot,
         schema=inner,
         type=kind if isinstance(kind, str) else "",
-        required=slot.required,
-        role=slot.role,
-        labels=slot.labels,
-        ideas=slot.ideas,
         choices=tuple(choices) if isinstance(choices, list | tuple) else (),
-        description=slot.description,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
 from collections.abc import Mapping
@@ -85,15 +86,9 @@ def _retyped(
         else:
             text = str(value).strip().lower().replace(",", "")
             plain = text.removesuffix(".0") if wanted == "integer" else text
-            converted = read(_typed(slot, wanted), plain)
+            converted = read(dataclasses.replace(slot, type=wanted, choices=()), plain)
         changed[key] = value if converted is None else converted
     return changed
-
-
-def _typed(slot: Slot, wanted: str) -> Slot:
-    return Slot(
-        slot.path, slot.schema, wanted, slot.required, slot.role, slot.labels, slot.ideas, (), ""
-    )
 
 
 def _powers(

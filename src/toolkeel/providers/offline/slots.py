@@ -76,11 +76,8 @@ def _properties(schema: Schema) -> Iterator[tuple[str, object, bool]]:
     """Name, schema and whether it is required; also of those that are required but not described."""
     properties, required = schema.get("properties"), schema.get("required")
     known = properties if isinstance(properties, Mapping) else {}
-    wanted = (
-        [name for name in required if isinstance(name, str)]
-        if isinstance(required, list | tuple)
-        else []
-    )
+    listed = required if isinstance(required, list | tuple) else ()
+    wanted = [name for name in listed if isinstance(name, str)]
     yield from ((str(name), raw, name in wanted) for name, raw in known.items())
     yield from ((name, {}, True) for name in wanted if name not in known)
 

@@ -135,11 +135,7 @@ def find_values(text: str) -> tuple[Value, ...]:
 
 
 def _claim(found: list[Value], value: Value) -> None:
-    if (
-        len(found) < _MOST
-        and value.value != ""
-        and not any(value.overlaps(other) for other in found)
-    ):
+    if len(found) < _MOST and value.value != "" and not any(map(value.overlaps, found)):
         found.append(value)
 
 
@@ -208,21 +204,17 @@ def _opens_sentence(text: str, start: int) -> bool:
 def _ordinary(word: str, opening: bool) -> bool:
     """Whether a capitalised word is no name: a stop word, or an everyday word that opens."""
     lower = word.lower().replace("’", "'")
-    if (
-        lower in concepts.NOT_NAMES
-        or lower in concepts.STOP
-        or lower.split("'")[0] in concepts.STOP
-    ):
+    if lower in concepts.NOT_NAMES or {lower, lower.split("'")[0]} & concepts.STOP:
         return True
-    return lower not in concepts.PLACES_LATIN and (
-        len(lower) == 1 or (opening and _everyday(lower))
-    )
+    everyday = len(lower) == 1 or (opening and (idea(lower) in _IDEAS or lower in concepts.OPENERS))
+    return everyday and lower not in concepts.PLACES_LATIN
 
 
-def _everyday(lower: str) -> bool:
-    return idea(lower) in _IDEAS or lower in concepts.OPENERS
-
-
+_CHINESE_WORDS = (
+    ("place", concepts.PLACES),
+    ("language", concepts.LANGUAGES),
+    ("symbol", concepts.CURRENCIES),
+)
 _IDEAS = frozenset(line.split()[0] for line in concepts.CONCEPTS.strip().splitlines())
 
 
@@ -244,17 +236,9 @@ def _chinese(text: str) -> list[Value]:
     for run in _RUN.finditer(text):
         for piece in pieces(run[0], run.start()):
             end = piece.start + len(piece.text)
-            kind = ""
-            if piece.text in concepts.PLACES:
-                kind = "place"
-            elif piece.text in concepts.LANGUAGES:
-                kind = "language"
-            elif piece.text in concepts.CURRENCIES:
-                kind = "symbol"
-            elif not piece.known and 2 <= len(piece.text) <= 4:
-                kind = "name"
-            if kind:
-                found.append(Value(kind, piece.text, piece.start, end))
+            kind = next((kind for kind, known in _CHINESE_WORDS if piece.text in known), "")
+            if kind or (not piece.known and 2 <= len(piece.text) <= 4):
+                found.append(Value(kind or "name", piece.text, piece.start, end))
     return found
 
 

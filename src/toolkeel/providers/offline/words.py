@@ -39,6 +39,11 @@ def language(text: str) -> Language:
     return "zh" if _HAN.search(text) else "en"
 
 
+def said(language: Language, english: str, chinese: str) -> str:
+    """What is said in the language to answer in."""
+    return chinese if language == "zh" else english
+
+
 def stem(word: str) -> str:
     """An English word without its commonest endings; not linguistics, only consistent.
 
