@@ -56,16 +56,11 @@ TWO_PETS = 'an object with "kind": "cat", "name", "lives", or an object with "ki
 
 
 def lines(sent: dict[str, Any]) -> list[str]:
-    """The errors of these arguments beside a right city, with and without the data at hand."""
+    """The errors of these arguments beside a right city."""
     sent = {"city": "Paris", **sent}
     with pytest.raises(ValidationError) as caught:
         Arguments.model_validate_json(json.dumps(sent), strict=True)
-    errors = [str(error) for error in pydantic_errors(caught.value, SCHEMA, sent)]
-    without_data = [str(error) for error in pydantic_errors(caught.value, SCHEMA)]
-    assert [line.split(", got ")[0] for line in without_data] == [
-        line.split(", got ")[0] for line in errors
-    ]
-    return errors
+    return [str(error) for error in pydantic_errors(caught.value, SCHEMA, sent)]
 
 
 @pytest.mark.parametrize(

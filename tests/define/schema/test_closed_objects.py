@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
@@ -139,7 +140,7 @@ def test_the_first_refusal_says_what_a_second_would(text: str) -> None:
         arguments.validate(text)
     with pytest.raises(InvalidArguments) as second:
         prepare(ToolCall("1", "body", text), body)
-    told = arguments.explain(first.value)
+    told = arguments.explain(first.value, json.loads(text))
     assert told is not None and told.text == second.value.text
 
 
@@ -152,7 +153,7 @@ def test_text_that_is_no_json_is_not_explained_by_fields() -> None:
     with pytest.raises(ValueError) as error:
         body.arguments.validate('{"a": ')
     assert body.arguments.explain is not None
-    assert body.arguments.explain(error.value) is None
+    assert body.arguments.explain(error.value, None) is None
 
 
 def test_open_and_closed_objects_are_told_apart() -> None:

@@ -6,16 +6,18 @@ import decimal
 import enum
 import functools
 import json
+import pathlib
 import uuid
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Literal, Optional, TypedDict, Union
+from typing import Annotated, Any, Literal, Optional, TypedDict, Union
 
 import jsonschema_rs
 import pytest
 import typing_extensions
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from toolkeel import Tool, Toolset, tool
 from toolkeel.define.schema.gaps import Gaps, check_fillable, gaps_of
@@ -107,7 +109,9 @@ HASHABLE: list[Any] = [
     dt.datetime,
     Number,
     Literal["a", "b"],
+    Literal[1, 2],
     uuid.UUID,
+    decimal.Decimal,
 ]
 
 
@@ -229,7 +233,13 @@ def test_whatever_fits_what_is_advertised_is_taken(annotation: Any, value: Any) 
         (dict[dt.date, str], [{"0": "a"}], [{"2026-01-02": "a"}]),
         (dict[uuid.UUID, str], [{"12345678-1234-5678-1234-56781234567A": "a", "12345678-1234-5678-1234-56781234567a": "b"}], [{}]),
         (set[int], [[1, 1], [1, 1.0]], [[1, 2]]),
-        (decimal.Decimal, ["NaN", "x", "", True], ["1.50", 1.5, 10**30, "-.5"]),
+        (dict[decimal.Decimal, str], [{"1": "a", "1.0": "b"}, {"1_0": "a"}, {" 1": "a"}], [{"1": "a", "1.5": "b"}]),
+        (OrderedDict[int, str], [{"1": "a", "01": "b"}], [{"1": "a"}]),
+        (dict[int | float, str], [{"1": "a", "1.0": "b"}], [{"1": "a", "1.5": "b"}]),
+        (dict[pathlib.Path, str], [{"a": "b", "./a": "c"}], [{"a": "b", "a/b": "c"}]),
+        (dict[Annotated[str, Field(pattern="^a", max_length=3)], int], [{"b": 1}, {"abcd": 1}], [{"ab": 1}]),
+        (decimal.Decimal, ["NaN", "x", "", True, "1_000", " 1 ", "１"], ["1.50", 1.5, 10**30, "-.5"]),
+        (decimal.Decimal | str, [True], ["1.50", "1_000"]),
         (Model, [{"number": True, "when": "2026-01-02T03:04:05"}, {"number": 1, "when": "2026"}], [{"number": 1, "when": "2026-01-02T03:04:05"}]),
         (Made, [{"a": 1, "b": 2}], [{"a": 1}]),
     ],
@@ -278,6 +288,63 @@ def test_the_model_is_told_where_and_what_is_expected() -> None:
     assert made is not None
     assert 'another key than "1"' not in _call(made, '{"x": {"1": "a", "01": "b"}}').text
     assert "a key that is an integer" in _call(made, '{"x": {"1": "a", "01": "b"}}').text
+
+
+def test_an_alias_of_an_enum_is_told_once() -> None:
+    made = _tool(Colour)
+    assert made is not None
+    assert json.dumps(made.parameters).count('"r"') == 1
+
+
+def test_keys_are_told_in_words() -> None:
+    for annotation, sent, wanted in (
+        (dict[dt.datetime, int], "2026", "a date and time (ISO 8601)"),
+        (dict[decimal.Decimal, int], "1_0", "a decimal number"),
+        (
+            dict[Annotated[str, Field(pattern="^a", min_length=2)], int],
+            "b",
+            "a string of at least 2 characters",
+        ),
+    ):
+        made = _tool(annotation)
+        assert made is not None
+        text = _call(made, json.dumps({"x": {sent: 1}})).text
+        assert f": expected a key that is {wanted}\n" in text, text
+
+
+def test_a_union_without_a_branch_that_has_a_form_is_refused_by_name() -> None:
+    def take(x: dict[Number, int] | Callable[[], int]) -> None:
+        """Take."""
+
+    with pytest.raises(DefinitionError, match="take: parameter 'x' has no JSON form"):
+        tool(take)
+
+
+@pytest.mark.parametrize("keys", [Number, Half, Literal[1, 2], Literal[True], tuple[int, int]])
+def test_keys_that_no_text_becomes_are_refused_by_name(keys: Any) -> None:
+    def take(x: Any) -> None:
+        """Take."""
+
+    take.__annotations__ = {"x": dict[keys, str]}
+    with pytest.raises(DefinitionError, match=r"take: parameter 'x' .*take str or int as keys"):
+        tool(take)
+
+
+@settings(max_examples=400)
+@given(ANNOTATIONS, VALUES)
+def test_whatever_is_wrong_is_told_at_a_place_that_was_sent(annotation: Any, value: Any) -> None:
+    """Or at a key that is missing in a place that was."""
+    made = _tool(annotation)
+    if made is None:
+        return
+    message = _call(made, json.dumps({"x": value}))
+    for error in message.details.get("errors", ()) if message.kind else ():
+        *above, last = error.path
+        there: Any = {"x": value}
+        for part in above:
+            there = there[part]
+        if not error.expected.endswith("(required)"):
+            there[last]
 
 
 def test_plain_schemas_have_no_gaps_so_their_calls_are_not_looked_at() -> None:

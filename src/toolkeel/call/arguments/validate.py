@@ -128,11 +128,11 @@ def _mended(
     if explain is None or not parsed.value:
         mended = coerce(parsed.value, schema, unknown_keys=unknown)
     else:
-        told = explain(error, lambda errors: is_final(errors, schema, unknown))
+        told = explain(error, parsed.value, lambda errors: is_final(errors, schema, unknown))
         if told is not None:
             raise told from None
         mended = coerce(parsed.value, schema, unknown_keys=unknown)
-        if mended.value is parsed.value and (told := explain(error)) is not None:
+        if mended.value is parsed.value and (told := explain(error, parsed.value)) is not None:
             raise told from None
     if len(mended.changes) > MOST_CHANGES:  # refused, and told by the first that are wrong
         arguments.check(parsed.value)

@@ -55,7 +55,7 @@ def from_pydantic_ai(theirs: pydantic_ai.Tool[Any]) -> AnyTool:
         try:
             values = schema.validator.validate_json(dumps(arguments))
         except ValidationError as error:  # what its own validators refuse beyond the schema
-            problems = pydantic_errors(error, schema.json_schema)
+            problems = pydantic_errors(error, schema.json_schema, arguments)
             raise ToolError(invalid_arguments(theirs.name, problems).text) from error
         try:
             value = await schema.call(values, _context(context))

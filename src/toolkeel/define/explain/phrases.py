@@ -117,9 +117,15 @@ _FORMATS = {
 }
 
 
+DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+"""How a decimal number is advertised as a string, which then needs no other words."""
+
+
 def _string(schema: Schema) -> str:
     if _STRING_KEYWORDS.isdisjoint(schema):
         return "a string"
+    if schema.get("pattern") == DECIMAL:
+        return "a decimal number as a string"
     text = _FORMATS.get(str(schema.get("format")), "a string")
     low, high = schema.get("minLength"), schema.get("maxLength")
     if low is not None or high is not None:

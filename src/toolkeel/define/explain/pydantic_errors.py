@@ -12,7 +12,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from toolkeel._records.record import record
-from toolkeel.define.explain.phrases import PLAIN, alternatives, cut, describe_value, plain_type
+from toolkeel.define.explain.phrases import (
+    PLAIN,
+    alternatives,
+    cut,
+    describe_type,
+    describe_value,
+    plain_type,
+)
 from toolkeel.define.explain.validation_errors import (
     COMPOSED,
     Path,
@@ -51,22 +58,20 @@ _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument", "unexpec
 _UNSENT: Any = object()
 
 
-def pydantic_errors(
-    error: ValidationError, schema: Schema, data: object = _UNSENT
-) -> list[FieldError]:
+def pydantic_errors(error: ValidationError, schema: Schema, data: object) -> list[FieldError]:
     """One `FieldError` for each field that pydantic refused.
 
     Args:
         error: What validation raised.
         schema: The advertised JSON Schema of what was validated.
-        data: What was validated, as parsed JSON. Without it, a union's tags in pydantic's
-            paths are told from keys by the schema alone, which an open object cannot.
+        data: What was validated, as parsed JSON: what it does not have in a path of pydantic's
+            is the name of a union's branch.
     """
     return refused_fields(error.errors(include_url=False), schema, data)
 
 
 def refused_fields(
-    errors: Sequence[Mapping[str, Any]], schema: Schema, data: object = _UNSENT
+    errors: Sequence[Mapping[str, Any]], schema: Schema, data: object
 ) -> list[FieldError]:
     """The same, of errors in pydantic's own form."""
     if (plain := _plain_fields(errors, schema)) is not None:
@@ -108,14 +113,10 @@ def _locate(error: Mapping[str, Any], root: Schema, data: object) -> _Found:
     for number, part in enumerate(location):
         last = number == len(location) - 1
         children = children_of(schemas, part, root)
-        if data is _UNSENT:
-            there = bool(children) or (last and error["type"] in _UNKNOWN)
-        else:
-            there = (absent and last) or _has(data, part)
-        if there:
+        if (absent and last) or _has(data, part):
             path.append(part)
             parents, schemas = schemas, children
-            data = data if data is _UNSENT or (absent and last) else data[part]  # type: ignore[index]
+            data = _UNSENT if absent and last else data[part]  # type: ignore[index]
         elif part != "[key]":
             branches.append((len(path), str(part)))
             schemas = _branch(schemas, str(part), root)
@@ -225,8 +226,7 @@ def _field(found: _Found, root: Schema) -> FieldError:
     if kind.startswith("union_tag_") and (tag := _tag_error(found, root)) is not None:
         return tag
     if found.error["loc"][-1:] == ("[key]",):
-        wanted = _message(found.error).removeprefix("Input should be ").partition(",")[0]
-        return FieldError(found.path, f"a key that is {wanted}")
+        return FieldError(found.path, f"a key that is {_key_wanted(found.error)}")
     value = found.error["input"]
     phrase = expected(found.schemas, root, value)
     if kind not in _TOLD_BY_SCHEMA and not kind.endswith(("_type", "_parsing")):
@@ -235,6 +235,15 @@ def _field(found: _Found, root: Schema) -> FieldError:
         phrase = _message(found.error).removeprefix("Input should be ")
     return FieldError(found.path, phrase, "" if value is _UNSENT else describe_value(value))
 
+
+def _key_wanted(error: Mapping[str, Any]) -> str:
+    told = {_BOUNDS[name]: bound for name, bound in error.get("ctx", {}).items() if name in _BOUNDS}
+    if told:
+        return describe_type({"type": "string", **told})
+    return _message(error).removeprefix("Input should be ").partition(",")[0]
+
+
+_BOUNDS = {"pattern": "pattern", "min_length": "minLength", "max_length": "maxLength"}
 
 # Errors of which the schema's phrase says all there is to say.
 _TOLD_BY_SCHEMA = frozenset(

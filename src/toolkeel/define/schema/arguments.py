@@ -61,8 +61,8 @@ class Arguments:
         keys: What the model calls those parameters that it knows under another name.
         mask: Hides the secrets among them, if there are any.
         nested: Properties that can hold more than scalars and lists of them; None if unknown.
-        explain: What `check` would say of a text that `validate` refused, when what it is given as
-            a condition holds of pydantic's errors; None if it cannot tell.
+        explain: What `check` would say of a text that `validate` refused, given the error and what
+            the text says, if a condition holds of pydantic's errors; None if it cannot tell.
         model_validators: Shows them and what was injected to a model's validators; gives them back.
         defaults: The function's own, by parameter. They stand in for what the model left out
             wherever somebody looks at a call; a body alone defaults them itself.
@@ -319,7 +319,9 @@ class _Checks:
         if self._gaps is not None and (wrong := self._gaps.lost_digits(text)):
             raise invalid_arguments(self._title, wrong)
 
-    def explain(self, error: ValueError, when: When | None = None) -> InvalidArguments | None:
+    def explain(
+        self, error: ValueError, value: object, when: When | None = None
+    ) -> InvalidArguments | None:
         if not isinstance(error, ValidationError) or error.error_count() > MOST:
             return None
         found = error.errors(include_url=False)
@@ -327,7 +329,7 @@ class _Checks:
             return None
         from toolkeel.define.explain.pydantic_errors import refused_fields  # late: for mistakes
 
-        return invalid_arguments(self._title, refused_fields(found, self._schema))
+        return invalid_arguments(self._title, refused_fields(found, self._schema, value))
 
     def check(self, value: Values) -> Values:
         schema = self._schema
@@ -340,7 +342,7 @@ class _Checks:
             from toolkeel.define.explain.pydantic_errors import pydantic_errors
 
             many = error.error_count() > MOST and self.bounded.errors(value)
-            told = many or pydantic_errors(error, schema)
+            told = many or pydantic_errors(error, schema, value)
             raise invalid_arguments(self._title, told) from None
         # pydantic closes all objects or none; what it drops, the count of keys in the text shows.
         if self._mixed and (unknown := list(unknown_keys(value, schema, schema, ()))):

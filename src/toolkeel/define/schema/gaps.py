@@ -11,12 +11,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, time
+from decimal import Decimal
+from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
-from toolkeel.define.explain.phrases import describe_type, describe_value, quoted
+from toolkeel.define.explain.phrases import DECIMAL, describe_type, describe_value, quoted
 from toolkeel.define.explain.validation_errors import expected
-from toolkeel.define.schema.json_schema import DECIMAL, KEYS
+from toolkeel.define.schema.json_schema import KEYS
 from toolkeel.define.subschemas import (
     Schema,
     accepts,
@@ -33,8 +35,10 @@ _SECONDS = re.compile(r"\s*[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*", re.A)
 """What pydantic takes for seconds since 1970, or of a duration."""
 
 _KEY_VALUES: Mapping[str, Callable[[str], object]] = {
-    "number": float, "uuid": UUID, "date-time": datetime.fromisoformat, "time": time.fromisoformat,
+    "number": float, "decimal": Decimal, "uuid": UUID, "path": PurePath,
+    "date-time": datetime.fromisoformat, "time": time.fromisoformat,
 }  # fmt: skip
+_DECIMAL = re.compile(DECIMAL, re.A)
 _LONG = re.compile(r"\d[\d.]{15}")
 
 
@@ -188,6 +192,8 @@ def _breaks(value: object, schema: Schema) -> bool:
     kind = type(value)
     if kind is str:
         text = str(value)
+        if schema.get("pattern") == DECIMAL:  # pydantic takes "1_000" and " 1 "
+            return _DECIMAL.fullmatch(text) is None
         return schema.get("format") in FORMATS and _SECONDS.fullmatch(text) is not None
     if kind is list:
         return bool(schema.get("uniqueItems")) and not _all_differ(value)  # type: ignore[arg-type]
@@ -196,7 +202,7 @@ def _breaks(value: object, schema: Schema) -> bool:
 
 _KEY_PATTERNS = {
     str(each["pattern"]): (re.compile(str(each["pattern"]), re.A), f"{article} {kind}")
-    for (kind, each), article in zip(KEYS.items(), ("an", "a", ""), strict=True)
+    for (kind, each), article in zip(KEYS.items(), ("an", "a", "", "a"), strict=True)
     if "pattern" in each
 }
 
@@ -211,9 +217,9 @@ def _is_no_key(key: str, keys: object) -> bool:
     return _breaks(key, keys) or not is_option(key, keys)
 
 
-def _key_phrase(keys: object, root: Schema) -> str:
-    known = _KEY_PATTERNS.get(str(keys.get("pattern"))) if isinstance(keys, Mapping) else None
-    return known[1] if known else describe_type(keys, root)
+def _key_phrase(keys: Schema, root: Schema) -> str:
+    known = _KEY_PATTERNS.get(str(keys.get("pattern")))
+    return known[1] if known else describe_type({"type": "string", **keys}, root)
 
 
 def _all_differ(items: list[object]) -> bool:

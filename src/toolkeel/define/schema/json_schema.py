@@ -10,17 +10,18 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
+from toolkeel.define.explain.phrases import DECIMAL
 from toolkeel.define.subschemas import is_option, matches_type, misfits
 from toolkeel.errors import DefinitionError
 
 Refuses: TypeAlias = Callable[[str, object], bool]
 
 
-DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 KEYS: Mapping[str, Mapping[str, object]] = {
     "integer": {"pattern": "^(0|-?[1-9][0-9]*)$"},
     "number": {"pattern": r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$", "format": "number"},
     "boolean": {"enum": ["true", "false"]},
+    "decimal number": {"pattern": DECIMAL, "format": "decimal"},
 }
 """What the keys of a dict look like that are no text; no number but a float's has two forms."""
 MOST_FLAGS = 256  # sums of flags that are spelt out
@@ -69,14 +70,42 @@ class SchemaMaker(GenerateJsonSchema):
         required = names[: made.get("minItems", 0)]
         return {"type": "object", "properties": properties, "required": required}
 
+    def union_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().union_schema(schema)
+        if made.get("anyOf") == []:  # pydantic passes over branches without a form
+            raise PydanticInvalidForJsonSchema("no branch of a union has a form in JSON")
+        return made
+
     def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
         return self.handle_invalid_for_json_schema(schema, "a class")
 
     def dict_schema(self, schema: Any) -> dict[str, Any]:
-        made = super().dict_schema(schema)
+        return self._with_keys(super().dict_schema(schema), schema)
+
+    def ordered_dict_schema(self, schema: Any) -> dict[str, Any]:
+        return self._with_keys(super().ordered_dict_schema(schema), schema)
+
+    def _with_keys(self, made: dict[str, Any], schema: Any) -> dict[str, Any]:
+        """Say what keys look like.
+
+        Raises:
+            PydanticInvalidForJsonSchema: they are what no text of JSON becomes.
+        """
         keys = self.generate_inner(schema["keys_schema"]) if "keys_schema" in schema else {}
-        if keys.get("type") in KEYS:
-            made["propertyNames"] = dict(KEYS[keys["type"]])
+        keys = self.resolve_ref_schema(keys)
+        options = keys.get("enum", [keys["const"]] if "const" in keys else ["text"])
+        if keys.get("type") in ("array", "object", "null") or not any(
+            isinstance(each, str) for each in options
+        ):
+            raise PydanticInvalidForJsonSchema(
+                "the keys of a JSON object are texts, and none becomes one of these; take str or int "
+                "as keys, or a list of pairs"
+            )
+        if (kind := _kind_of_keys(keys)) in KEYS:
+            made["propertyNames"] = dict(KEYS[kind])
+        for pattern, values in made.pop("patternProperties", {}).items():
+            made["propertyNames"] = {"pattern": pattern}
+            made["additionalProperties"] = values
         return made
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
@@ -87,7 +116,8 @@ class SchemaMaker(GenerateJsonSchema):
         return made
 
     def enum_schema(self, schema: Any) -> dict[str, Any]:
-        made = super().enum_schema(schema)
+        different = list(dict.fromkeys(schema["members"]))  # an alias is there twice
+        made = super().enum_schema({**schema, "members": different})
         if issubclass(schema["cls"], enum.Flag):
             made["enum"], told = _flags(schema["cls"])
             made["description"] = f"{made.get('description', '')} The sum of: {told}.".strip()
@@ -118,6 +148,14 @@ class SchemaMaker(GenerateJsonSchema):
         if self._config.validate_by_name or any(_is_name(path) for path in alias):
             return
         raise OnlyAPath(alias[0] if alias and isinstance(alias[0], list) else alias)
+
+
+def _kind_of_keys(keys: Mapping[str, Any]) -> str:
+    """The name in `KEYS` of the schema of keys; that of numbers for a union of them."""
+    kinds = [each.get("type") for each in keys.get("anyOf", (keys,))]
+    if DECIMAL in [each.get("pattern") for each in keys.get("anyOf", ())]:
+        return "decimal number"
+    return "number" if {*kinds} == {"integer", "number"} else str(kinds[0]) * (len(kinds) == 1)
 
 
 def _flags(kind: type[enum.Flag]) -> tuple[list[int], str]:
