@@ -18,9 +18,10 @@ from toolkeel.agent.handoff import (
     handed,
     without_calls,
 )
-from toolkeel.errors import DuplicateToolError
+from toolkeel.errors import DuplicateToolError, ModelError
 from toolkeel.events import Event, HandedOver
 from toolkeel.limits import RunLimits
+from toolkeel.model import Settings
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
@@ -42,6 +43,20 @@ def triage(*script: Any, to: Any, **more: Any) -> Agent:
     return Agent(
         Scripted(list(script)), name="triage", instructions="You sort.", handoffs=[to], **more
     )
+
+
+def test_a_call_that_an_agents_settings_force_is_made_by_that_agent() -> None:
+    must = Settings(tool_choice="required")
+    asks = call("refund", {"order": "7"})
+    desk = billing(ModelError("down"), asks, "Done.", settings=must)
+    first = triage(TO_BILLING, to=desk, settings=must)
+    with pytest.raises(ModelError) as stopped:
+        first.run_sync("Refund 7.")
+    saved = RunState.from_json(stopped.value.run.state.to_json())  # type: ignore[attr-defined]
+    assert first.run_sync(saved).output == "Done."
+    asked = [*first.model.requests, *desk.model.requests]  # type: ignore[attr-defined]
+    choices = [request.settings.tool_choice for request in asked]
+    assert choices == ["required", "required", "required", None]
 
 
 def test_another_agent_goes_on_with_its_own_instructions_model_and_tools() -> None:

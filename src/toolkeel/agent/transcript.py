@@ -6,7 +6,7 @@ made it, before anything else is said (provider quirks Q1 to Q5).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from toolkeel.messages import (
@@ -102,13 +102,19 @@ def order_results(messages: list[Message]) -> None:
         messages[-tail:] = results
 
 
-def was_called(messages: Sequence[Message]) -> bool:
-    """Whether the model has called something since a person spoke last."""
+def was_called(messages: Sequence[Message], handoffs: Collection[str] = ()) -> bool:
+    """Whether the model has called something since a person spoke last.
+
+    Args:
+        messages: A transcript.
+        handoffs: Names of tools by which the agent in charge was given the run: what was called
+            up to there, another agent has called.
+    """
     for message in reversed(messages):
         if isinstance(message, UserMessage):
             return False
         if isinstance(message, AssistantMessage) and message.tool_calls:
-            return True
+            return not any(call.name in handoffs for call in message.tool_calls)
     return False
 
 

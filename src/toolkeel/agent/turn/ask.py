@@ -50,7 +50,13 @@ class Asking:
         self._model = plan.model
         self._run = run
         self._settings, self._later = _asked(plan.settings, charge)
-        if was_called(run.transcript):
+        given_by = [
+            name
+            for before in charge.before
+            for name, handoff in before.handoffs.items()
+            if handoff.agent.name == plan.agent
+        ]
+        if was_called(run.transcript, given_by):
             self._settings = self._later
         self.forced = self._settings is not self._later
         beside = (*(() if plan.output is None else plan.output.tools), *charge.reading(tools))
