@@ -114,6 +114,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "arguments.validate",
         "arguments.edits",
         "arguments.mask",
+        "steps.shell_reader",
         "steps.commands",
         "steps.rules",
         "steps.resources",

@@ -144,10 +144,52 @@ def test_a_rule_that_denies_or_asks_looks_into_every_part(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     ['echo "$HOME"', "[ -f x ] && cat x", "ls *.py", "for f in *; do cat $f; done", "A=$(date) ls"]
-    + ["bash script.sh", "git log --format='%H'", "./run.sh a", "echo 'a'\"b\"", "sh -c 'ls'"],
+    + ["bash script.sh", "git log --format='%H'", "./run.sh a", "echo 'a'\"b\"", "sh -c 'ls'"]
+    + ["cat > f <<'EOF'\n$x `y` '\nEOF\nls", "cat <<EOF\n$HOME\n'\nEOF", "awk '{print $1}' f"]
+    + ["find . -name '*.py' | xargs wc -l", "[[ $a == b* && $b ]] && ls", 'time pytest "$f"']
+    + ["echo $((i * 2)) `date` | head", 'while read -r l; do echo "$l"; done < f']
+    + ["python -c 'print({1, 2}); x[0]'", "python --version", "bash -euo pipefail -c 'ls $x'"]
+    + ["A=\"$B\" C='d e' make > f 2>&1", "find . -exec wc {} \\;", 'x=(a b); echo "${x[@]}"']
+    + ["if ! grep -q a f; then (cd b && ls); fi", 'f() { ls "$1"; }; f *.py # $x'],
 )
 def test_a_rule_that_denies_lets_other_lines_through(line: str) -> None:
     assert not mentions("rm *", line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "xargs rm", "find . -print0 | xargs -0 -n1 rm", "env -S'rm y'", "git -c alias.x='!rm y' x",
+        "alias x='rm y'; x", "tar --to-command='rm y' -xf a", "vim -c '!rm y'", "rm;ls", "rm&",
+        """node -e 'require("child_process").execFileSync("rm", ["y"])'""",
+    ],
+)  # fmt: skip
+def test_a_program_is_found_behind_signs_and_quotes_and_without_words_of_its_own(line: str) -> None:
+    assert mentions("rm *", line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat f | bash -s", "cat f | bash -", "curl y | bash -e", "cat f | env -i bash", "sh -x <f",
+        "cat f | sudo -E bash", "cat f | timeout 5 dash", "cat f | fish", "bash /dev/stdin <f",
+        "bash -c \"$(curl y)\"", "sh -c $X", "find . -exec sh -c \"$X\" \\;", "bash <(curl y)",
+        "docker exec c sh -c \"$X\"", "bash -o pipefail", "curl y | python3 -", "curl y | perl",
+        "python -c \"$(curl y)\"", "xargs -I{} bash -c {} <f", "bash -c '$X y'", "bash <<< $X",
+        "python <<EOF\nx\nEOF", "if $X; then :; fi", "until $X; do :; done", "{ $X; }", "f() { $X; }",
+        "a='1 2' $X", "a=(1 2) $X", "a[0]=1 $X", "a+=1 $X", "2>&1 $X", "<f $X", "{q}>f $X", "! $X",
+        ">f eval a", "xargs -n1 $X", "sudo -u root $X", "env -i A=1 $X", "nice -n 3 $X",
+        "timeout -s KILL 5 $X", "command -p $X", "time -p $X", "coproc N { $X; }", "builtin eval a",
+        "trap \"$X\" EXIT", "alias ls=$X", "mapfile -C a -c 1 b", "hash -p /bin/a b", "{a,-rf,b}",
+        "a{b,c} d", "echo $(cat f | sh)", "echo \"$($X)\"", "echo \"`$X`\"", "cat <($X)", "$(($X) )",
+        "echo ${y:-`$X`}", "echo \"$(echo ')'; $X)\"", "echo $'\\'' ; $X '", "[[ $($X) ]]",
+        "cat <<EOF\n$($X)\nEOF", "cat <<EOF\n\tEOF\n'\nEOF\n$X\necho ''", "cat <<EOF\nno end",
+        "echo ${y:-'}'} ; $X ; echo ''", "case a in a) $X;; esac", "echo \"$(case a in a) $X;; esac\n)\"",
+        "# '\n$X", "echo 'never closed", "echo $(never closed", "$(" * 5000, "sudo -a " * 100,
+    ],
+)  # fmt: skip
+def test_what_a_line_runs_without_saying_it_counts_as_any_program(line: str) -> None:
+    assert mentions("rm *", line)
 
 
 @given(st.text("rm '\"\\;$|x", max_size=8), st.sampled_from(["; ", " && ", "\n", " | ", "("]))

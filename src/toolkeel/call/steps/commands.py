@@ -12,18 +12,17 @@ import fnmatch
 import re
 import shlex
 
+from toolkeel.call.steps.shell_reader import runs_unread
+
 _PLAIN = re.compile(r"(?:[\w@%+:,./=-]|'[^'\\\x00-\x1f\x7f]*'|\"[^\"\\$`!\x00-\x1f\x7f]*\"| )+")
 MAX_LENGTH = 4096
 """Longest line that is looked at, in characters; a longer one is not plain."""
 MAX_PARTS = 200
 """Most words of a line that a rule which forbids or asks looks through."""
 _QUOTES = re.compile(r"\\\n|[\\'\"]")
-_UNREAD = re.compile(
-    r"(?:^|[;&|(){}\n`!]|\b(?:then|do|else|exec|env|sudo|nohup|time|command|xargs)\s)[ \t]*"
-    r"(?:\w+=[^\s;&|]*[ \t]+)*"
-    r"(?:(?!\[\[?\s|\w+=)[^\s;&|()<>]*[$`*?\[]|(?:eval|source|\.)\s|(?:\w*/)*(?:ba|da|z|k)?sh[ \t]*(?:$|[;&|\n<]))"
-)
-"""A program that is named by an expansion, or text from elsewhere that is run."""
+_COARSE = re.compile(r"[\s;&|()<>`{}]+|\$\(")
+_FINE = re.compile(r"[\s;&|()<>`{}!=,:\[\]'\"]+|\$\(")
+_FOLDERS = re.compile(r"^[^\s*?]*/")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _KEYWORDS = frozenset([
     "alias", "builtin", "case", "command", "coproc", "declare", "do", "done", "elif", "else",
@@ -74,25 +73,23 @@ def allowed(pattern: str, command: str) -> bool:
 def mentions(pattern: str, command: str) -> bool:
     """Whether a pattern that forbids or asks may be about any part of a line.
 
-    It is compared with the line, with each part between operators, and with each of their ends, as
-    they are written and without quotes and the folders of programs. What only a shell can tell,
-    such as a program that is named by a variable, counts as a match; so does what stands beyond
-    `MAX_PARTS`.
+    It is compared with the line, with each part between operators, quotes and signs, and with each
+    of their ends, as they are written and without quotes and the folders of programs. A last ``*``
+    of its own stands for no words, too. What only a shell can tell, such as a program that is named
+    by a variable, counts as a match (`shell_reader`); so does what stands beyond `MAX_PARTS`.
 
-    >>> mentions("rm *", "cd x && rm -rf .")
-    True
+    >>> mentions("rm *", "cd x && rm -rf ."), mentions("rm *", "find . | xargs rm")
+    (True, True)
     """
     plain = _QUOTES.sub("", command)
-    if fnmatch.fnmatchcase(command, pattern) or _UNREAD.search(plain):
-        return True
     loose = pattern if pattern.endswith("*") else f"{pattern}*"
-    for text in {command, plain}:
-        parts = re.split(r"[\s;&|()<>`{}]+|\$\(", text)
+    for text, breaks in ((command, _COARSE), (plain, _COARSE), (command, _FINE)):
+        parts = list(filter(None, breaks.split(text)))
         if len(parts) > MAX_PARTS:
             return True
         for start in range(len(parts)):
-            end = " ".join(filter(None, parts[start:]))
-            bare = re.sub(r"^[^\s*?]*/", "", end)
-            if fnmatch.fnmatchcase(end, loose) or fnmatch.fnmatchcase(bare, loose):
-                return True
-    return False
+            end = " ".join(parts[start:])
+            for each in (end, _FOLDERS.sub("", end)):
+                if fnmatch.fnmatchcase(each, loose) or fnmatch.fnmatchcase(f"{each} ", loose):
+                    return True
+    return fnmatch.fnmatchcase(command, pattern) or runs_unread(command)

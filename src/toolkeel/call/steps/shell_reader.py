@@ -1,0 +1,320 @@
+"""Whether a line of shell runs something that its words do not tell.
+
+Rules that forbid or ask look for a program wherever it stands in a line. A line can also run what
+stands nowhere in it: a program named by a variable or a pattern of files, text that comes from
+another command or an expansion into a shell, an alias. A line that does, or that cannot be read at
+all, counts as one that may run anything. Files that are run (``./x``, ``bash x.sh``) are not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_TEXT = frozenset([
+    ".", "alias", "bind", "case", "compgen", "complete", "enable", "eval", "fc", "hash", "mapfile",
+    "readarray", "source", "trap",
+])  # fmt: skip
+"""What runs its arguments as shell, or makes a name mean something else."""
+_BEFORE = frozenset([
+    "!", "builtin", "busybox", "chroot", "command", "coproc", "do", "doas", "elif", "else", "env",
+    "exec", "flock", "if", "ionice", "nice", "nohup", "parallel", "pkexec", "runuser", "script",
+    "setsid", "stdbuf", "strace", "su", "sudo", "then", "time", "timeout", "unshare", "until",
+    "watch", "while", "xargs",
+])  # fmt: skip
+"""What runs the program that stands behind it and its options."""
+_WITHIN = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
+_SHELLS = frozenset("ash bash csh dash fish ksh mksh rbash sh tcsh zsh".split())  # noqa: SIM905
+_LANGUAGE = re.compile(r"(?:python|pypy|perl|ruby|node|nodejs|php|lua|deno|bun)[\d.]*")
+_CODE = frozenset(["-c", "-e", "-E", "-r", "-p", "--eval", "--print"])
+_ASKS = frozenset(["--version", "--help"])
+_HARMLESS = frozenset(["--login", "--noprofile", "--norc", "--posix"])
+_INPUT = re.compile(r"-|/dev/(?:stdin|fd/.*)|/proc/self/fd/.*")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
+_AMOUNT = re.compile(r"[\d.]+[a-z]?")
+_REDIRECTION = re.compile(r"(?:\d*|\{\w+\})(<<<|<<-?|<>|>>|>\||[<>]&|<(?!\()|>(?!\())")
+_EXPANDS = re.compile(r"\$(?=[\w@*#?!$'\"(\[{-])")
+_PLAIN = re.compile(r"[^\s;&|()<>'\"\\`$*?\[]+")
+_PLAIN_QUOTED = re.compile(r"[^\"\\`$]+")
+_PLAIN_HERE = re.compile(r"[^\\`$]+")
+_ARITHMETIC = re.compile(r"\(\([\w\s+*/%<>=!&|?:,^~$-]*\)\)")
+_ESCAPED_QUOTE = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
+_BACKQUOTED = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL)
+_NAME = re.compile(r"[^\"'\\`$}]+")
+_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
+_DEEPEST, _MOST = 8, 8
+
+
+class _Word(NamedTuple):
+    text: str
+    sure: bool = True  # nothing in it is expanded
+
+
+class _Unclear(Exception):
+    """What is no line of shell, or one that this does not know."""
+
+
+def runs_unread(line: str, deep: int = 0) -> bool:
+    """Whether a line may run what does not stand in it.
+
+    >>> runs_unread("ls | $X"), runs_unread("curl x | sh"), runs_unread("cat f | wc -l")
+    (True, True, False)
+    """
+    if deep > _DEEPEST:
+        return True
+    reader = _Reader(line)
+    try:
+        reader.read()
+    except (_Unclear, RecursionError):
+        return True
+    return any(_is_unread(words, deep) for words in reader.commands) or any(
+        runs_unread(body, deep + 1) for body in reader.bodies
+    )
+
+
+def _is_unread(words: Sequence[_Word], deep: int) -> bool:
+    """Whether one command may."""
+    names = [word.text.rpartition("/")[2] for word in words]
+    if sum(name in _BEFORE or name in _WITHIN or name in _SHELLS for name in names) > _MOST:
+        return True
+    for at, name in enumerate(names):
+        inner = name in _SHELLS and at and any("c" in word.text for word in words[at + 1 : at + 2])
+        if (name in _WITHIN or inner) and _is_unread(words[at + (not inner) :], deep):
+            return True
+    start = next((at for at, word in enumerate(words) if not _ASSIGNMENT.match(word.text)), None)
+    if start is None:
+        return False
+    program, rest = words[start], words[start + 1 :]
+    name = program.text.rpartition("/")[2]
+    if not program.sure or name in _TEXT:
+        return True
+    if name in _BEFORE:
+        return _is_unread_behind(rest, deep)
+    if name in _SHELLS:
+        return _takes_text(rest, deep)
+    return bool(_LANGUAGE.fullmatch(name)) and _takes_code(rest)
+
+
+def _is_unread_behind(words: Sequence[_Word], deep: int) -> bool:
+    """Whether what stands behind options may; a word behind one may be its value, or the program."""
+    behind_option = False
+    for at, word in enumerate(words):
+        if word.text.startswith("-") and word.sure:
+            if word.text.startswith(("-S", "--split-string")):
+                return True
+            behind_option = True
+        elif not (_ASSIGNMENT.match(word.text) or _AMOUNT.fullmatch(word.text)):
+            if _is_unread(words[at:], deep):
+                return True
+            if not behind_option:
+                return False
+            behind_option = False
+    return False
+
+
+def _takes_text(words: Sequence[_Word], deep: int) -> bool:
+    """Whether a shell runs text that does not stand in the line."""
+    is_code = skip = False
+    for text, sure in words:
+        if text in _ASKS:
+            return False
+        if skip or text in _HARMLESS:
+            skip = False
+        elif sure and text[:1] in ("-", "+") and len(text) > 1:
+            if text.startswith("--") or "s" in text:
+                return True  # a file of commands, or standard input
+            is_code, skip = is_code or "c" in text, text[-1] in "oO"
+        elif is_code:
+            return not sure or text == "{}" or runs_unread(text, deep + 1)
+        else:
+            return not sure or bool(_INPUT.fullmatch(text))
+    return True
+
+
+def _takes_code(words: Sequence[_Word]) -> bool:
+    """Whether an interpreter of another language runs code that does not stand in the line."""
+    for at, (text, _) in enumerate(words):
+        if text in _CODE:
+            return any(not word.sure for word in words[at + 1 : at + 2])
+        if not text.startswith("-") or text == "-" or text == "-m":
+            return bool(_INPUT.fullmatch(text))
+        if text in _ASKS or text in ("-V", "-v", "-h"):
+            return False
+    return True
+
+
+class _Reader:
+    """Takes a line apart: its commands, and the texts of those in backquotes."""
+
+    def __init__(self, line: str) -> None:
+        self.line, self.at = line, 0
+        self.commands: list[list[_Word]] = []
+        self.bodies: list[str] = []
+        self._here: list[tuple[str, str]] = []  # patterns of the ends of texts in the next lines
+
+    def read(self, end: str = "") -> None:
+        """Commands up to an end, or to that of the line."""
+        words: list[_Word] = []
+        while self.at < len(self.line) and self.line[self.at] != end:
+            char = self.line[self.at]
+            if found := _REDIRECTION.match(self.line, self.at):
+                self._redirect(found)
+            elif char in " \t\r" or self.line.startswith("\\\n", self.at):
+                self.at += 1 + (char == "\\")
+            elif char == "#":
+                self._to("\n")
+            elif char in "\n;&|()":
+                self.at += 1
+                self.commands.append(words)
+                self._operator(char)
+                words = []
+            else:
+                words = self._add(words, self._word())
+        if end and self.at >= len(self.line):
+            raise _Unclear
+        self.commands.append(words)
+
+    def _operator(self, char: str) -> None:
+        if char == ")":  # of a case, or of nothing
+            raise _Unclear
+        if char == "(":
+            self._nested()
+        if char == "\n" and self._here:
+            self._skip_texts()
+
+    def _nested(self) -> None:
+        self.read(")")
+        self.at += 1
+
+    def _add(self, words: list[_Word], word: _Word) -> list[_Word]:
+        if word.text == "[[" and all(each.text in _BEFORE for each in words):
+            while self._of_condition() != "]]":
+                pass
+            return words
+        if word.text in ("{", "}"):
+            self.commands.append(words)
+            return []
+        return [*words, word]
+
+    def _of_condition(self) -> str:
+        """The next word of a condition, in which operators mean no commands."""
+        if self.at >= len(self.line):
+            raise _Unclear
+        if self.line[self.at] in " \t\r\n;&|()<>":
+            self.at += 1
+            return ""
+        return self._word().text
+
+    def _redirect(self, found: re.Match[str]) -> None:
+        self.at = found.end()
+        while self.line.startswith((" ", "\t"), self.at):
+            self.at += 1
+        start = self.at
+        target = self._word()
+        if found[1] in ("<<", "<<-"):
+            quoted = not {"'", '"', "\\"}.isdisjoint(self.line[start : self.at])
+            tabs = r"\t*" if found[1] == "<<-" else ""
+            self._here.append((rf"^{tabs}{re.escape(target.text)}$", "" if quoted else "expanded"))
+
+    def _skip_texts(self) -> None:
+        """Past texts for standard input; what is expanded in them is read."""
+        for end, expanded in self._here:
+            found = re.compile(end, re.MULTILINE).search(self.line, self.at)
+            if found is None:
+                raise _Unclear
+            inner = _Reader(self.line[self.at : found.start()])
+            while expanded and inner.at < len(inner.line):
+                inner._piece(_PLAIN_HERE)
+            self.commands += inner.commands
+            self.bodies += inner.bodies
+            self.at = found.end()
+        self._here = []
+
+    def _word(self) -> _Word:
+        """The next word, without quotes."""
+        made, bare, sure, start = "", "", True, self.at
+        while self.at < len(self.line) and self.line[self.at] not in " \t\r\n;&|()":
+            char = self.line[self.at]
+            text: str | None
+            if found := _ESCAPED_QUOTE.match(self.line, self.at):
+                text, self.at = None, found.end()
+            elif char in "<>":
+                if not self.line.startswith("(", self.at + 1):
+                    break
+                self.at += 2  # what reads, or is read, like a file
+                self._nested()
+                text = None
+            elif char == "'":
+                self.at += 1
+                text = self._to("'")
+                self.at += 1
+            elif char == '"':
+                text = self._quoted()
+            else:
+                text = self._piece(_PLAIN)
+                bare += text or ""
+            made, sure = made + (text or ""), sure and text is not None
+        if self.at == start:
+            raise _Unclear
+        if self.line[start : self.at] in ("[", "[["):
+            return _Word(self.line[start : self.at])
+        return _Word(made, sure and not _BRACES.search(bare))
+
+    def _quoted(self) -> str | None:
+        """The text in double quotes; None if something in it is expanded."""
+        self.at += 1
+        made, sure = "", True
+        while self.at < len(self.line) and self.line[self.at] != '"':
+            text = self._piece(_PLAIN_QUOTED)
+            made, sure = made + (text or ""), sure and text is not None
+        self._to('"')
+        self.at += 1
+        return made if sure else None
+
+    def _piece(self, plain: re.Pattern[str]) -> str | None:
+        """Some characters, or what stands for some; None for what is expanded."""
+        if found := plain.match(self.line, self.at):
+            self.at = found.end()
+            return found[0]
+        char, rest = self.line[self.at], self.line[self.at + 1 : self.at + 2]
+        self.at += 1
+        if char == "\\":
+            self.at += 1
+            return "" if rest == "\n" else rest
+        if char == "`":
+            if not (found := _BACKQUOTED.match(self.line, self.at)):
+                raise _Unclear
+            self.bodies.append(re.sub(r"\\([`$\\])", r"\1", found[1]))
+            self.at = found.end()
+        elif char == "$" and not _EXPANDS.match(self.line, self.at - 1):
+            return char
+        elif char == "$" and rest in ("(", "{"):
+            self._expansion(rest)
+        return None
+
+    def _expansion(self, opens: str) -> None:
+        if found := _ARITHMETIC.match(self.line, self.at):
+            self.at = found.end()
+            return
+        self.at += 1
+        if opens == "(":
+            self._nested()
+            return
+        while self.at < len(self.line) and self.line[self.at] != "}":
+            if self.line[self.at] == "'":
+                raise _Unclear
+            if self.line[self.at] == '"':
+                self._quoted()
+            else:
+                self._piece(_NAME)
+        self._to("}")
+        self.at += 1
+
+    def _to(self, end: str) -> str:
+        """What stands before the next of these; it must be there, unless it is a line's end."""
+        found = self.line.find(end, self.at)
+        if found < 0 and end != "\n":
+            raise _Unclear
+        start, self.at = self.at, found if found >= 0 else len(self.line)
+        return self.line[start : self.at]
