@@ -122,7 +122,8 @@ def _played(folder: Path, dies: str, how: str, says: str = "yes", most: int = 3)
 
 
 def _log(folder: Path) -> list[list[str]]:
-    return [line.split() for line in (folder / "log").read_text("utf-8").splitlines()]
+    log = folder / "log"
+    return [line.split() for line in log.read_text("utf-8").splitlines()] if log.exists() else []
 
 
 def _nested(folder: Path) -> list[Any]:
@@ -163,17 +164,18 @@ def test_what_code_has_done_before_a_kill_is_not_done_again(
     tmp_path: Path, dies: str, how: str
 ) -> None:
     _played(tmp_path, dies, how)
+    before = [each for each, _ in _log(tmp_path)]
     reason, asked, told = _played(tmp_path, "never", how)
     assert (reason, told) == ("answered", "saw a, paid b, paid c, put d, paid b")
     log = _log(tmp_path)
     assert sorted({key: what for what, key in log}.values()) == ["a", "b", "b", "c", "d"]
-    when, what = dies.split()
+    _, what = dies.split()
     did = [each for each, _ in log]
     questions = [each for each in asked.split(",") if each]
     assert questions[: how == "unsafe"] == ["code"] * (how == "unsafe")
     unknown = questions[how == "unsafe" :]
     for each in "bc":  # again only if a person has said, as here, that it had not happened
-        again = when == "inside" and f"pay {each}" in unknown  # else it had not begun
+        again = each in before and f"pay {each}" in unknown
         assert did.count(each) - (2 if each == "b" else 1) == again
     if what == "d":  # its sibling may have had its outcome by then, or not
         assert unknown in ([], ["pay c"])

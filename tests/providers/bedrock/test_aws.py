@@ -213,6 +213,33 @@ def test_credentials_that_run_out_are_renewed_beside_the_loop_and_signed_with_an
     assert threading.main_thread() not in lent.fetches
 
 
+def test_a_service_of_credentials_that_hangs_holds_up_who_renews_them_alone() -> None:
+    """As with boto3: what is good for minutes more is used by everybody else."""
+    hangs, fetched = threading.Event(), threading.Event()
+
+    class Slow(Lent):
+        def _fetch(self) -> dict[str, str]:
+            if self.fetches:
+                fetched.set()
+                hangs.wait(60)
+            return super()._fetch()
+
+    soon = datetime.now(UTC) + timedelta(minutes=12)
+    ours = aws(session=lending(Slow(soon.isoformat())))
+
+    async def ask() -> None:
+        renews = asyncio.create_task(ours.headers(b"{}"))
+        while not fetched.is_set():
+            await asyncio.sleep(0.01)
+        others = await asyncio.gather(*(ours.headers(b"{}") for _ in range(20)))
+        assert {one["X-Amz-Security-Token"] for one in others} == {"token1"}
+        assert not renews.done()
+        hangs.set()
+        assert (await renews)["X-Amz-Security-Token"] == "token2"
+
+    asyncio.run(asyncio.wait_for(ask(), 40))
+
+
 def test_keys_that_the_program_changes_are_taken_at_the_next_request() -> None:
     session = botocore.session.Session()
     ours = aws(session=session)

@@ -90,7 +90,8 @@ class Aws:
                 self._held = SimpleNamespace(get_frozen_credentials=lambda: token)
             else:
                 self._held = self._session.get_credentials()
-            return self._held and self._held.get_frozen_credentials()
+            held = self._held
+        return held and held.get_frozen_credentials()  # who renews them holds up nobody else
 
     def _signer(self, keys: Any) -> Callable[[bytes], dict[str, str]]:
         """Signs with `keys`: what is signed is botocore's, but for the time and the body."""
