@@ -73,7 +73,14 @@ def test_a_conversation_of_anthropics_becomes_one_of_openais(tmp_path: Path) -> 
     assert "model" not in body and "c2ln" not in said.out
     assert "settings are not converted: max_tokens" in said.err
     assert "a tool is left out" in said.err and "web_search" in said.err
-    assert "signed reasoning stays with its provider" in said.err
+    assert "signed reasoning stays with its provider: 1" in said.err
+    assert "thoughts are left out: 1" in said.err
+
+
+def test_a_thought_that_goes_along_as_text_is_not_said_to_be_left_out(tmp_path: Path) -> None:
+    said = converted(tmp_path, "--from", "anthropic", "--to", "bedrock")
+    assert "thoughts" not in said.err and "signed" not in said.err
+    assert "I look." in said.out and "c2ln" in said.out
 
 
 @pytest.mark.parametrize("name", ["openai", "responses", "anthropic", "bedrock", "gemini"])
@@ -102,7 +109,9 @@ def test_messages_alone_stay_messages_alone(tmp_path: Path) -> None:
     [
         (("--from", "antropic", "--to", "openai"), STORED, "no provider 'antropic'; did you mean"),
         (("--from", "openai", "--to", "opnai"), [{"role": "user"}], "there is no provider 'opnai'"),
-        (("--from", "openai", "--to", "gemini"), {"a": 1}, "holds no messages in the form of"),
+        (("--from", "openai", "--to", "gemini"), {"a": 1}, "is not in the form of 'openai'"),
+        (("--from", "openai", "--to", "gemini"), [], "holds no messages in the form of"),
+        (("--from", "openai", "--to", "gemini"), STORED, "is read by toolkeel.providers.anthropic"),
     ],
 )
 def test_what_cannot_be_converted_is_said_in_a_sentence(

@@ -229,8 +229,7 @@ def test_a_service_of_credentials_that_hangs_holds_up_who_renews_them_alone() ->
 
     async def ask() -> None:
         renews = asyncio.create_task(ours.headers(b"{}"))
-        while not fetched.is_set():
-            await asyncio.sleep(0.01)
+        assert await asyncio.to_thread(fetched.wait, 30)
         others = await asyncio.gather(*(ours.headers(b"{}") for _ in range(20)))
         assert {one["X-Amz-Security-Token"] for one in others} == {"token1"}
         assert not renews.done()

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model import TextDelta
+from toolkeel.providers.gemini import decode
 from toolkeel.providers.gemini.stream import REASONS, StreamDecoder
 
 Json = dict[str, Any]
@@ -82,6 +84,23 @@ def test_a_blocked_prompt_is_filtered() -> None:
     assert reply.provider_options[WIRE]["finish_message"] == "PROHIBITED_CONTENT"  # type: ignore[index]
 
 
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(1, "stop"), (2, "length"), (3, "filtered"), (5, "error"), (8, "filtered"), (99, "error")],
+)
+def test_reasons_that_are_numbers_are_known_and_end_the_answer(number: int, reason: str) -> None:
+    ended = chunk({"text": "a"})
+    ended["candidates"][0]["finishReason"] = number
+    assert reply_of(ended).finish_reason == reason
+
+
+def test_a_prompt_that_is_blocked_by_a_number_is_not_asked_about_again() -> None:
+    decoder = StreamDecoder()
+    decoder.feed({"promptFeedback": {"blockReason": 1}})
+    assert not decoder.empty
+    assert reply_of({"promptFeedback": {"blockReason": 1}}).finish_reason == "filtered"
+
+
 def test_an_empty_answer_is_known() -> None:
     decoder = StreamDecoder()
     assert decoder.feed({"usageMetadata": {"promptTokenCount": 1}}) == []
@@ -111,6 +130,18 @@ def test_thoughts_are_apart_and_go_back_with_their_signatures() -> None:
         {"text": "Hi"},
         {"text": "", "thoughtSignature": "QUJD"},
     ]
+
+
+def test_an_answer_under_pythons_names_is_read_as_the_servers() -> None:
+    told = chunk(
+        {"text": "hm", "thought": True}, {**call(id="c1"), "thoughtSignature": "QUJD"}, end="STOP",
+        modelVersion="gemini-3-pro", usageMetadata={"promptTokenCount": 3},
+    )  # fmt: skip
+    google = types.GenerateContentResponse.model_validate(told)
+    expected = decode(told)
+    assert expected.tool_calls and expected.usage.input_tokens == 3
+    for told_so in (google, google.model_dump(), google.model_dump_json(exclude_none=True)):
+        assert decode(told_so) == expected
 
 
 def test_parts_that_nobody_knows_are_kept_in_their_places() -> None:

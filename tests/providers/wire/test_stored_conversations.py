@@ -8,12 +8,19 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from anthropic.types import TextBlock, ToolUseBlock
+from google.genai import types
 from hypothesis import given
+from openai.types.chat import ChatCompletionMessage
+from openai.types.responses import ResponseFunctionToolCall
+from pydantic import TypeAdapter
 
 from tests.providers.judge import check_body
 from tests.providers.transcripts import transcripts
 from tests.providers.vendors import check_anthropic, check_bedrock
+from toolkeel.agent.transcript import repair
 from toolkeel.content import Image, Text
+from toolkeel.errors import ModelError
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -58,7 +65,8 @@ def settled(value: Any) -> str:
 @pytest.mark.parametrize("wire", MODELS)
 @given(messages=transcripts)
 def test_what_was_sent_is_read_and_sent_again_as_it_was(wire: str, messages: list[Message]) -> None:
-    sent = body(wire, messages)
+    asked = repair([*messages, UserMessage("go on")])[:-1]  # no model is while its calls wait
+    sent = body(wire, asked)
     again = body(wire, door(wire).decode_messages(sent))
     key = KEYS.get(wire, "messages")
     assert settled(again[key]) == settled(sent[key])
@@ -103,6 +111,90 @@ def test_a_transcript_alone_is_read_as_a_body_is(wire: str) -> None:
     sent = body(wire, STORY[1:])
     alone = door(wire).decode_messages(sent[KEYS.get(wire, "messages")])
     assert [one.text for one in alone] == [one.text for one in STORY[1:]]
+
+
+def _sdk_objects(wire: str, sent: dict[str, Any]) -> dict[str, Any]:
+    """The conversation as programs keep it: the model's turns are the SDK's objects."""
+    items = sent[KEYS.get(wire, "messages")]
+    match wire:
+        case "openai_chat":
+            made = [
+                ChatCompletionMessage.model_validate(one) if one["role"] == "assistant" else one
+                for one in items
+            ]
+        case "openai_responses":
+            call = TypeAdapter(ResponseFunctionToolCall)
+            made = [
+                call.validate_python(one) if one.get("type") == "function_call" else one
+                for one in items
+            ]
+        case "anthropic":
+            use = TypeAdapter(list[TextBlock | ToolUseBlock])
+            made = [
+                {**one, "content": use.validate_python(one["content"])}
+                if one["role"] == "assistant"
+                else one
+                for one in items
+            ]
+        case _:
+            made = [types.Content.model_validate(one) for one in items]
+    return {**sent, KEYS.get(wire, "messages"): made}
+
+
+@pytest.mark.parametrize("wire", ["openai_chat", "openai_responses", "anthropic", "gemini"])
+def test_objects_of_an_sdk_are_read_wherever_they_stand(wire: str) -> None:
+    sent = body(wire, STORY)
+    read = door(wire).decode_messages(_sdk_objects(wire, sent))
+    assert settled(body(wire, read)) == settled(sent)
+    assert [call.name for call in read[2].tool_calls] == ["weather"]
+
+
+@pytest.mark.parametrize("none", [{}, {"exclude_none": True}, {"mode": "json"}])
+def test_what_googles_objects_are_dumped_to_has_pythons_names_and_is_read(
+    none: dict[str, Any],
+) -> None:
+    sent = body("gemini", STORY)
+    dumped = [types.Content.model_validate(one).model_dump(**none) for one in sent["contents"]]
+    system = types.Content.model_validate(sent["systemInstruction"]).model_dump(**none)
+    for stored in (
+        {"contents": dumped, "system_instruction": system},
+        {"contents": dumped, "config": {"system_instruction": "Be brief."}},
+    ):
+        read = door("gemini").decode_messages(stored)
+        assert [one.text for one in read] == [one.text for one in STORY]
+        assert settled(body("gemini", read)["contents"]) == settled(sent["contents"])
+
+
+@pytest.mark.parametrize("wire", MODELS)
+@pytest.mark.parametrize("source", MODELS)
+def test_a_conversation_of_another_wire_is_refused_by_the_name_of_who_reads_it(
+    source: str, wire: str
+) -> None:
+    sent = body(source, STORY)
+    for stored in (sent, sent[KEYS.get(source, "messages")]):
+        if source == wire:
+            assert len(door(wire).decode_messages(stored)) >= 5
+            continue
+        with pytest.raises(ModelError, match=rf"toolkeel\.providers|{wire}") as refused:
+            door(wire).decode_messages(stored)
+        assert source in str(refused.value)
+
+
+@pytest.mark.parametrize("wire", MODELS)
+@pytest.mark.parametrize(
+    "none", [None, 5, "hello", "{", {"a": 1}, [1], ["hi"], [{}], {"role": "user"}]
+)
+def test_what_is_no_conversation_is_refused_and_never_an_empty_one(wire: str, none: Any) -> None:
+    with pytest.raises(ModelError, match=r"conversation|no message"):
+        door(wire).decode_messages(none)
+    assert door(wire).decode_messages([]) == []
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "gemini", "openai_chat", "openai_responses"])
+def test_the_json_text_of_a_conversation_is_read_as_the_conversation(wire: str) -> None:
+    sent = body(wire, STORY)
+    read = door(wire).decode_messages(json.dumps(sent))
+    assert settled(body(wire, read)) == settled(sent)
 
 
 def test_signed_reasoning_goes_back_to_its_own_wire_and_is_text_elsewhere() -> None:
@@ -150,3 +242,15 @@ def test_results_find_their_calls_by_id_then_by_name_then_by_place() -> None:
 def test_one_plain_text_is_text_and_anything_else_is_blocks() -> None:
     assert content_of([Text("a")]) == "a"
     assert content_of([Text("a"), Text("b")]) == (Text("a"), Text("b"))
+
+
+@pytest.mark.parametrize("wire", MODELS)
+@pytest.mark.parametrize("nothing", ["", " \n", "\0", "\ud800", (Text("\0"), Text(" "))])
+def test_a_result_of_what_no_request_can_hold_says_that_there_is_none(
+    wire: str, nothing: Any
+) -> None:
+    """Anthropic and Bedrock refuse blank texts, and models make results up where they see none."""
+    sent = body(
+        wire, [UserMessage("go"), AssistantMessage("", (CALL,)), ToolMessage(nothing, CALL.id)]
+    )
+    assert "(no tool output)" in settled(sent)

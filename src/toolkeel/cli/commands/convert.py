@@ -15,7 +15,7 @@ from toolkeel.builtin.collect import did_you_mean
 from toolkeel.cli.exits import UsageProblem
 from toolkeel.cli.terminal.streams import YELLOW, answer, note
 from toolkeel.define.importing import parse_definition
-from toolkeel.errors import DefinitionError
+from toolkeel.errors import DefinitionError, ModelError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage
 from toolkeel.model import ModelRequest, ToolDefinition
 from toolkeel.observe.wording import pretty
@@ -50,11 +50,14 @@ def command(
     other provider has no place for is told on stderr: nothing is left out in silence.
     """
     given = _read(file)
-    messages = _wire(source).decode_messages(given)
+    try:
+        messages = _wire(source).decode_messages(given)
+    except ModelError as error:
+        raise UsageProblem(f"{file} is not in the form of {source!r}: {error}") from error
     if not messages:
         raise UsageProblem(f"{file} holds no messages in the form of {source!r}")
     made = _encoded(_wire(target), messages, _tools(given), model)
-    _report(given, messages, _wire(source) == _wire(target))
+    _report(given, messages, pretty(made))
     key = _KEYS.get(_wire(target), "messages")
     answer(pretty(made if isinstance(given, dict) else made[key]))
 
@@ -119,19 +122,20 @@ _CARRIED = frozenset(
 )
 
 
-def _report(given: object, messages: list[Message], same: bool) -> None:
-    """Say what did not come along."""
+def _report(given: object, messages: list[Message], made: str) -> None:
+    """Say what of it is not in what was made."""
     left = sorted(given.keys() - _CARRIED) if isinstance(given, dict) else []
     if left:
         note(f"settings are not converted: {', '.join(left)}", YELLOW)
-    hidden = sum(
-        bool(one.signature)
-        for message in messages
-        if isinstance(message, AssistantMessage)
-        for one in message.reasoning
-    )
-    if hidden and not same:
-        note(f"signed reasoning stays with its provider: {hidden}, sent as text", YELLOW)
+    thoughts = [
+        one for each in messages if isinstance(each, AssistantMessage) for one in each.reasoning
+    ]
+    for what, texts in (
+        ("signed reasoning stays with its provider", [one.signature for one in thoughts]),
+        ("thoughts are left out", [one.text for one in thoughts]),
+    ):
+        if gone := sum(pretty(text)[1:-1] not in made for text in texts):
+            note(f"{what}: {gone}", YELLOW)
     answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
     calls = [
         call for one in messages if isinstance(one, AssistantMessage) for call in one.tool_calls

@@ -27,7 +27,11 @@ class StoredConverse(StoredTurns):
     decoding = DECODING
 
     def answer(self, blocks: list[Json]) -> Json:
-        blocks = [block for block in blocks if "cachePoint" not in block]
+        blocks = [
+            {key: block[key] for key in block if key != "type"}  # which texts of others have
+            for block in blocks
+            if "cachePoint" not in block
+        ]
         message = {"role": "assistant", "content": blocks}
         return {"output": {"message": message}, "stopReason": "end_turn"}
 

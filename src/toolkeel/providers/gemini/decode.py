@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from toolkeel.content import Block, Content, Text
 from toolkeel.messages import ToolMessage
-from toolkeel.providers.gemini.profile import WIRE
+from toolkeel.providers.gemini.profile import WIRE, wire_form
 from toolkeel.providers.gemini.stream import DECODING
 from toolkeel.providers.wire.media import (
     base64_block,
@@ -32,8 +32,11 @@ class StoredContents(StoredTurns):
     inside = "parts"
     assistant = "model"
 
+    form = staticmethod(wire_form)
+
     def system(self, request: Json) -> object:
-        system = request.get("systemInstruction") or request.get("system_instruction")
+        system = request.get("systemInstruction")
+        system = system or as_dict(request.get("config")).get("systemInstruction")
         return system if isinstance(system, str) else as_dict(system).get("parts")
 
     def answer(self, blocks: list[Json]) -> Json:

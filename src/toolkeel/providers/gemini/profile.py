@@ -46,8 +46,9 @@ REASONS: Mapping[str, FinishReason] = by_word(
 
 LEGACY: Mapping[object, str] = MappingProxyType(
     {1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER", 6: "BLOCKLIST"}
+    | {7: "PROHIBITED_CONTENT", 8: "SPII"}
 )
-"""Finish reasons as older servers number them."""
+"""Finish reasons as older servers of Vertex number them; another number is an error."""
 
 _GENERATION = re.compile(r"gemini-(\d+)")
 _REVISION = re.compile(r"-\d{3}$")
@@ -89,13 +90,44 @@ class GeminiProfile:
 
 
 def wire_form(value: object) -> object:
-    """`value` as plain data with the wire's names: google-genai's objects have Python's."""
+    """`value` as plain data with the wire's names: google-genai's objects have Python's, and so has
+    what their ``model_dump`` makes of them."""
     dump = getattr(value, "model_dump", None)
     if not callable(dump):
-        return plain(value)
+        data = plain(value)
+        known = isinstance(data, dict) and data.keys() <= _ANSWER
+        return data if known else with_wire_names(data)
     hidden = {"sdk_http_response": True, "automatic_function_calling_history": True}
-    data: object = dump(mode="json", by_alias=True, exclude_none=True, exclude=hidden)
-    return data
+    return dump(mode="json", by_alias=True, exclude_none=True, exclude=hidden)
+
+
+_ANSWER = frozenset(
+    {"candidates", "usageMetadata", "modelVersion", "responseId", "promptFeedback", "error"}
+)
+"""What an answer's pieces hold, as the server names it."""
+
+
+def with_wire_names(value: object) -> object:
+    """Plain data with the wire's names instead of Python's; bytes are base64, None is left out.
+
+    >>> with_wire_names({"function_call": {"name": "f", "args": {"a_b": 1}, "id": None}})
+    {'functionCall': {'name': 'f', 'args': {'a_b': 1}}}
+    """
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, list):
+        return [with_wire_names(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    named: Json = {}
+    for key, one in value.items():
+        name = _PYTHON.sub(lambda found: found[1].upper(), key) if "_" in key else key
+        if one is not None:
+            named[name] = one if key in ("args", "response") else with_wire_names(one)
+    return named
+
+
+_PYTHON = re.compile("_([a-z])")
 
 
 def kind_of(part: Json) -> Kind:
@@ -112,8 +144,8 @@ def spoken(part: Json) -> str:
 
 def signature_of(part: Json) -> str:
     """A part's signature in standard base64, however it was written; empty if there is none."""
-    given = as_text(part.get("thoughtSignature"))
-    signature = "" if given == SENTINEL else given.replace("-", "+").replace("_", "/")
+    given = as_text(part.get("thoughtSignature")).replace("-", "+").replace("_", "/")
+    signature = "" if given == SENTINEL.replace("_", "/") else given
     try:
         base64.b64decode(signature, validate=True)
     except (ValueError, binascii.Error):

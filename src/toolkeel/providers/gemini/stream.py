@@ -97,7 +97,7 @@ class StreamDecoder(Decoder):
         for key, value in as_dict(data.get("usageMetadata")).items():
             if value is not None:
                 self._usage[key] = value
-        blocked = as_text(as_dict(data.get("promptFeedback")).get("blockReason"))
+        blocked = as_dict(data.get("promptFeedback")).get("blockReason")
         candidates = [as_dict(one) for one in as_list(data.get("candidates"))]
         candidate = next((one for one in candidates if not one.get("index")), {})
         deltas: list[Delta] = []
@@ -105,8 +105,9 @@ class StreamDecoder(Decoder):
             deltas += self._part(dict(as_dict(part)))
         given = candidate.get("finishReason")
         reason = as_text(given).removeprefix("FINISH_REASON_") or LEGACY.get(as_key(given), "")
+        reason = reason or (str(given) if given else "")
         if blocked and not candidate:
-            self._reason, self._message = self._reason or "SAFETY", blocked
+            self._reason, self._message = self._reason or "SAFETY", as_text(blocked)
         elif reason and REASONS.get(self._reason, "stop") == "stop":
             self._reason = reason
             self._message = as_text(candidate.get("finishMessage"))

@@ -7,7 +7,13 @@ from toolkeel.messages import Message, SystemMessage, UserMessage
 from toolkeel.providers.openai_chat.stream import DECODING
 from toolkeel.providers.wire.media import content_of, inline, unknown_block
 from toolkeel.providers.wire.plain_json import as_dict, as_list, as_text, decoded_base64
-from toolkeel.providers.wire.stored_conversations import StoredCalls, body_of, from_wire, texts_of
+from toolkeel.providers.wire.stored_conversations import (
+    StoredCalls,
+    body_of,
+    from_wire,
+    items_of,
+    texts_of,
+)
 from toolkeel.providers.wire.tools import Tools
 
 WIRE = "openai-chat"
@@ -17,20 +23,24 @@ def decode_messages(body: object, *, tools: Tools = (), model: str = "") -> list
     """A stored conversation of this wire as messages, to go on with over any.
 
     Args:
-        body: A request's body, or its ``messages`` alone.
+        body: A request's body, or its ``messages`` alone, with an SDK's objects in it or without;
+            or their JSON text.
         tools: The tools as they were sent; then calls carry their own names again.
         model: Which model answered, if the body does not say it: its reasoning goes back to that
             one alone. Unknown, it goes back to any model on this wire.
+
+    Raises:
+        ModelError: if it is no conversation, or one of another wire.
 
     >>> [message] = decode_messages([{"role": "user", "content": "几点?"}])
     >>> message
     UserMessage(content='几点?')
     """
-    request = body_of(body, "messages")
+    request = body_of(body, "messages", WIRE)
     named = model or as_text(request.get("model"))
     messages: list[Message] = []
     calls = StoredCalls()
-    for wire in map(as_dict, as_list(request.get("messages"))):
+    for wire in items_of(request, "messages"):
         content = wire.get("content")
         match wire.get("role"):
             case "assistant":

@@ -11,7 +11,13 @@ from toolkeel.providers.openai_responses.profile import CALLS, WIRE
 from toolkeel.providers.openai_responses.stream import DECODING
 from toolkeel.providers.wire.media import content_of, data_block, inline, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
-from toolkeel.providers.wire.stored_conversations import StoredCalls, body_of, from_wire, texts_of
+from toolkeel.providers.wire.stored_conversations import (
+    StoredCalls,
+    body_of,
+    from_wire,
+    items_of,
+    texts_of,
+)
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 _ANSWERS = frozenset(
@@ -27,24 +33,25 @@ def decode_messages(body: object, *, tools: Tools = (), model: str = "") -> list
     """A stored conversation of this wire as messages, to go on with over any.
 
     Args:
-        body: A request's body, or its ``input`` alone.
+        body: A request's body, or its ``input`` alone, with an SDK's objects in it or without; or
+            their JSON text.
         tools: The tools as they were sent; then calls carry their own names again, and calls of
             the server's own tools are calls of those that stand for them.
         model: Which model answered, if the body does not say it: encrypted reasoning goes back to
             that one alone. Unknown, it goes back to any model on this wire.
 
+    Raises:
+        ModelError: if it is no conversation, or one of another wire.
+
     >>> [message] = decode_messages([{"role": "user", "content": "几点?"}])
     >>> message
     UserMessage(content='几点?')
     """
-    request = body_of(body, "input")
+    request = body_of(body, "input", WIRE)
     named = model or as_text(request.get("model"))
     messages: list[Message] = [SystemMessage(one) for one in texts_of(request.get("instructions"))]
-    given = request.get("input")
-    if isinstance(given, str):
-        return [*messages, UserMessage(given)]
     made, calls = wire_tools(tools, WIRE), StoredCalls()
-    for items in _turns(map(as_dict, as_list(given)), made):
+    for items in _turns(items_of(request, "input"), made):
         first = items[0]
         role, kind = first.get("role"), as_text(first.get("type"))
         if kind in _ANSWERS:

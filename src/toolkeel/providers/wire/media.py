@@ -64,12 +64,12 @@ def is_blank(content: Content) -> bool:
     """Whether there is nothing but blank text in `content`.
 
     >>> from toolkeel.content import Image
-    >>> is_blank(" \\n"), is_blank((Text(""), Image(b"1")))
+    >>> is_blank(" \\0\\n"), is_blank((Text(""), Image(b"1")))
     (True, False)
     """
     if isinstance(content, str):
-        return not content.strip()
-    return all(isinstance(block, Text) and not block.text.strip() for block in content)
+        return not clean_text(content).strip()
+    return all(isinstance(block, Text) and is_blank(block.text) for block in content)
 
 
 def content_of(blocks: Iterable[Block]) -> Content:

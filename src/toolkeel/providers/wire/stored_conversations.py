@@ -7,11 +7,12 @@ can say. What only one wire knows of a block of the person's is kept in the bloc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
 from toolkeel.content import Block, Content
+from toolkeel.errors import ModelError
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -24,7 +25,7 @@ from toolkeel.messages import (
 from toolkeel.providers.wire.decoder import Decoding
 from toolkeel.providers.wire.media import content_of
 from toolkeel.providers.wire.ownership import ASKED
-from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, by_word, plain
 from toolkeel.providers.wire.tools import Tools
 
 
@@ -82,18 +83,22 @@ class StoredTurns:
         """A stored conversation of this wire as messages, to go on with over any.
 
         Args:
-            body: A request's body, or its messages alone; bytes as bytes, or as base64 text.
+            body: A request's body, or its messages alone, with an SDK's objects in it or without;
+                or their JSON text. Bytes as bytes, or as base64 text.
             tools: The tools as they were sent; then calls carry their own names again.
             model: Which model answered, if the body does not say it: what is signed goes back to
                 that one alone. Unknown, it goes back to any model on this wire.
+
+        Raises:
+            ModelError: if it is no conversation, or one of another wire.
         """
-        request = body_of(body, self.key)
+        request = body_of(body, self.key, self.decoding.target, self.form)
         named = model or as_text(request.get("model")) or as_text(request.get("modelId"))
         messages: list[Message] = [
             SystemMessage(text) for text in texts_of(self.system(request)) if text
         ]
         calls = StoredCalls()
-        for wire in map(as_dict, as_list(request.get(self.key))):
+        for wire in items_of(request, self.key):
             blocks = blocks_of(wire.get(self.inside))
             if wire.get("role") == self.assistant:
                 said = self.decoding.decode(self.answer(blocks), tools=tools)
@@ -118,6 +123,9 @@ class StoredTurns:
             yield UserMessage(content_of(said))
 
     # — what each wire says itself —
+
+    form = staticmethod(plain)
+    """An SDK's object or JSON text as plain data, under the wire's names."""
 
     def system(self, request: Json) -> object:
         """The instructions."""
@@ -162,9 +170,85 @@ def from_wire(reply: AssistantMessage, wire: str, model: str) -> AssistantMessag
     return replace(reply, model=name, reasoning=thoughts, provider_options=options)
 
 
-def body_of(body: object, key: str) -> Json:
-    """A stored request, or its messages alone, as a request."""
-    return {key: body} if isinstance(body, list) else as_dict(body)
+def body_of(body: object, key: str, wire: str, form: Callable[[object], object] = plain) -> Json:
+    """A stored request, or its messages alone, as a request whose messages are a list of dicts.
+
+    Args:
+        body: Plain data, an SDK's objects, or plain data with such objects inside; or JSON text.
+        key: Where a request of this wire has its messages.
+        wire: Which wire that is.
+        form: Makes plain data of an SDK's object.
+
+    Raises:
+        ModelError: if it is no conversation, or one that another wire's module reads.
+
+    >>> body_of('[{"role": "user", "content": "几点?"}]', "messages", "anthropic")
+    {'messages': [{'role': 'user', 'content': '几点?'}]}
+    """
+    try:
+        stored = _all_plain(form(body), form)
+    except ModelError as error:
+        raise ModelError(f"{wire}: a stored conversation that is a text is JSON") from error
+    request = stored if isinstance(stored, dict) else {key: stored}
+    given = request.get(key)
+    if isinstance(given, str):
+        given = [{"role": "user", "parts" if wire == "gemini" else "content": given}]
+    if not isinstance(given, list):
+        other = next((name for name in ("contents", "input", "messages") if name in request), "")
+        hint = f"; {_READERS[other]} reads {other!r}" if other and other != key else ""
+        raise ModelError(f"{wire}: a stored conversation has {key!r}, a list of messages{hint}")
+    reader = wire.replace("-", "_")
+    for index, item in enumerate(given):
+        if not isinstance(item, dict) or not item:
+            raise ModelError(f"{wire}: {key}[{index}] is no message: {item!r:.80}")
+        if (owner := _owner(item)) not in ("", reader):
+            read = f"toolkeel.providers.{owner}, not by {reader}"
+            raise ModelError(f"{wire}: {key}[{index}] is read by {read}")
+    return {**request, key: given}
+
+
+def items_of(request: Json, key: str) -> list[Json]:
+    """The messages of what `body_of` gave."""
+    return [as_dict(item) for item in as_list(request.get(key))]
+
+
+_READERS: Mapping[str, str] = {
+    "contents": "toolkeel.providers.gemini",
+    "input": "toolkeel.providers.openai_responses",
+    "messages": "toolkeel.providers.openai_chat, .anthropic or .bedrock",
+}
+_BLOCKS: Mapping[str, str] = by_word(
+    {
+        "anthropic": "tool_use tool_result",
+        "openai_responses": "input_text output_text input_image",
+    }
+)
+"""Whose blocks these are."""
+
+
+def _owner(item: Json) -> str:
+    """The one module that reads a message, by where it has its calls, results or blocks; empty if
+    it may be read by several."""
+    if "parts" in item:
+        return "gemini"
+    if item.get("tool_calls") or item.get("role") in ("tool", "function"):
+        return "openai_chat"
+    if "role" not in item and "type" in item:
+        return "openai_responses"
+    for block in map(as_dict, as_list(item.get("content"))):
+        owner = _BLOCKS.get(as_text(block.get("type")), "")
+        if owner or (block and "type" not in block):
+            return owner or "bedrock"
+    return ""
+
+
+def _all_plain(value: object, form: Callable[[object], object]) -> object:
+    """`value` without an SDK's objects, however deep they stand."""
+    if isinstance(value, dict):
+        return {key: _all_plain(one, form) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_all_plain(one, form) for one in value]
+    return form(value) if callable(getattr(value, "model_dump", None)) else value
 
 
 def texts_of(value: object) -> list[str]:

@@ -31,7 +31,7 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.providers.wire.ids import paired
-from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, NO_TEXT, is_blank
+from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, NO_TEXT
 from toolkeel.providers.wire.ownership import Asked, is_own, owns_thought
 from toolkeel.providers.wire.part_order import arrange
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text
@@ -110,10 +110,9 @@ class Blocks(Generic[P]):
 
     def blocks(self, content: Content) -> list[Json]:
         """Content as blocks, without blank texts."""
-        if is_blank(content):
-            return []
         if isinstance(content, str):
-            return [self.text(clean_text(content))]
+            text = clean_text(content)
+            return [self.text(text)] if text.strip() else []
         made = [wire for block in content for wire in self.block(block)]
         return [wire for wire in made if not is_blank_text(wire)]
 
