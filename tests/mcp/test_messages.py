@@ -7,8 +7,16 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_types import JSONRPCError, JSONRPCResponse
 
-from toolkeel.mcp.messages import read_message, with_whole_characters
+from toolkeel.mcp.messages import (
+    DEEPEST,
+    read_answer,
+    read_from_server,
+    read_message,
+    shallow,
+    with_whole_characters,
+)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=30))
@@ -36,3 +44,44 @@ def test_a_message_with_half_a_character_is_read(said: bytes) -> None:
 def test_what_is_no_message_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError):
         read_message(line)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ('"no disk"', (-32603, "no disk")),
+        ('{"message": "no disk"}', (-32603, "no disk")),
+        ('{"code": 7}', (7, "")),
+        ('{"code": "E1", "message": {"a": 1}}', (-32603, '{"a":1}')),
+    ],
+)
+def test_an_error_of_another_form_says_what_it_said(error: str, said: tuple[int, str]) -> None:
+    message = read_from_server(b'{"jsonrpc":"2.0","id":1,"error":%s}' % error.encode())
+    assert isinstance(message, JSONRPCError)
+    assert (message.error.code, message.error.message) == said
+
+
+def test_a_mark_of_the_order_of_bytes_is_no_part_of_a_message() -> None:
+    message = read_message('\ufeff{"jsonrpc":"2.0","id":1,"result":{}}'.encode())
+    assert isinstance(message, JSONRPCResponse)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner, max_size=3), max_leaves=9
+)
+
+
+@given(JSON, st.integers(1, 400))
+def test_what_is_nested_too_deeply_costs_itself(value: object, levels: int) -> None:
+    beside = json.dumps(value, ensure_ascii=True)
+    line = b'{"deep":%s,"beside":%s}' % (b"[" * levels + b"]" * levels, beside.encode())
+    read = read_answer(line)
+    assert isinstance(read, dict) and read["beside"] == read_answer(beside.encode())
+    said = "nested too deeply" in str(read["deep"])
+    assert said if levels > 200 else not said or levels > DEEPEST
+
+
+@pytest.mark.parametrize("text", [b"[" * 500, b"]" * 500, b'"' + b"[" * 500, b'{"a":' * 300])
+def test_what_is_no_json_is_not_made_one(text: bytes) -> None:
+    with pytest.raises(ValueError):
+        read_answer(shallow(text))

@@ -76,12 +76,15 @@ def test_a_schema_of_nothing_but_faults_is_none() -> None:
         runnable(properties(**faults))
 
 
-def test_a_schema_without_end_is_none() -> None:
-    deep: dict[str, Any] = {}
-    for _ in range(100):
-        deep = {"not": deep}
-    with pytest.raises(DefinitionError, match="levels deep"):
-        runnable(deep)
+@pytest.mark.parametrize("keyword", ["not", "if", "oneOf", "items", "allOf"])
+def test_a_schema_without_end_takes_what_lies_too_deep_for_it(keyword: str) -> None:
+    deep: dict[str, Any] = {"const": "x"}
+    for level in range(101):
+        inner = deep if keyword != "oneOf" else [deep, {"type": "null"}]
+        deep = {keyword: [deep] if keyword == "allOf" else inner, "title": str(level)}
+    found, problems = runnable(deep)
+    assert "64 levels deep" in problems[0] and found["title"] == "100"
+    assert compile_json_schema(found).is_valid("anything")
 
 
 KEYWORDS = st.sampled_from(

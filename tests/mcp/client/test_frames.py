@@ -39,8 +39,8 @@ def test_no_bytes_break_the_reader_and_the_next_message_is_read(noise: bytes) ->
     [
         '{"jsonrpc": "2.0", "id": 7, "result": "%s"}' % ("x" * 2000),
         '{"result": {"x": "%s"}, "jsonrpc": "2.0", "id": 7}' % ("x" * 2000),
-        '{"jsonrpc": "2.0", "id": 7, "result": "no object"}',
-        '{"jsonrpc": "2.0", "id": 7, "error": "no object"}',
+        '{"jsonrpc": "2.0", "id": 7, "result": {}, "more": nothing}',
+        '{"jsonrpc": "2.0", "id": 7, "error": {}} and more',
     ],
 )
 def test_a_request_whose_answer_cannot_be_read_is_told_at_once(line: str) -> None:

@@ -60,12 +60,12 @@ def test_answers_in_any_order_reach_who_asked_and_no_model_is_made() -> None:
         await until(lambda: len(pipe.lines) == 3)
         assert [line["id"] for line in pipe.lines] == [FIRST, FIRST + 1, FIRST + 2]
         for line in reversed(pipe.lines):
-            said = answer(id=str(line["id"]), result={"n": line["params"]["n"]})
+            said = answer(id=str(line["id"]), result={"n": line["params"]["n"], "content": []})
             assert list(frames.feed(said)) == []
         assert list(frames.feed(answer(id=7, result={})))  # the session's own
         return await asyncio.gather(*asked)
 
-    assert run(use) == [{"n": 0}, {"n": 1}, {"n": 2}]
+    assert run(use) == [{"n": n, "content": []} for n in range(3)]
 
 
 @pytest.mark.parametrize("half", [rb"A\ud83d", b"A\xff", b"A\xed\xa0\xbd"])
@@ -110,14 +110,18 @@ def test_what_is_logged_before_an_answer_is_passed_on_before_it_but_not_for_ever
             assert list(frames.feed(odd))  # the session says what is wrong with it
             said = {"level": "info", "data": data}
             list(frames.feed(answer(method="notifications/message", params=said)))
-            list(frames.feed(answer(id=pipe.lines.pop()["id"], result={"after": data})))
+            list(
+                frames.feed(
+                    answer(id=pipe.lines.pop()["id"], result={"content": [], "after": data})
+                )
+            )
             found.append(await asked)
             assert seen == ["first"]
         stuck.set()
         await until(lambda: len(seen) == 2)
         return found
 
-    assert run(use) == [{"after": "first"}, {"after": "stuck"}]
+    assert [each["after"] for each in run(use)] == ["first", "stuck"]
 
 
 def test_progress_is_told_in_order_and_only_to_who_wants_it() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from toolkeel import Text, ToolCall, ToolMessage, Toolset
+from toolkeel import Image, Text, ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.provider import MCPServer
 from toolkeel.mcp.client.salvage import (
     LOST,
@@ -139,6 +139,52 @@ def test_only_our_own_transport_tells_of_itself(code: int) -> None:
     assert said.data == FromPeer({"x": 1}) and data_of(said) == {"x": 1}
     ours = of_peer(our_error(code, "lost"))
     assert not isinstance(ours.data, FromPeer) and data_of(ours) is None
+
+
+@pytest.mark.parametrize(
+    ("result", "content"),
+    [
+        ({"content": "hello"}, "hello"),
+        ({"content": {"type": "text", "text": "one"}}, "one"),
+        ({"content": None}, ""),
+        ({}, ""),
+        (None, ""),
+        ({"toolResult": 5}, '[a result that this client does not know] {"toolResult": 5}'),
+        ("done", '[a result that this client does not know] {"result": "done"}'),
+        ({"content": [], "structuredContent": None}, "null"),
+        ({"content": [{"type": "text", "text": "x", "annotations": {"priority": 7}}]}, "x"),
+        ({"content": [{"type": "text", "text": "x", "_meta": 5}], "isError": "false"}, "x"),
+    ],
+)
+def test_a_result_of_another_form_is_read_as_what_it_says(result: Any, content: str) -> None:
+    message = call(result)
+    assert (message.text, message.kind) == (content, None)
+
+
+def test_a_picture_that_does_not_tell_its_kind_is_a_picture() -> None:
+    message = call({"content": [{"type": "image", "data": "iVBORw0KGgo="}]})
+    assert isinstance(message.content, tuple) and isinstance(message.content[0], Image)
+
+
+def test_what_is_for_the_person_alone_stays_so_if_it_is_broken() -> None:
+    sides = {"audience": ["user"], "priority": 7}
+    message = call({"content": [{"type": "text", "text": "secret", "annotations": sides}]})
+    assert "secret" not in message.text and "secret" in str(message.details["for_user"])
+
+
+def test_a_keyword_for_which_a_definition_is_refused_costs_itself() -> None:
+    string = {"type": "string"}
+    schema = {"type": "object", "properties": {"a": string, "b": None, "c": 5}, "required": "a"}
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(300):
+        deep = {"type": "object", "properties": {"x": deep}}
+    tools = [{"name": "act", "inputSchema": schema}, {"name": "deep", "inputSchema": deep}]
+    with odd(tools) as server:
+        act, other = server.tools()
+        assert act.parameters["properties"] == {"a": string, "b": {}, "c": {}}
+        assert all(word in server.problems["act"] for word in ("required", "/b", "/c"))
+        assert other.parameters["properties"]["x"]["type"] == "object"  # type: ignore[index]
+        assert "levels deep" in server.problems["deep"]
 
 
 def test_the_source_of_the_odd_server_is_python() -> None:

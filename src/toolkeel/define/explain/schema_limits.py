@@ -28,7 +28,8 @@ def plain_schema(schema: object) -> dict[str, object] | bool:
         return schema
     if not isinstance(schema, Mapping):
         raise DefinitionError(f"A JSON Schema is an object, true or false, not {short(schema)}.")
-    _check_depth(schema)
+    if is_too_deep(schema):
+        raise DefinitionError(f"The JSON Schema is nested more than {MAX_DEPTH} levels deep.")
     try:
         text = to_json(schema, fallback=_as_dict)
     except ValueError as error:
@@ -52,7 +53,8 @@ def _not_a_number(text: str) -> NoReturn:
     raise DefinitionError(f"The JSON Schema holds {text}, which JSON does not have.")
 
 
-def _check_depth(schema: Mapping[str, object]) -> None:
+def is_too_deep(schema: Mapping[str, object]) -> bool:
+    """Whether more objects and arrays lie within each other than are read."""
     level: list[object] = [schema]
     for _ in range(MAX_DEPTH):
         level = [
@@ -61,11 +63,9 @@ def _check_depth(schema: Mapping[str, object]) -> None:
             for item in (each.values() if isinstance(each, Mapping) else each)  # type: ignore[attr-defined]
             if isinstance(item, (Mapping, list, tuple))
         ]
-        if not level:
-            return
-        if len(level) > MAX_SIZE:
+        if not level or len(level) > MAX_SIZE:
             break
-    raise DefinitionError(f"The JSON Schema is nested more than {MAX_DEPTH} levels deep.")
+    return bool(level)
 
 
 def check_work(schema: Schema | bool) -> None:

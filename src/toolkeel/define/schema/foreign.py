@@ -13,6 +13,7 @@ from copy import deepcopy
 from typing import Any
 
 from toolkeel.define.explain.phrases import short
+from toolkeel.define.explain.schema_limits import MAX_DEPTH, is_too_deep
 from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.define.subschemas import Schema, all_subschemas
 from toolkeel.errors import DefinitionError
@@ -38,13 +39,16 @@ def runnable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], tuple[s
         A copy, and a sentence for each keyword that was taken out.
 
     Raises:
-        DefinitionError: nothing can be saved: it is too large, or nested too deeply.
+        DefinitionError: nothing can be saved: it is too large.
 
     >>> runnable({"type": "object", "properties": {"x": {"type": "strng", "maxLength": 9}}})
     ({'type': 'object', 'properties': {'x': {'maxLength': 9}}}, ('#/properties/x/type "strng" is not checked: "strng" is not a JSON Schema type; leave it out to take any value',))
     """
     kept = _in_its_dialect(_with_root(schema, root))
     problems: list[str] = []
+    if is_too_deep(kept):
+        kept, _ = _cut(kept, MAX_DEPTH - 1)
+        problems.append(f"what is nested more than {MAX_DEPTH} levels deep is not checked")
     for _ in range(MOST):
         try:
             compile_json_schema(kept)
@@ -54,6 +58,36 @@ def runnable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], tuple[s
         else:
             return kept, tuple(problems)
     raise DefinitionError(f"The JSON Schema has more than {MOST} keywords that cannot be run.")
+
+
+def _cut(value: object, levels: int) -> tuple[Any, bool]:
+    """A value with only so many objects and arrays within each other, and whether it had more.
+
+    ``{}`` takes all; where a schema is turned round or counted, that would refuse what the whole
+    one takes, so there the keyword is left out.
+    """
+    if not isinstance(value, Mapping | list):
+        return value, False
+    if levels == 0:
+        return {}, True
+    pairs = list(value.items()) if isinstance(value, Mapping) else list(enumerate(value))
+    parts = {key: _cut(item, levels - 1) for key, item in pairs}
+    less = any(cut for _, cut in parts.values())
+    if isinstance(value, list):
+        return [part for part, _ in parts.values()], less
+    return {key: part for key, (part, cut) in parts.items() if not (cut and key in _TURNED)}, less
+
+
+_TURNED = (
+    "not",
+    "if",
+    "oneOf",
+    "contains",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "enum",
+    "const",
+)
 
 
 def _with_root(schema: Schema, root: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from mcp_types import (
 )
 
 from toolkeel.mcp.client.salvage import LOST, our_error
-from toolkeel.mcp.messages import read_message
+from toolkeel.mcp.messages import read_from_server
 
 FRAME_LIMIT = 32 * 1024 * 1024
 """Most bytes of one message: a few large pictures."""
@@ -79,7 +79,7 @@ class Frames:
         if not line.strip() or self._take(line):
             return None
         try:
-            return SessionMessage(read_message(line))
+            return SessionMessage(read_from_server(line))
         except ValueError as error:
             why = f"it is no message of the protocol: {str(error)[:300]}"
             return self._unreadable(line[:_EDGE], line[-_EDGE:], why)

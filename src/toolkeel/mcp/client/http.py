@@ -26,7 +26,7 @@ from toolkeel.mcp.client.frames import FRAME_LIMIT
 from toolkeel.mcp.client.proxies import ByEnvironment, Lent, tls_context
 from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.messages import with_whole_characters
+from toolkeel.mcp.messages import shallow, with_whole_characters
 
 _UNSENT = (
     httpx2.ConnectError,
@@ -102,7 +102,7 @@ class Bounded(httpx2.AsyncBaseTransport):
             await response.aclose()
         content, headers = bytes(body), response.headers
         if response.headers.get("content-type", "").lower().startswith("application/json"):
-            content = with_whole_characters(content)
+            content = shallow(with_whole_characters(content))
         if message and (response.status_code in _TOLD or response.status_code >= 500):
             content, headers = _told(response.status_code, content, headers)
         return httpx2.Response(
@@ -129,17 +129,21 @@ class _WholeLines(httpx2.AsyncByteStream):
         async for chunk in self._inner:
             lines, end, rest = chunk.rpartition(b"\n")
             if end:
-                yield with_whole_characters(bytes(held + lines)) + end
+                yield _mended(bytes(held + lines)) + end
                 held.clear()
             held += rest
             if len(held) > self._limit:  # the reader has a bound of its own, and tells
                 yield bytes(held)
                 held.clear()
         if held:
-            yield with_whole_characters(bytes(held))
+            yield _mended(bytes(held))
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+def _mended(lines: bytes) -> bytes:
+    return b"\n".join(shallow(line) for line in with_whole_characters(lines).split(b"\n"))
 
 
 def _strays(url: httpx2.URL, home: str) -> bool:

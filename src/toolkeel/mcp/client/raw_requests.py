@@ -20,7 +20,7 @@ from pydantic_core import to_json
 from toolkeel._records.record import record
 from toolkeel.mcp.client.frames import Rate
 from toolkeel.mcp.client.salvage import Sift, of_peer
-from toolkeel.mcp.messages import read_json
+from toolkeel.mcp.messages import read_answer
 
 FIRST = 1_000_000_000
 """Ids of these requests count from here, those of the SDK's session from 1; both fit 32 bits."""
@@ -33,6 +33,7 @@ Progressed = Callable[[float, float | None, str | None], Awaitable[None]]
 
 @record
 class _Waiting:
+    method: str
     answer: asyncio.Future[dict[str, Any]]
     progressed: Progressed | None
 
@@ -94,7 +95,7 @@ class RawRequests:
         if progressed is not None:
             params = {**params, "_meta": {**(params.get("_meta") or {}), "progressToken": id}}
         loop = asyncio.get_running_loop()
-        waiting = self._waiting[id] = _Waiting(loop.create_future(), progressed)
+        waiting = self._waiting[id] = _Waiting(method, loop.create_future(), progressed)
         timer = loop.call_later(timeout, self._expire, id, method)
         try:
             await self._write({"id": id, "method": method, "params": params})
@@ -136,7 +137,7 @@ class RawRequests:
         if not self._waiting:
             return False
         try:
-            message = read_json(line)
+            message = read_answer(line)
         except ValueError:
             return False
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
@@ -152,7 +153,7 @@ class RawRequests:
         if waiting is None:
             return False
         if isinstance(result := message.get("result"), dict):
-            self._sift.result(result)
+            self._sift.result(result, waiting.method)
             _resolve(waiting, result)
             return True
         try:

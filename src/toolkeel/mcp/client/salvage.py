@@ -38,6 +38,8 @@ _SDK_LOST = (
 _BLOCK: TypeAdapter[Any] = TypeAdapter(types.ContentBlock)
 _NO_ARGUMENTS: Mapping[str, object] = {"type": "object"}
 _BLOCK_TEXT = 100_000
+_FAULTS = 20
+"""Keywords taken out of one definition, beyond which its schema is none."""
 
 
 @record
@@ -93,8 +95,13 @@ class Sift:
         self.rounds = 0
         self.problems: dict[str, str] = {}
 
-    def result(self, result: dict[str, Any]) -> None:
-        """Mend a listing of tools or the result of a call in place; leave everything else."""
+    def result(self, result: dict[str, Any], method: str = "") -> None:
+        """Mend a listing of tools or the result of a call in place; leave everything else.
+
+        Args:
+            result: As it came.
+            method: What it answers, where that is known.
+        """
         version = self._version()
         if version is None:
             return
@@ -105,10 +112,7 @@ class Sift:
             result["tools"] = [
                 kept for tool in result["tools"] if (kept := self._tool(tool, version)) is not None
             ]
-        elif isinstance(result.get("content"), list) and "role" not in result:
-            _mend_call(result, version)
-        elif "structuredContent" in result:
-            result["content"] = []
+        elif method == "tools/call" or not (method or result.keys() & _OTHERS):
             _mend_call(result, version)
 
     def _tool(self, tool: object, version: str) -> dict[str, Any] | None:
@@ -119,17 +123,15 @@ class Sift:
         said: list[str] = []
         if isinstance(kept.get("inputSchema"), dict):
             kept["inputSchema"] = _of_objects(kept["inputSchema"])
-        for _ in range(len(tool) + 1):
-            key = _fault(kept, version)
-            if key is None:
+        for _ in range(len(tool) + _FAULTS):
+            place = _fault(kept, version)
+            if not place:
                 if said:
                     self.problems[tool["name"]] = "; ".join(said)
                 return kept
-            said.append(f"its {key} is no {key}, and not used: {_short(kept.get(key))}")
-            if key == "inputSchema":
-                kept[key] = dict(_NO_ARGUMENTS)
-            elif kept.pop(key, None) is None:
+            if place[0] not in kept and place[0] != "inputSchema":
                 break
+            said.append(_taken_out(kept, place if len(said) < _FAULTS else place[:1]))
         self.problems[tool["name"]] = "left out: it is no definition of the protocol"
         return None
 
@@ -144,26 +146,56 @@ def _of_objects(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _fault(tool: dict[str, Any], version: str) -> str | None:
-    """The key of a definition for which the SDK refuses it; None if it does not."""
+def _fault(tool: dict[str, Any], version: str) -> list[str]:
+    """Where a definition has that for which the SDK refuses it; empty if it does not."""
     page: dict[str, Any] = {"tools": [tool], "resultType": "complete", "ttlMs": 0}
     page["cacheScope"] = "private"
     try:
         methods.validate_server_result("tools/list", version, page)
         types.Tool.model_validate(tool, by_name=False)
     except ValidationError as error:
-        where = error.errors()[0]["loc"]
-        keys = [str(key) for key in where if str(key) in tool]
-        return keys[0] if keys else str(where[-1])
-    return None
+        where = [str(key) for key in error.errors()[0]["loc"]]
+        return (where[2:] if where[:1] == ["tools"] else where) or ["definition"]
+    return []
+
+
+def _taken_out(tool: dict[str, Any], place: list[str]) -> str:
+    """Take what an error is about out of a definition: of a schema, that keyword alone.
+
+    Returns:
+        What was taken out.
+    """
+    key = place[0]
+    schema = tool.get(key)
+    if key.endswith("Schema") and isinstance(schema, dict) and place[1:2] not in ([], ["type"]):
+        schema = tool[key] = dict(schema)
+        key = place[1]
+        if isinstance(parts := schema.get(key), dict) and set(place[2:3]) & parts.keys():
+            schema[key] = {**parts, place[2]: {}}
+            return f"its {key}/{place[2]} is no schema, and not used: {_short(parts[place[2]])}"
+        return f"its {key} is no {key}, and not used: {_short(schema.pop(key, None))}"
+    value = tool.pop(key, None)
+    if key == "inputSchema":
+        tool[key] = dict(_NO_ARGUMENTS)
+    return f"its {key} is no {key}, and not used: {_short(value)}"
 
 
 def _mend_call(result: dict[str, Any], version: str) -> None:
-    result["content"] = [_block(block) for block in result["content"]]
+    if result.get("resultType", "complete") != "complete":
+        return
+    content = result.get("content")
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    elif isinstance(content, dict):
+        content = [content]
+    elif not isinstance(content, list):
+        rest = {key: value for key, value in result.items() if key not in _OF_A_CALL}
+        content = [_told("result", rest)] if rest else []
+    result["content"] = [_block(block) for block in content]
     if not isinstance(result.get("_meta", {}), dict):
         del result["_meta"]
     if not isinstance(result.get("isError", False), bool):
-        result["isError"] = bool(result["isError"])
+        result["isError"] = str(result["isError"]).lower() not in ("false", "none", "0", "")
     structure = result.get("structuredContent")
     legacy = version < _ANY_STRUCTURE
     if legacy and structure is not None and not isinstance(structure, dict):
@@ -172,16 +204,40 @@ def _mend_call(result: dict[str, Any], version: str) -> None:
 
 
 _ANY_STRUCTURE = "2026-07-28"
+_OF_A_CALL = frozenset(("content", "structuredContent", "isError", "_meta", "resultType"))
+_OTHERS = frozenset(
+    ("protocolVersion", "supportedVersions", "capabilities", "tools", "resources", "contents",
+     "resourceTemplates", "prompts", "messages", "completion", "role", "roots", "action")
+)  # fmt: skip
+"""What results of other requests hold."""
 
 
 def _block(block: object) -> object:
-    """A block, or its JSON as a text if nobody knows its kind or it is not what it says it is."""
+    """A block without sides that are none, or its JSON as a text if nobody knows what it is."""
+    if _is_block(block):
+        return block
+    if not isinstance(block, dict):
+        return _told("block", block)
+    sides = block.get("annotations")
+    audience = sides.get("audience") if isinstance(sides, dict) else None
+    plain = {key: value for key, value in block.items() if key not in ("annotations", "_meta")}
+    if block.get("type") == "image":
+        plain.setdefault("mimeType", "image/png")  # a picture tells its kind itself
+    kept = {"annotations": {"audience": ["user"]}} if audience == ["user"] else {}
+    return {**(plain if _is_block(plain) else _told("block", block)), **kept}
+
+
+def _is_block(block: object) -> bool:
     try:
         _BLOCK.validate_python(block, by_name=False)
     except ValidationError:
-        said = json.dumps(block, ensure_ascii=False)[:_BLOCK_TEXT]
-        return {"type": "text", "text": f"[a block that this client does not know] {said}"}
-    return block
+        return False
+    return True
+
+
+def _told(what: str, value: object) -> dict[str, Any]:
+    said = json.dumps(value, ensure_ascii=False)[:_BLOCK_TEXT]
+    return {"type": "text", "text": f"[a {what} that this client does not know] {said}"}
 
 
 def _short(value: object) -> str:
