@@ -258,6 +258,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "messages",
         "content",
         "hosts",
+        "variables",
         "config",
         "call_span",
         "consent_files",

@@ -19,7 +19,8 @@ from toolkeel.mcp.config import (
     with_more,
     write_server,
 )
-from toolkeel.mcp.hosts import expand
+from toolkeel.mcp.consent import check_consent
+from toolkeel.mcp.variables import expand
 
 
 def written(tmp_path: Path, servers: object, key: str = "mcpServers") -> Path:
@@ -77,8 +78,44 @@ def test_no_secret_is_in_what_is_shown_or_in_the_identity(
     monkeypatch.setenv("TOKEN", "s3cret")
     entry = {"command": "run", "args": ["--key", "${TOKEN}"], "env": {"KEY": "${TOKEN}"}}
     [server] = read_config(written(tmp_path, {"s": entry})).values()
-    assert "s3cret" not in server.identity
-    assert "KEY=${TOKEN}" in server.shown
+    assert "s3cret" not in server.identity + server.shown + repr(server)
+    assert "KEY=${TOKEN}" in server.shown and "--key '${TOKEN}'" in server.shown
+
+
+def test_no_secret_of_an_address_or_an_env_file_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "s3cret")
+    (tmp_path / "x.env").write_text("KEY=s3cret")
+    servers = {
+        "web": {"url": "https://u:${TOKEN}@h/${TOKEN}/mcp?k=${TOKEN}"},
+        "zed": {"command": {"path": "x", "args": ["${TOKEN}"]}, "envFile": "x.env"},
+        "bare": {"url": "${TOKEN}"},
+    }
+    found, problems = read_all(written(tmp_path, servers))
+    for config in found.values():
+        assert "s3cret" not in config.identity + config.shown + repr(config)
+    assert found["web"].identity == "https://h/${TOKEN}/mcp"
+    assert "x.env" in found["zed"].shown and found["zed"].identity.startswith("x '${TOKEN}'")
+    assert "s3cret" not in str(problems["bare"])
+    with pytest.raises(SetupError, match="nobody has agreed") as told:
+        check_consent(found["web"])
+    assert "s3cret" not in str(told.value)
+
+
+def test_a_server_of_a_file_of_codex_is_named_like_one_of_any_other(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[mcp_servers.a]\ncommand = "x"\n[mcp_servers.b]\ncommand = "y"\n')
+    assert find_server(f"{file}:b").command == ("y",)
+    with pytest.raises(SetupError, match="has a, b; say"):
+        find_server(str(file))
+
+
+def test_a_new_file_of_a_host_has_that_hosts_form(tmp_path: Path) -> None:
+    file = tmp_path / ".vscode" / "mcp.json"
+    file.parent.mkdir()
+    write_server(file, "one", {"command": "a"})
+    assert list(json.loads(file.read_text("utf-8"))) == ["servers"]
 
 
 def test_the_servers_of_vs_code_are_read(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from toolkeel import SetupError
 from toolkeel.mcp.config import ServerConfig, find_server, read_all, read_config, write_server
-from toolkeel.mcp.hosts import entry_of, host_of, read_env_file, read_file, without_comments
+from toolkeel.mcp.hosts import entry_of, host_of, read_file, without_comments
+from toolkeel.mcp.variables import read_env_file
 
 
 def written(folder: Path, place: str, text: str) -> Path:
@@ -59,6 +60,20 @@ CASES: list[tuple[str, str, str, dict[str, Any]]] = [
      {"url": "https://h/k", "kind": "http", "without": ("w",)}),
     ("Copilot CLI", "mcp-config.json",
      '{"mcpServers": {"a": {"type": "local", "command": "x", "tools": ["*"]}}}', {"kind": "stdio"}),
+    ("Copilot CLI", ".github/mcp.json",
+     '{"mcpServers": {"a": {"command": "x", "tools": ["read", "look"], "args": ["${workspaceFolderBasename}"]}}}',
+     {"only": ("read", "look"), "command": ("x", "work")}),
+    ("VS Code", "Code/User/mcp.json",
+     '{"servers": {"a": {"command": "~/x", "args": ["~/y", "a~"]}}}',
+     {"command": (f"{Path.home()}/x", f"{Path.home()}/y", "a~"), "cwd": str(Path.home())}),
+    ("Codex", ".codex/config.toml",
+     '[mcp_servers.a]\ncommand = "x"\nargs = ["${KEY}", "$KEY"]\nenabled_tools = []',
+     {"command": ("x", "${KEY}", "$KEY"), "only": ("",)}),
+    ("Zed", ".zed/settings.json", '{"context_servers": {"a": {"command": "x", "args": ["${KEY}"]}}}',
+     {"command": ("x", "${KEY}")}),
+    ("Gemini", ".gemini/settings.json",
+     '{"mcp": {"excluded": ["b"], "allowed": ["a", "b"]}, "mcpServers":'
+     ' {"a": {"command": "x"}, "b": {"command": "y"}, "c": {"command": "z"}}}', {"name": "a"}),
     ("Junie", ".junie/mcp/mcp.json", '{"mcpServers": {"a": {"command": "x"}}}', {"command": ("x",)}),
     ("mcp.json", "mcp.json", '{"mcpServers": {"a": {"command": ["x", "y"]}}}', {"command": ("x", "y")}),
 ]  # fmt: skip
@@ -73,6 +88,68 @@ def test_each_hosts_file_is_read_as_that_host_reads_it(
     config = one(tmp_path / "work", place, text)
     assert host_of(Path(config.origin)).name == host
     assert {name: getattr(config, name) for name in fields} == fields
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{c[0]} {c[1]}" for c in CASES])
+def test_a_server_of_a_workspace_runs_in_its_folder_and_not_in_the_hosts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[str, str, str, Any]
+) -> None:
+    for name in ("KEY", "INPUT_THE_KEY"):
+        monkeypatch.setenv(name, "k")
+    _, place, text, _ = case
+    config = one(tmp_path / "work", place, text)
+    own = place in ("mcp.json",) or (place.startswith(".") and "/" in place)
+    assert config.url or config.cwd == str(tmp_path / "work" if own else Path.home())
+
+
+def test_a_persons_own_file_has_no_workspace(tmp_path: Path) -> None:
+    text = '{"servers": {"a": {"command": "x", "args": ["${workspaceFolder}"]}}}'
+    _, problems = read_all(written(tmp_path, "Code/User/mcp.json", text))
+    assert "workspaceFolder" in str(problems["a"])
+
+
+WRONG: list[Any] = [None, True, 0, 1.5, "x", "", [], [1], [["a"]], {}, {"a": 1}, {"a": {}}, "a\0b",
+                    "\ud800", "${", "x" * 5000]  # fmt: skip
+KEYS = ("command", "args", "env", "cwd", "url", "headers", "type", "tls", "enabled", "disabled",
+        "envFile", "disabledTools", "includeTools", "httpUrl", "environment", "http_headers",
+        "env_http_headers", "env_vars", "bearer_token_env_var", "trust", "tools")  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_value_of_the_wrong_kind_costs_its_own_server_at_most(tmp_path: Path, key: str) -> None:
+    bases: list[dict[str, Any]] = [
+        {"command": "x"},
+        {"command": ["x", "y"], "env_vars": ["HOME"]},
+        {"url": "https://h/", "bearer_token_env_var": "HOME"},
+    ]
+    for base in bases:
+        for value in WRONG:
+            servers = {"bad": {**base, key: value}, "good": {"command": "x"}}
+            text = json.dumps({"mcpServers": servers})
+            found, problems = read_all(written(tmp_path, "mcp.json", text))
+            assert "good" in found and all(problems.values())
+            for config in found.values():
+                assert config.shown and config.identity and config.digest
+
+
+@pytest.mark.parametrize("key", ["enabled", "disabled"])
+def test_a_switch_that_is_no_switch_starts_nothing(key: str) -> None:
+    with pytest.raises(SetupError, match=f"'{key}' is true or false"):
+        entry_of({"command": "x", key: "yes"}, "here")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_a_file_is_read_in_any_encoding_of_unicode(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_bytes('{"mcpServers": {"北京": {"command": "x"}}}'.encode(encoding))
+    assert list(read_config(file)) == ["北京"]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("row", ["/**/", "/* ", "//\n", '/*"*/', ", ", " \t", '\\"', ",/*"])
+def test_a_file_made_to_be_read_for_ever_is_not(row: str) -> None:
+    for opening in ("", '"'):
+        without_comments('{"a": 1,' + opening + row * 100_000 + '"b": 2}')
 
 
 def test_only_servers_that_are_switched_on_are_there(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ target         servers named on the command line, as one set of tools
 server         our tools for other programs
 gateway        many MCP servers behind one, for any host (gateway): ``toolkeel gateway mcp.json``
 hosts          files of servers as other hosts write them: each host a small table, read to one form
+variables      what stands for something else in such a file: variables, files of them, folders
 """
 
 import logging

@@ -28,13 +28,14 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.hosts import (
     ROOTS,
-    Reader,
     entry_of,
     host_of,
-    read_env_file,
     read_file,
     servers_in,
+    switched_off,
+    workspace_of,
 )
+from toolkeel.mcp.variables import Reader, read_env_file
 
 log = logging.getLogger("toolkeel.mcp")
 Kind = Literal["stdio", "http", "sse"]
@@ -93,6 +94,18 @@ class ServerConfig:
         """
         return (not self.only or tool in self.only) and tool not in self.without
 
+    def __repr__(self) -> str:
+        return f"ServerConfig({self.name!r}, {self.identity!r})"  # what is put in may be secret
+
+    @property
+    def _said(self) -> Mapping[str, Any]:
+        """Its fields before variables were put in."""
+        if self.written:
+            return entry_of(self.written, self.name).fields
+        command, args = self.command[:1], list(self.command[1:])
+        said = {"url": self.url, "env": self.env, "headers": self.headers, "args": args}
+        return {**said, "command": "".join(command)}
+
     @property
     def identity(self) -> str:
         """What tells it from other servers, without secrets: approvals are bound to it.
@@ -100,25 +113,28 @@ class ServerConfig:
         >>> ServerConfig("x", url="https://me:pw@example.com/mcp?key=1", kind="http").identity
         'https://example.com/mcp'
         """
+        said = self._said
         if self.url:
             parts = urlsplit(self.url)
             host = parts.netloc.rpartition("@")[2]
-            return f"{parts.scheme}://{host}{parts.path}"
-        words: Any = self.command
-        if self.written:  # with `${TOKEN}` where the command has the token
-            words = [self.written.get("command", ""), *_list(self.written.get("args"))]
+            written = str(said.get("url", ""))  # with `${TOKEN}` where the address has the token
+            path = urlsplit(written).path if is_url(written) else parts.path
+            return f"{parts.scheme}://{host}{path}"
+        words = [said.get("command", ""), *_list(said.get("args"))]
         return shlex.join(map(str, words)) + (f"  (in {self.cwd})" if self.cwd else "")
 
     @property
     def shown(self) -> str:
-        """Exactly what is started or talked to, for a person who shall agree to it."""
-        lines = [shlex.join(self.command) if self.command else self.url]
+        """Exactly what is started or talked to, as it is written, for a person who shall agree."""
+        said = self._said
+        words = [said.get("command", ""), *_list(said.get("args"))]
+        lines = [shlex.join(map(str, words)) if self.command else str(said.get("url", ""))]
         if self.cwd:
             lines.append(f"in {self.cwd}")
-        more = ("env", self.env) if self.command else ("headers", self.headers)
-        as_written = self.written.get(more[0])
-        said = as_written if isinstance(as_written, Mapping) else more[1]
-        lines += [f"with {key}={value}" for key, value in said.items()]
+        more = said.get("env" if self.command else "headers", {})
+        lines += [f"with {key}={value}" for key, value in more.items()]
+        if file := self.written.get("envFile"):
+            lines.append(f"with the variables of {file}")
         return "\n".join(lines)
 
     @property
@@ -203,24 +219,29 @@ def read_all(path: str | Path) -> tuple[dict[str, ServerConfig], dict[str, Setup
     file = Path(path).expanduser().resolve()
     found: dict[str, ServerConfig] = {}
     problems: dict[str, SetupError] = {}
-    for name, written in read_servers(file).items():
+    data, host = read_file(file), host_of(file)
+    for name, written in _servers(data, file).items():
+        if switched_off(data, host, name):
+            continue
         try:
             config = _server(name, written, file)
         except SetupError as error:
             problems[name] = error
+        except (ValueError, OSError) as error:  # half a character in a path, a name without end
+            problems[name] = SetupError(f"{file}: server {name!r} cannot be used: {error}")
         else:
             if config is not None:
                 found[name] = config
     return found, problems
 
 
-def read_servers(file: Path) -> Mapping[str, Any]:
+def _servers(data: object, file: Path) -> Mapping[str, Any]:
     """What a file says about its servers, as it is written.
 
     Raises:
-        SetupError: if it cannot be read or holds no servers.
+        SetupError: it says nothing of any.
     """
-    servers = servers_in(read_file(file), host_of(file))
+    servers = servers_in(data, host_of(file))
     if servers is None:
         raise SetupError(
             f'{file} names no servers; write {{"mcpServers": {{"name": {{"command": ...}}}}}}'
@@ -231,6 +252,8 @@ def read_servers(file: Path) -> Mapping[str, Any]:
 def _server(name: str, written: object, file: Path) -> ServerConfig | None:
     """One server; None if it is switched off."""
     where = f"{file}: server {name!r}"
+    if not name.strip():
+        raise SetupError(f"{where}: give it a name")
     if not name.isprintable():  # it stands in what a terminal shows, and in names of files
         raise SetupError(f"{where}: its name holds what cannot be seen; give it another")
     if not isinstance(written, Mapping):
@@ -249,13 +272,13 @@ def _server(name: str, written: object, file: Path) -> ServerConfig | None:
     if kind is None or (kind == "stdio") == bool(url):
         raise SetupError(f"{where}: there is no type {said!r} for it; use stdio, http or sse")
     if url and not is_url(url):
-        raise SetupError(f"{where}: {url!r} is no http address")
-    cwd = get.text("cwd")
-    folder = "" if url else str((file.parent / Path(cwd).expanduser()).resolve())
+        raise SetupError(f"{where}: {entry.fields['url']!r} is no http address")
+    home = workspace_of(file) or Path.home()
+    folder = "" if url else str((home / Path(get.text("cwd")).expanduser()).resolve())
     env = get.mapping("env")
     if entry.env_file:
         more = Path(get.expanded(entry.env_file)).expanduser()
-        env = {**read_env_file(file.parent / more, where), **env}
+        env = {**read_env_file(home / more, where), **env}
     return ServerConfig(
         name,
         (program, *get.texts("args")) if program else (),
@@ -293,10 +316,10 @@ def find_server(
     if isinstance(source, ServerConfig):
         return source
     text = str(source) if isinstance(source, str | Path) else ""
-    file, _, wanted = text.rpartition(".json:")
-    if file and not text.startswith(("http://", "https://")):
-        return _one(f"{file}.json", wanted)
-    if text.endswith(".json") and Path(text).expanduser().is_file():
+    named = re.fullmatch(r"(.+\.(?:json|toml)):(.*)", text)
+    if named and not is_url(text):
+        return _one(named[1], named[2])
+    if text.endswith((".json", ".toml")) and Path(text).expanduser().is_file():
         return _one(text, None)
     return parse_source(source if not isinstance(source, Path) else str(source), name)
 
@@ -346,9 +369,9 @@ def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> N
     Raises:
         SetupError: if the file holds something else, or has no such server to take out.
     """
-    data: dict[str, Any] = {"mcpServers": {}}
+    data: dict[str, Any] = {host_of(file).root: {}}
     if file.exists():
-        read_servers(file)
+        _servers(read_file(file), file)
         data = _rewritable(file)
     servers: dict[str, Any] = dict(servers_in(data, host_of(file)) or {})
     root = next(key for key in (host_of(file).root, *ROOTS) if key in data)

@@ -9,21 +9,19 @@ refused by name, and any other is named. What another host approves is never app
 from __future__ import annotations
 
 import json
-import logging
-import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from toolkeel._records.record import NOTHING, record
+from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 
-_TOKENS = re.compile(
-    r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL
+_COMMENT = r"//[^\n]*+|(?>/\*.*?(?:\*/|\Z))"
+_TOKENS = re.compile(  # possessive, and to the end at worst: read in one way, and once
+    rf'"(?:\\.|[^"\\])*+(?:"|\\?\Z)|{_COMMENT}|,(?=(?:\s|{_COMMENT})*+[}}\]])', re.DOTALL
 )
-_ENV_LINE = re.compile(r"\s*(?:export\s+)?([\w.-]+)\s*[=:]\s*(.*?)\s*")
 _OURS = frozenset(("command", "args", "env", "cwd", "url", "headers", "type", "tls"))
 _LEFT = frozenset(
     ("description", "icon", "icons", "gallery", "dev", "timeout", "name", "source", "version",
@@ -46,16 +44,12 @@ _RENAMED: Mapping[str, str] = {
 }  # fmt: skip
 _WITHOUT = ("disabledTools", "excludeTools", "disabled_tools")
 _ONLY = ("includeTools", "enabled_tools")
-
-
-_VARIABLE = re.compile(r"\$\{(?:env:)?([\w/]+|input:[\w.-]+)(?::-([^}]*))?\}")
-_BARE = re.compile(
-    r"\$\{(?!(?:workspaceFolder(?:Basename)?|userHome|pathSeparator)\})\w+(?::-[^}]*)?\}"
-)
-_DOLLAR = re.compile(r"\$(\w+)")
-_NAMED = ("workspaceFolder", "workspaceFolderBasename", "userHome", "pathSeparator", "/")
-
-log = logging.getLogger("toolkeel.mcp")
+_KINDS: Mapping[type, tuple[str, tuple[str, ...]]] = {
+    list: ("a list of names", ("env_vars", *_WITHOUT, *_ONLY)),
+    Mapping: ("an object", ("env_http_headers", "env", "environment", "headers", "http_headers")),
+    bool: ("true or false", ("enabled", "disabled")),
+    str: ("a text", ("envFile", "bearer_token_env_var")),
+}
 
 
 @record
@@ -64,10 +58,12 @@ class Host:
 
     Args:
         name: Of the host.
-        place: What its file's path ends with, or the folder it lies in.
+        place: What its file's path ends with. One that begins with a folder of its own, as
+            ``.vscode/``, lies in a workspace; others belong to a person.
         root: The key its servers stand under.
         bare: Whether ``${NAME}`` is a variable there; where not, it stays as it is.
         dollar: Whether ``$NAME`` is one, too.
+        tilde: Whether ``~`` in a command is the person's folder.
     """
 
     name: str
@@ -75,23 +71,28 @@ class Host:
     root: str = "mcpServers"
     bare: bool = True
     dollar: bool = False
+    tilde: bool = False
 
 
 HOSTS = (
-    Host("VS Code", ".vscode/mcp.json", "servers", bare=False),
-    Host("VS Code", "Code/User/mcp.json", "servers", bare=False),
+    Host("VS Code", ".vscode/mcp.json", "servers", bare=False, tilde=True),
+    Host("VS Code", "Code/User/mcp.json", "servers", bare=False, tilde=True),
     Host("Cursor", ".cursor/mcp.json", bare=False),
     Host("Windsurf", "windsurf/mcp_config.json", bare=False),
-    Host("Windsurf", ".codeium/mcp_config.json", bare=False),
-    Host("Zed", "zed/settings.json", "context_servers"),
-    Host("Codex", "config.toml", "mcp_servers"),
+    Host("Windsurf", "/.codeium/mcp_config.json", bare=False),
+    Host("Zed", ".zed/settings.json", "context_servers", bare=False),
+    Host("Zed", "zed/settings.json", "context_servers", bare=False),
+    Host("Codex", ".codex/config.toml", "mcp_servers", bare=False),
+    Host("Codex", "config.toml", "mcp_servers", bare=False),
     Host("Gemini", ".gemini/settings.json", dollar=True),
+    Host("Copilot CLI", ".github/mcp.json"),
     Host("Copilot CLI", "mcp-config.json"),
     Host("Junie", ".junie/mcp/mcp.json"),
+    Host("Air", ".air/mcp.json"),
     Host("Claude Desktop", "claude_desktop_config.json"),
-    Host("Claude Code", ".claude.json"),
+    Host("Claude Code", "/.claude.json"),
 )
-ANY = Host("mcp.json", "")
+ANY = Host("mcp.json", "mcp.json")
 ROOTS = ("mcpServers", "servers", "context_servers", "mcp_servers")
 
 
@@ -101,6 +102,17 @@ def host_of(file: Path) -> Host:
     return next((host for host in HOSTS if path.endswith(host.place)), ANY)
 
 
+def workspace_of(file: Path) -> Path | None:
+    """The folder that a host's file is about: that of a project; None for a person's own file."""
+    host = host_of(file)
+    if host is ANY:
+        return file.parent
+    if not host.place.startswith("."):
+        return None
+    folder = file.parents[host.place.count("/")]
+    return folder if folder != Path.home() else None
+
+
 def read_file(file: Path) -> Any:
     """What a file holds: TOML by its name, else JSON with comments and trailing commas.
 
@@ -108,9 +120,10 @@ def read_file(file: Path) -> Any:
         SetupError: it cannot be read.
     """
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        data = file.read_bytes()
         if file.suffix == ".toml":
-            return tomllib.loads(text)
+            return tomllib.loads(data.decode("utf-8-sig"))
+        text = data.decode(json.detect_encoding(data))
         return json.loads(without_comments(text), object_pairs_hook=_once)
     except OSError as error:
         raise SetupError(f"cannot read {file}: {error.strerror}") from None
@@ -145,6 +158,15 @@ def servers_in(data: object, host: Host) -> Mapping[str, Any] | None:
     return next((data[root] for root in roots if isinstance(data.get(root), Mapping)), None)
 
 
+def switched_off(data: object, host: Host, name: str) -> bool:
+    """Whether a file switches a server off elsewhere than in its entry, as Gemini's does."""
+    said = data.get("mcp") if isinstance(data, Mapping) and host.name == "Gemini" else None
+    if not isinstance(said, Mapping):
+        return False
+    allowed, excluded = said.get("allowed"), said.get("excluded", ())
+    return (allowed is not None and name not in allowed) or name in (excluded or ())
+
+
 @record
 class Entry:
     """One server, in our own words.
@@ -176,19 +198,27 @@ def entry_of(written: Mapping[str, Any], where: str) -> Entry:
     Raises:
         SetupError: it says something that must not be passed over.
     """
-    given = dict(written)
+    given = {key: value for key, value in written.items() if value is not None}
     for key, why in _REFUSED.items():
         if given.get(key):
             raise SetupError(f"{where} cannot be used: {key!r} is set, {why}")
         given.pop(key, None)
-    fields = _in_our_words(given)
+    for kind, (said, keys) in _KINDS.items():
+        for key in keys:
+            if key in given and not isinstance(given[key], kind):
+                raise SetupError(f"{where}: {key!r} is {said}, not {given[key]!r:.60}")
+    fields = _in_our_words(given, where)
     notes = [f"{key!r} is not understood" for key in given if key not in _KNOWN]
-    notes += [f"{key!r} approves nothing here" for key in given if key in _APPROVES]
+    notes += [
+        f"{key!r} approves nothing here"
+        for key in given
+        if key in _APPROVES and not (key == "tools" and isinstance(given[key], list))
+    ]
     return Entry(
         fields,
         given.get("enabled") is not False and given.get("disabled") is not True,
-        str(given.get("envFile", "")),
-        _names(where, given, _ONLY),
+        given.get("envFile", ""),
+        _only(where, given),
         _names(where, given, _WITHOUT),
         tuple(notes),
     )
@@ -200,7 +230,7 @@ _KNOWN = (
 )  # fmt: skip
 
 
-def _in_our_words(given: Mapping[str, Any]) -> dict[str, Any]:
+def _in_our_words(given: Mapping[str, Any], where: str) -> dict[str, Any]:
     fields = {key: given[key] for key in given if key in _OURS}
     fields |= {ours: given[theirs] for theirs, ours in _RENAMED.items() if theirs in given}
     if "httpUrl" in given:
@@ -211,11 +241,9 @@ def _in_our_words(given: Mapping[str, Any]) -> dict[str, Any]:
     if headers := _named_headers(given):
         fields["headers"] = {**fields.get("headers", {}), **headers}
     env = fields.get("env", {})
-    if passed := given.get("env_vars"):
-        env = {**{name: f"${{{name}}}" for name in passed if isinstance(name, str)}, **env}
-    if isinstance(env, Mapping):  # numbers become text, null leaves it out
-        env = {key: _text(value) for key, value in env.items() if value is not None}
-    return {**fields, "env": env}
+    env = {**{name: f"${{env:{name}}}" for name in _names(where, given, ("env_vars",))}, **env}
+    # numbers become text, null leaves it out
+    return {**fields, "env": {k: _text(value) for k, value in env.items() if value is not None}}
 
 
 def _command(fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -225,16 +253,18 @@ def _command(fields: Mapping[str, Any]) -> Mapping[str, Any]:
         own = {key: command[key] for key in ("args", "env") if key in command}
         return {"command": command.get("path", ""), **own}
     if isinstance(command, list) and command:
-        return {"command": command[0], "args": [*command[1:], *fields.get("args", [])]}
+        more = fields.get("args", [])
+        args = [*command[1:], *more] if isinstance(more, list) else more
+        return {"command": command[0], "args": args}
     return {}
 
 
 def _named_headers(given: Mapping[str, Any]) -> dict[str, str]:
     """Headers whose values are named variables."""
     named = given.get("env_http_headers", {})
-    headers = {key: f"${{{name}}}" for key, name in dict(named).items()}
+    headers = {key: f"${{env:{name}}}" for key, name in named.items()}
     if token := given.get("bearer_token_env_var"):
-        headers["Authorization"] = f"Bearer ${{{token}}}"
+        headers["Authorization"] = f"Bearer ${{env:{token}}}"
     return headers
 
 
@@ -244,147 +274,17 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
+def _only(where: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The tools to take; an empty list takes none, and no tool is called ""."""
+    said = dict(given)
+    if isinstance(tools := said.get("tools"), list) and "*" not in tools:  # Copilot's
+        said["includeTools"] = [*said.get("includeTools", ()), *tools]
+    found = _names(where, said, _ONLY)
+    return found or ("",) * any(key in said for key in _ONLY)
+
+
 def _names(where: str, given: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
     for key in keys:
-        names = given.get(key) or []
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise SetupError(f"{where}: {key!r} is a list of names, not {names!r:.60}")
-    return tuple(name for key in keys for name in given.get(key) or ())
-
-
-def variables(file: Path) -> Callable[[str], str | None]:
-    """What a variable of a host's file stands for; None if it is not set.
-
-    The folder of the workspace is the one that holds ``.vscode``, ``.cursor`` and their like, or the
-    file itself. A value that a host would ask a person for (``${input:id}``) is taken from the
-    environment, as ``INPUT_ID``.
-    """
-    folder = file.parent
-    if folder.name.startswith(".") and folder.parent != folder:
-        folder = folder.parent
-    known = {
-        "workspaceFolder": str(folder),
-        "workspaceFolderBasename": folder.name,
-        "CLAUDE_PROJECT_DIR": str(folder),
-        "userHome": str(Path.home()),
-        "pathSeparator": os.sep,
-        "/": os.sep,
-    }
-
-    def get(name: str) -> str | None:
-        kind, _, rest = name.partition(":")
-        if kind == "input":
-            return os.environ.get("INPUT_" + re.sub(r"\W", "_", rest).upper())
-        return known.get(name) or os.environ.get(name)
-
-    return get
-
-
-def read_env_file(file: Path, where: str) -> Mapping[str, str]:
-    """The variables of an ``envFile``; nothing within them is put in.
-
-    Raises:
-        SetupError: it cannot be read.
-    """
-    try:
-        text = file.read_text("utf-8-sig")
-    except OSError as error:
-        raise SetupError(f"{where}: its envFile {file} cannot be read: {error.strerror}") from None
-    found = {}
-    for line in text.splitlines():
-        match = _ENV_LINE.fullmatch(line)
-        if match is not None and not line.lstrip().startswith("#"):
-            found[match[1]] = _unquoted(match[2])
-    return found or NOTHING  # type: ignore[return-value]
-
-
-def _unquoted(value: str) -> str:
-    """A value of an env file: three kinds of quotes, and ``#`` begins a comment outside of them.
-
-    >>> _unquoted('"a # b" # c'), _unquoted("a # b"), _unquoted("'x'")
-    ('a # b', 'a', 'x')
-    """
-    quote = value[:1]
-    if quote and quote in "\"'`" and (end := value.find(quote, 1)) > 0:
-        inner = value[1:end]
-        return inner.replace("\\n", "\n").replace("\\r", "\r") if quote == '"' else inner
-    return re.sub(r"\s+#.*|^#.*", "", value).strip()
-
-
-class Reader:
-    """Reads the fields of one server, with the variables of the environment put in."""
-
-    def __init__(self, where: str, entry: Mapping[str, object], file: Path) -> None:
-        self._where = where
-        self._entry = entry
-        self._host = host_of(file)
-        self._get = variables(file)
-
-    def text(self, key: str) -> str:
-        value = self._entry.get(key, "")
-        if not isinstance(value, str):
-            raise SetupError(f"{self._where}: {key!r} must be a text")
-        return self.expanded(value)
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        value = self._entry.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise SetupError(f"{self._where}: {key!r} must be a list of texts")
-        return tuple(map(self.expanded, value))
-
-    def mapping(self, key: str) -> dict[str, str]:
-        value = self._entry.get(key, {})
-        if not isinstance(value, Mapping):
-            raise SetupError(f"{self._where}: {key!r} must be an object")
-        if wrong := [name for name, text in value.items() if not isinstance(text, str)]:
-            raise SetupError(f"{self._where}: {key}[{wrong[0]!r}] must be a text")
-        return {name: self.expanded(text) for name, text in value.items()}
-
-    def expanded(self, text: str) -> str:
-        """A text with variables put in, as the file's host would."""
-        if not self._host.bare and (literal := _BARE.search(text)):
-            name = f"${{env:{literal[0][2:-1]}}}"
-            log.warning("%s: %s stays as it is: %s writes %s", self._where, literal[0],
-                        self._host.name, name)  # fmt: skip
-        if self._host.dollar:
-            text = _DOLLAR.sub(r"${\1}", text)
-        try:
-            return expand(text, self._get, bare=self._host.bare)
-        except KeyError as error:
-            name = str(error.args[0])
-            if name.startswith("input:"):
-                variable = "INPUT_" + re.sub(r"\W", "_", name[6:]).upper()
-                raise SetupError(f"{self._where} asks for {name[6:]!r}: set {variable}") from None
-            raise SetupError(
-                f"{self._where} needs the environment variable {name}; set it, or write "
-                f"${{{name}:-default}}"
-            ) from None
-
-
-def expand(text: str, get: Callable[[str], str | None], *, bare: bool = True) -> str:
-    """Put variables in.
-
-    Args:
-        text: With ``${NAME}`` and ``${NAME:-default}``; the default also stands for an empty value.
-        get: A variable's value, or None.
-        bare: Whether ``${NAME}`` is one, and not ``${env:NAME}`` alone.
-
-    Raises:
-        KeyError: for a variable that has neither value nor default.
-
-    >>> expand("${USER:-nobody}@${HOST}", {"HOST": "猫"}.get)
-    'nobody@猫'
-    """
-
-    def value(match: re.Match[str]) -> str:
-        name, default = match.groups()
-        if not bare and name not in _NAMED and match[0][2:6] not in ("env:", "inpu"):
-            return match[0]
-        known = get(name)
-        if known or (known is not None and default is None):
-            return known
-        if default is None:
-            raise KeyError(name)
-        return str(default)
-
-    return _VARIABLE.sub(value, text)
+        if wrong := [name for name in given.get(key, ()) if not isinstance(name, str)]:
+            raise SetupError(f"{where}: {key!r} is a list of names, not of {wrong[0]!r:.60}")
+    return tuple(name for key in keys for name in given.get(key, ()))

@@ -70,7 +70,7 @@ def _config(text: str, file: Path | None) -> ServerConfig:
     known = read_config(path) if path.is_file() or file is not None else {}
     if text in known:
         return known[text]
-    is_name = not (is_url(text) or " " in text or "/" in text or ".json" in text)
+    is_name = not (is_url(text) or " " in text or "/" in text or ".json" in text or ".toml" in text)
     if is_name:
         raise UsageProblem(f"no server is called {text!r}; {path} has {', '.join(known) or 'none'}")
     return find_server(text)

@@ -38,7 +38,7 @@ from typing import Any
 from toolkeel._records.record import NOTHING, record
 from toolkeel.call.steps.rules import ORDER, Rule, Rules
 from toolkeel.errors import SetupError
-from toolkeel.mcp.hosts import expand
+from toolkeel.mcp.variables import expand
 
 SEARCH_ABOVE = 100
 """Tools beyond which they are searched for."""
