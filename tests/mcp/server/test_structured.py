@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,6 +26,10 @@ class Place:
     lat: float
 
 
+class Folder(BaseModel):
+    inside: list[Folder] = []
+
+
 BONN = City(name="Bonn")
 CASES: list[tuple[Any, Any, Any]] = [
     (City, BONN, {"name": "Bonn", "people": 1}),
@@ -34,6 +39,11 @@ CASES: list[tuple[Any, Any, Any]] = [
     (City | None, BONN, {"result": {"name": "Bonn", "people": 1}}),
     (dict[str, int], {"a": 1}, {"a": 1}),
     (dict, {"a": [1]}, {"a": [1]}),
+    (dict[str, Any], {"a": [1]}, {"a": [1]}),
+    (Mapping[str, object], {"a": "b"}, {"a": "b"}),
+    (list[dict[str, Any]], [{"a": None}], {"result": [{"a": None}]}),
+    (dict[str, Any] | None, None, {"result": None}),
+    (Folder, Folder(inside=[Folder()]), {"inside": [{"inside": []}]}),
     (int, 5, {"result": 5}),
     (bool, True, {"result": True}),
     (list[str], ["a", "猫"], {"result": ["a", "猫"]}),
@@ -65,7 +75,20 @@ def test_more_than_text_is_promised_and_kept_in_both_eras(
 
 
 @pytest.mark.parametrize(
-    "annotation", [str, str | None, None, Any, object, bytes, Text, list[Text], ToolOutput]
+    "annotation",
+    [
+        str,
+        str | None,
+        None,
+        Any,
+        object,
+        bytes,
+        Text,
+        list[Text],
+        list[Any],
+        dict[str, Text],
+        ToolOutput,
+    ],
 )
 def test_text_and_blocks_promise_nothing(annotation: Any) -> None:
     def give() -> object:

@@ -61,13 +61,21 @@ def promise_of(tool: AnyTool) -> Promise | None:
     if schema is None:
         return None
     try:
-        schema, _ = runnable(schema)
+        schema, _ = runnable(_itself(schema))
     except DefinitionError:
         return None
     wraps = schema.get("type") != "object"
     if wraps:
         schema = wrapped(schema)
     return Promise(schema, wraps, compile_json_schema(schema))
+
+
+def _itself(schema: Mapping[str, object]) -> Mapping[str, object]:
+    """The schema that a root is a reference to, as pydantic writes what holds itself."""
+    definitions = schema.get("$defs")
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    meant = definitions.get(name) if isinstance(definitions, Mapping) else None
+    return {**meant, "$defs": definitions} if isinstance(meant, Mapping) else schema
 
 
 def _annotated(tool: AnyTool) -> Mapping[str, object] | None:
@@ -87,6 +95,9 @@ def _annotated(tool: AnyTool) -> Mapping[str, object] | None:
 def _holds_content(annotation: object) -> bool:
     """Whether a part of it is content for a model, or text that is no data."""
     parts = typing.get_args(annotation)
+    origin = typing.get_origin(annotation)
+    if isinstance(origin, type) and issubclass(origin, Mapping):  # whose values are data
+        parts = tuple(part for part in parts if part not in (Any, object))
     is_plain = annotation in _PLAIN and annotation not in (None, NoneType, str)
     is_content = isinstance(annotation, type) and issubclass(annotation, _CONTENT)
     return is_plain or is_content or any(map(_holds_content, parts))
