@@ -25,7 +25,7 @@ WEB = "https://a.example/b.png"
         ({"type": "input_text", "text": "a"}, Text("a")),
         ({"type": "refusal", "refusal": "no"}, Text("no")),
         ({"type": "image_url", "image_url": {"url": WEB}}, Image(url=WEB)),
-        ({"type": "input_image", "image_url": WEB, "detail": "low"}, Image(url=WEB)),
+        ({"type": "input_image", "image_url": WEB, "detail": "low"}, Image(url=WEB, extra={"detail": "low"})),
         ({"type": "input_audio", "input_audio": {"data": CODED, "format": "mp3"}}, "audio/mp3"),
         (
             {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": CODED}},

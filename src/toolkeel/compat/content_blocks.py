@@ -68,7 +68,8 @@ def _media(kind: str, fields: Mapping[str, Any]) -> Block | None:
     if not url and not data:
         return None
     if kind in _IMAGES:
-        return Image(data, media_type or "image/png", url)
+        closely = {"detail": fields["detail"]} if fields.get("detail") in ("low", "high") else {}
+        return Image(data, media_type or "image/png", url, closely)
     if kind in _AUDIO and data:
         return Audio(data, media_type or f"audio/{fields.get('format') or 'wav'}")
     if kind not in _FILES:

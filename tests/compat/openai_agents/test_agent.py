@@ -83,7 +83,7 @@ def test_it_can_be_disabled_limited_and_made_to_ask() -> None:
     lines = [[call(name, {"input": "x"}) for name in ("inner", "few")], "done"]
     result = Runner.run_sync(Agent(tools=[off, few, ask], model=Scripted(lines)), "go")
     kinds = [m.kind for m in result.messages if isinstance(m, ToolMessage)]
-    assert kinds == ["disabled", "tool_error"] and ask.approval is True
+    assert kinds == ["disabled", "tool_error"] and ask.needs_approval is True
 
 
 def test_its_tools_are_what_it_was_given() -> None:
@@ -182,6 +182,18 @@ def test_an_agent_as_a_tool_tells_its_events_as_they_happen() -> None:
     assert [item.type for item in items] == ["message_output_item"]
 
 
+def test_what_is_told_of_an_agent_that_fails_as_a_tool_may_be_chosen() -> None:
+    def say(context: Any, error: Exception) -> str:
+        return f"sorry: {type(error).__name__}"
+
+    inner = Agent("helper", model=Scripted([]))
+    tool = inner.as_tool("ask", "Ask it.", failure_error_function=say)
+    assert isinstance(tool, FunctionTool) and tool.timeout_seconds == 600
+    outer = Agent(tools=[tool], model=Scripted([call("ask", {"input": "?"}), "done"]))
+    result = Runner.run_sync(outer, "go")
+    assert result.new_items[1].output.startswith("sorry: ")
+
+
 def test_an_agent_as_a_tool_takes_one_text_unless_a_model_says_otherwise() -> None:
     tool = Agent("helper", model="offline").as_tool("ask", "Ask it.")
-    assert tool.parameters["properties"] == {"input": {"type": "string"}}
+    assert tool.params_json_schema["properties"] == {"input": {"type": "string"}}

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from toolkeel import SetupError
 from toolkeel.compat.openai_agents import (
     Agent,
     AgentHooks,
     HandoffInputData,
+    MessageOutputItem,
     RunConfig,
     RunHooks,
     Runner,
     SQLiteSession,
+    default_handoff_history_mapper,
     function_tool,
     handoff,
+    nest_handoff_history,
     prompt_with_handoff_instructions,
 )
 from toolkeel.testing import Scripted, call
@@ -106,7 +109,38 @@ def test_a_filter_chooses_what_the_other_agent_sees() -> None:
         "tool_call_output_item",
     ]
     assert [item.type for item in data.new_items] == ["handoff_call_item", "handoff_output_item"]
-    assert data.input_history == ({"role": "user", "content": "hi"},)
+    assert data.input_history == "hi"
+
+
+def test_a_filter_of_the_run_holds_for_handoffs_without_one() -> None:
+    triage, spanish = pair()
+    config = RunConfig(handoff_input_filter=lambda data: data.clone(input_history="only this"))
+    Runner.run_sync(triage, "hi", run_config=config)
+    assert spanish.model.requests[0].messages[1].text == "only this"
+    triage, spanish = pair(input_filter=lambda data: data)
+    Runner.run_sync(triage, "hi", run_config=config)
+    assert spanish.model.requests[0].messages[1].text == "hi"
+
+
+@pytest.mark.parametrize("whose", ["handoff", "run"])
+def test_what_was_said_is_one_text_for_who_takes_the_run(whose: str) -> None:
+    config = RunConfig(nest_handoff_history=whose == "run")
+    triage, spanish = pair(nest_handoff_history=whose == "handoff")
+    Runner.run_sync(triage, "hi", run_config=config)
+    [told] = spanish.model.requests[0].messages[1:]
+    lines = told.text.splitlines()
+    assert lines[1:3] == ["<CONVERSATION HISTORY>", "1. user: hi"] and len(lines) == 8
+    assert json.loads(lines[-2].removeprefix("5. "))["type"] == "function_call_output"
+
+
+def test_a_history_may_be_told_by_a_function() -> None:
+    data = HandoffInputData("hi", (), ())
+    made = nest_handoff_history(data, history_mapper=lambda items: [*items, *items])
+    assert made.input_history == ({"content": "hi", "role": "user"},) * 2
+    said = MessageOutputItem(None, {"role": "assistant", "content": "a\nb"})
+    [first, second] = nest_handoff_history(data.clone(new_items=(said,))).input_history
+    assert "1. user: hi" in first["content"] and second["content"] == "a\nb"
+    assert "\\n" in default_handoff_history_mapper([said.raw_item])[0]["content"]
 
 
 def test_hooks_and_configuration_of_the_run_hold_for_whoever_has_it() -> None:
@@ -163,9 +197,10 @@ def test_a_session_keeps_a_conversation_that_changed_hands() -> None:
 
 def test_what_would_not_be_honoured_is_refused() -> None:
     agent = Agent("a")
-    with pytest.raises(SetupError, match="as_text"):
-        handoff(agent, nest_handoff_history=True)
     with pytest.raises(TypeError, match="'filter'"):
         handoff(agent, filter=None)
-    assert handoff(agent).agent_name == "a" and handoff(agent).tool_name == "transfer_to_a"
+    made = handoff(agent)
+    assert (made.agent_name, made.tool_name) == ("a", "transfer_to_a")
+    assert made.tool_description.startswith("Handoff to the a agent")
+    assert made.input_json_schema["properties"] == {}
     assert prompt_with_handoff_instructions("Be kind.").endswith("Be kind.")

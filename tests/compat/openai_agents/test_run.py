@@ -80,7 +80,7 @@ def test_an_agent_without_a_model_asks_the_sdks_default_and_needs_a_key_only_the
     ("option", "hint"),
     [
         ("previous_response_id", "transcript is kept here"),
-        ("error_handlers", "MaxTurnsExceeded"),
+        ("conversation_id", "transcript is kept here"),
     ],
 )
 def test_an_option_that_would_not_be_honoured_is_refused_with_what_to_write(

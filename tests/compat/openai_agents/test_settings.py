@@ -74,5 +74,5 @@ def test_a_tool_choice_that_is_no_text_is_refused() -> None:
 
 
 def test_a_run_config_takes_no_field_that_it_would_drop() -> None:
-    with pytest.raises(TypeError, match="handoff_input_filter"):
-        RunConfig(handoff_input_filter=print)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="reasoning_item_id_policy"):
+        RunConfig(reasoning_item_id_policy="omit")  # type: ignore[call-arg]

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 from openai.types.responses import ResponseTextDeltaEvent
 
-from toolkeel.compat.openai_agents import Agent, MaxTurnsExceeded, Runner, tool
+from toolkeel.compat.openai_agents import (
+    Agent,
+    MaxTurnsExceeded,
+    Runner,
+    ScriptedModel,
+    assistant_message,
+    function_call,
+    tool,
+)
 from toolkeel.model import Finish, TextDelta
 from toolkeel.testing.scripted import Scripted, call
 
@@ -65,8 +73,27 @@ def test_a_run_that_is_cancelled_stops() -> None:
         )
         async for event in result.stream_events():
             if event.type == "run_item_stream_event":
-                await result.cancel()
-                break
+                result.cancel()
+        assert result.is_complete and result.final_output is None
         return len(result.new_items)
 
     assert asyncio.run(main()) == 1
+
+
+def test_a_run_that_is_cancelled_after_its_turn_has_the_results_of_that_turn() -> None:
+    @tool
+    async def rest() -> str:
+        """Rest."""
+        await asyncio.sleep(0.05)
+        return "rested"
+
+    async def main() -> list[str]:
+        steps = [[function_call("rest", {}, call_id="1")], [assistant_message("no")]]
+        result = Runner.run_streamed(Agent(tools=[rest], model=ScriptedModel(steps)), "Hi")
+        assert (result.input, result.max_turns) == ("Hi", 10)
+        async for event in result.stream_events():
+            if event.type == "run_item_stream_event":
+                result.cancel(mode="after_turn")
+        return [item.type for item in result.new_items]
+
+    assert asyncio.run(main()) == ["tool_call_item", "tool_call_output_item"]

@@ -10,14 +10,19 @@ from typing import Any
 import pytest
 
 from toolkeel import RunContext, ToolCall, ToolMessage, Toolset
-from toolkeel.compat.openai_agents import RunContextWrapper, ToolContext
+from toolkeel.compat.openai_agents import (
+    RunContextWrapper,
+    ToolContext,
+    ToolTimeoutError,
+    UserError,
+)
 from toolkeel.compat.openai_agents.tools import (
     FunctionTool,
     default_tool_error_function,
     function_tool,
     held_strictly,
 )
-from toolkeel.errors import DefinitionError, InvalidArguments
+from toolkeel.errors import DefinitionError, InvalidArguments, SetupError
 from toolkeel.events import ToolFinished
 
 SCHEMA = {
@@ -155,7 +160,7 @@ def test_a_failure_is_masked_unless_the_tool_says_what_to_tell() -> None:
     assert "secret" not in masked.text
     told = answer(failing(failure_error_function=default_tool_error_function), {})
     assert told.kind == "crashed"
-    assert told.text.endswith("Error: row 1 of secret.db")
+    assert told.text == masked.text
 
     async def explain(context: RunContextWrapper[Any], error: Exception) -> str:
         return f"{context.context}: {type(error).__name__}"
@@ -166,16 +171,39 @@ def test_a_failure_is_masked_unless_the_tool_says_what_to_tell() -> None:
     assert asyncio.run(made.on_invoke_tool(None, "{}")) == "None: LookupError"
 
 
-def test_a_tool_told_to_raise_ends_the_run_with_the_bodys_exception() -> None:
+def test_a_tool_told_to_raise_ends_the_run_with_what_the_body_raised() -> None:
     made, told = failing(failure_error_function=None), list[ToolMessage]()
     run = RunContext(
         listeners=(lambda e: told.append(e.message) if isinstance(e, ToolFinished) else None,)
     )
-    with pytest.raises(LookupError, match="row 1"):
+    with pytest.raises(UserError, match="Error running tool fail: row 1") as caught:
         answer(made, {}, run)
+    assert isinstance(caught.value.__cause__, LookupError)
     assert [each.text for each in told] == ["'fail' failed, and the run was ended."]
-    with pytest.raises(LookupError):
+    with pytest.raises(UserError):
         asyncio.run(made.on_invoke_tool(None, "{}"))
+
+
+def test_a_call_that_takes_too_long_says_or_raises_what_was_asked_for() -> None:
+    async def slow() -> str:
+        """Wait."""
+        await asyncio.sleep(9)
+        return "late"
+
+    def say(context: RunContextWrapper[Any], error: Exception) -> str:
+        return f"no: {error}"
+
+    told = function_tool(timeout=0.01, timeout_error_function=say)(slow)
+    message = answer(told, {})
+    assert (message.kind, message.text) == (
+        "timeout", "no: Tool 'slow' timed out after 0.01 seconds.",
+    )  # fmt: skip
+    ends = function_tool(timeout=0.01, timeout_behavior="raise_exception")(slow)
+    with pytest.raises(ToolTimeoutError, match="timed out after") as caught:
+        answer(ends, {})
+    assert (caught.value.tool_name, caught.value.timeout_seconds) == ("slow", 0.01)
+    with pytest.raises(SetupError, match="'error_as_result' or 'raise_exception'"):
+        function_tool(timeout_behavior="explode")(slow)
 
 
 def test_mistakes_are_found_where_the_tool_is_made() -> None:

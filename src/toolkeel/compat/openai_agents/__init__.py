@@ -82,8 +82,10 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.handoff_filters import remove_all_tools as remove_all_tools
     from toolkeel.compat.openai_agents.handoffs import (
         RECOMMENDED_PROMPT_PREFIX as RECOMMENDED_PROMPT_PREFIX, Handoff as Handoff,
-        HandoffInputData as HandoffInputData, HandoffInputFilter as HandoffInputFilter,
-        handoff as handoff, prompt_with_handoff_instructions as prompt_with_handoff_instructions,
+        HandoffHistoryMapper as HandoffHistoryMapper, HandoffInputData as HandoffInputData,
+        HandoffInputFilter as HandoffInputFilter,
+        default_handoff_history_mapper as default_handoff_history_mapper, handoff as handoff,
+        nest_handoff_history as nest_handoff_history, prompt_with_handoff_instructions as prompt_with_handoff_instructions,
     )
     from toolkeel.compat.openai_agents.hooks import (
         AgentHookContext as AgentHookContext, AgentHooks as AgentHooks, RunHooks as RunHooks,
@@ -93,6 +95,10 @@ if TYPE_CHECKING:
         ItemHelpers as ItemHelpers, MessageOutputItem as MessageOutputItem,
         ReasoningItem as ReasoningItem, ToolCallItem as ToolCallItem,
         ToolCallOutputItem as ToolCallOutputItem, TResponseInputItem as TResponseInputItem,
+    )
+    from toolkeel.compat.openai_agents.models.input_filter import (
+        CallModelData as CallModelData, CallModelInputFilter as CallModelInputFilter,
+        ModelInputData as ModelInputData,
     )
     from toolkeel.compat.openai_agents.models.named import (
         AnyLLMModel as AnyLLMModel, LitellmModel as LitellmModel, ModelProvider as ModelProvider,
@@ -159,7 +165,11 @@ if TYPE_CHECKING:
         create_static_tool_filter as create_static_tool_filter,
     )
     from toolkeel.compat.openai_agents.result import RunResult as RunResult
-    from toolkeel.compat.openai_agents.run import Runner as Runner, execute_tool as execute_tool
+    from toolkeel.compat.openai_agents.run import (
+        RunErrorHandlerInput as RunErrorHandlerInput,
+        RunErrorHandlerResult as RunErrorHandlerResult, Runner as Runner,
+        execute_tool as execute_tool,
+    )
     from toolkeel.compat.openai_agents.sessions import (
         OpenAIConversationsSession as OpenAIConversationsSession, Session as Session,
         SessionABC as SessionABC, SQLiteSession as SQLiteSession,
@@ -186,7 +196,7 @@ if TYPE_CHECKING:
         ToolOutputTextDict as ToolOutputTextDict,
     )
     from toolkeel.compat.openai_agents.tools import (
-        FunctionTool as FunctionTool, Tool as Tool,
+        FunctionTool as FunctionTool, Tool as Tool, ToolTimeoutError as ToolTimeoutError,
         default_tool_error_function as default_tool_error_function, function_tool as function_tool,
         tool as tool,
     )

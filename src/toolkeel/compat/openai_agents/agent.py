@@ -26,6 +26,7 @@ from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException
 from toolkeel.compat.openai_agents.handoffs import as_handoffs, held_handoffs
 from toolkeel.compat.openai_agents.hooks import AgentHooks, HookedModel, ToolHooks
 from toolkeel.compat.openai_agents.models import own
+from toolkeel.compat.openai_agents.models.input_filter import FilteredModel
 from toolkeel.compat.openai_agents.models.named import (
     LaterModel,
     default_settings,
@@ -34,21 +35,22 @@ from toolkeel.compat.openai_agents.models.named import (
 )
 from toolkeel.compat.openai_agents.output import output_type_of
 from toolkeel.compat.openai_agents.prompts import PromptedModel
-from toolkeel.compat.openai_agents.result import RunResult, as_result
+from toolkeel.compat.openai_agents.result import Given, RunResult, as_result
 from toolkeel.compat.openai_agents.settings import ModelSettings, RunConfig
 from toolkeel.compat.openai_agents.stream import telling
 from toolkeel.compat.openai_agents.tools import (
-    STRICT,
+    UNSET,
     Approval,
     Enabled,
-    as_approval,
-    as_enabled,
+    FunctionTool,
+    Invoker,
+    OnFailure,
+    failing_as_told,
     held_strictly,
     only_known,
     refusal_as_result,
 )
 from toolkeel.context import RunContext
-from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 from toolkeel.model import Model, Settings
 
@@ -70,6 +72,8 @@ class AsToolOptions(TypedDict, total=False):
         max_turns: How often the model may be asked in one call.
         needs_approval: Whether a person must approve a call; see `Approval`.
         parameters: What the caller fills, as a pydantic model; one text by default.
+        failure_error_function: What the calling model is told when a run fails; None ends its own
+            run.
         on_stream: Told of the events of its runs, as `AgentToolStreamEvent`; may be async.
     """
 
@@ -77,6 +81,7 @@ class AsToolOptions(TypedDict, total=False):
     max_turns: int | None
     needs_approval: Approval
     parameters: type[BaseModel] | None
+    failure_error_function: OnFailure | None
     on_stream: Callable[[Any], Any] | None
 
 
@@ -185,7 +190,10 @@ class Agent(core.Agent[C, Any], Generic[C]):
         fields = self._fields
         config = RunConfig() if run is None else run.config
         guards = [
-            [guard.core(self, run) for guard in fields.get(name) or ()]
+            [
+                guard.core(self, run)
+                for guard in (*(fields.get(name) or ()), *(getattr(config, name) or ()))
+            ]
             for name in ("input_guardrails", "output_guardrails")
         ]
         asked = config.model or fields["model"]
@@ -242,6 +250,8 @@ class Agent(core.Agent[C, Any], Generic[C]):
             made["model"] = DecidingModel(made["model"], decide, self.tools, context, self)
         if (prompt := self._fields.get("prompt")) is not None:
             made["model"] = PromptedModel(made["model"], prompt, context, self)
+        if (chosen := run.config.call_model_input_filter) is not None:
+            made["model"] = FilteredModel(made["model"], chosen, self, context.context)
         told = [hook for hook in (hooks, self._fields.get("hooks")) if hook is not None]
         if told:
             made["model"] = HookedModel(made["model"], told, self, context, before)
@@ -316,7 +326,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         tool_description: str | None = None,
         custom_output_extractor: Extractor | None = None,
         **options: Unpack[AsToolOptions],
-    ) -> AnyTool:
+    ) -> FunctionTool:
         """This agent as a tool of another.
 
         Args:
@@ -331,26 +341,31 @@ class Agent(core.Agent[C, Any], Generic[C]):
         only_known(options, AsToolOptions, "as_tool")
         limit = options.get("max_turns")
         agent = self if limit is None else self.limited(limit)
-        enabled, streamed = options.get("is_enabled", True), options.get("on_stream")
-        approval, steps = as_approval(options.get("needs_approval", False))
-        given: dict[str, Any] = {"approval": approval, "steps": steps, "metadata": STRICT}
-        given["parameters"] = options.get("parameters") or AgentAsToolInput
-        if streamed is not None:
-            given["steps"] = (*steps, telling(agent, streamed))
+        streamed = options.get("on_stream")
 
         def extract(result: core_result.RunResult[Any]) -> object:
             assert custom_output_extractor is not None
             return custom_output_extractor(
-                as_result(result, agent, RunContextWrapper(None, Usage.of(result.usage)), ())
+                as_result(result, Given(agent, RunContextWrapper(None, Usage.of(result.usage))))
             )
 
-        return core.Agent.as_tool(
+        inner = core.Agent.as_tool(
             agent,
             tool_name,
             tool_description,
             output=extract if custom_output_extractor else None,
-            enabled=as_enabled(enabled),
-            **given,
+            parameters=options.get("parameters") or AgentAsToolInput,
+            steps=() if streamed is None else (telling(agent, streamed),),
+        )
+        inner = failing_as_told(inner, options.get("failure_error_function", UNSET))
+        return FunctionTool(
+            inner.name,
+            inner.description,
+            inner.parameters,
+            Invoker(inner),
+            is_enabled=options.get("is_enabled", True),
+            needs_approval=options.get("needs_approval", False),
+            timeout_seconds=inner.timeout,
         )
 
 

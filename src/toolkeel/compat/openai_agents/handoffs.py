@@ -6,16 +6,18 @@ import dataclasses
 import inspect
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from toolkeel.agent.handoff import Handoff as CoreHandoff
 from toolkeel.agent.handoff import HandoffHistory
+from toolkeel.agent.transcript import repair
 from toolkeel.compat.openai_agents.context import RunContextWrapper
-from toolkeel.compat.openai_agents.items import input_list, items_of, messages_of
+from toolkeel.compat.openai_agents.items import ItemHelpers, as_input, items_of, messages_of
+from toolkeel.compat.openai_agents.settings import RunConfig, of_run
 from toolkeel.compat.openai_agents.tools import STRICT, as_enabled, held_strictly
 from toolkeel.context import RunContext
-from toolkeel.errors import SetupError
 from toolkeel.messages import Message, SystemMessage
 
 RECOMMENDED_PROMPT_PREFIX = (
@@ -60,6 +62,12 @@ HandoffInputFilter: TypeAlias = Callable[[HandoffInputData], Any]
 class Handoff(CoreHandoff):
     """A core `Handoff` that says what the SDK's says; made by `handoff`."""
 
+    async def seen(self, history: HandoffHistory) -> list[Message] | None:
+        """What the other agent sees: by its own filter, else by that of the run."""
+        if self.input_filter is None and (chosen := _of_run()) is not None:
+            return repair(await chosen(history))
+        return await super().seen(history)
+
     @property
     def said(self) -> str:
         """The result of its call."""
@@ -69,6 +77,16 @@ class Handoff(CoreHandoff):
     def tool_name(self) -> str:
         """Name of its tool."""
         return self.tool.name
+
+    @property
+    def tool_description(self) -> str:
+        """What the model reads of it."""
+        return self.tool.description
+
+    @property
+    def input_json_schema(self) -> Any:
+        """JSON Schema of what the model says along with it."""
+        return self.tool.parameters
 
     @property
     def agent_name(self) -> str:
@@ -92,17 +110,15 @@ def handoff(
         tool_description_override: For the model: when to give it away.
         on_handoff: Told of it: ``(context)``, or with an `input_type` ``(context, input)``.
         input_type: What the model says along with it, as a pydantic model.
-        options: ``input_filter``, which chooses what the other agent sees, and ``is_enabled``.
+        options: ``input_filter``, which chooses what the other agent sees,
+            ``nest_handoff_history`` and ``is_enabled``.
 
     Raises:
-        SetupError: for ``nest_handoff_history``: give an `input_filter`.
         TypeError: for an option that nobody knows.
     """
     given, enabled = options.pop("input_filter", None), options.pop("is_enabled", True)
-    if options.pop("nest_handoff_history", None):
-        raise SetupError(
-            "nest_handoff_history: give Handoff(agent, input_filter=as_text), both of toolkeel.runs"
-        )
+    if options.pop("nest_handoff_history", None) and given is None:
+        given = nest_handoff_history
     if options:
         raise TypeError(f"handoff has no option {', '.join(map(repr, sorted(options)))}")
     about = getattr(agent, "handoff_description", None) or ""
@@ -140,7 +156,59 @@ def held_handoffs(given: list[CoreHandoff], strictly: bool) -> list[CoreHandoff]
     return given
 
 
-def _filter(chosen: HandoffInputFilter) -> Callable[[HandoffHistory], Any]:
+def _of_run() -> Callable[[HandoffHistory], Awaitable[list[Message]]] | None:
+    """The filter of the run that goes on."""
+    config = of_run.get() or RunConfig()
+    if config.handoff_input_filter is not None:
+        return _filter(config.handoff_input_filter)
+    mapper = config.handoff_history_mapper
+    nested = partial(nest_handoff_history, history_mapper=mapper)
+    return _filter(nested) if config.nest_handoff_history else None
+
+
+HandoffHistoryMapper: TypeAlias = Callable[[list[Any]], list[Any]]
+
+
+def nest_handoff_history(
+    handoff_input_data: HandoffInputData, *, history_mapper: HandoffHistoryMapper | None = None
+) -> HandoffInputData:
+    """What was said until now as one text; what was said along with the handoff stays beside it.
+
+    Args:
+        handoff_input_data: What the next agent would see.
+        history_mapper: Makes the items of the whole in place of the text.
+    """
+    data, summed = handoff_input_data, history_mapper or default_handoff_history_mapper
+    told, waiting = list[Any](), ItemHelpers.input_to_new_input_list(data.input_history)
+    waiting += [item.to_input_item() for item in data.pre_handoff_items]
+    for item in (one.to_input_item() for one in data.new_items):
+        if item.get("role") and history_mapper is None:
+            told += [*(summed(waiting) if waiting else ()), item]
+            waiting = []
+        else:
+            waiting.append(item)
+    told += summed(waiting) if waiting else []
+    return data.clone(input_history=tuple(told), pre_handoff_items=(), input_items=())
+
+
+def default_handoff_history_mapper(transcript: list[Any]) -> list[Any]:
+    """One message of the agent's that tells all, a line each."""
+    lines = [f"{place}. {_line(item)}" for place, item in enumerate(transcript, 1)]
+    text = "\n".join([_NESTED, "<CONVERSATION HISTORY>", *lines, "</CONVERSATION HISTORY>"])
+    return [{"role": "assistant", "content": text}]
+
+
+_NESTED = "For context, here is the conversation so far between the user and the previous agent:"
+
+
+def _line(item: Mapping[str, Any]) -> str:
+    said = item.get("content")
+    if "role" in item and isinstance(said, str) and "\n" not in said:
+        return f"{item['role']}: {said}"
+    return json.dumps(item, ensure_ascii=False)
+
+
+def _filter(chosen: HandoffInputFilter) -> Callable[[HandoffHistory], Awaitable[list[Message]]]:
     """The SDK's filter in the core's form."""
 
     async def seen(history: HandoffHistory) -> list[Message]:
@@ -150,9 +218,9 @@ def _filter(chosen: HandoffInputFilter) -> Callable[[HandoffHistory], Any]:
         before = [item for one in messages[history.given : last] for item in items_of(agent, one)]
         new = [item for one in messages[last:] for item in items_of(agent, one)]
         wrapper = RunContextWrapper(history.run.deps).joined(history.run)
-        data = HandoffInputData(
-            tuple(input_list(messages[: history.given])), tuple(before), tuple(new), wrapper
-        )
+        begun = as_input(messages[: history.given])
+        begun = begun if isinstance(begun, str) else tuple(begun)
+        data = HandoffInputData(begun, tuple(before), tuple(new), wrapper)
         answer = chosen(data)
         made = await answer if inspect.isawaitable(answer) else answer
         items = made.new_items if made.input_items is None else made.input_items

@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
-from toolkeel.compat.openai_agents.items import items_of
+from toolkeel.compat.openai_agents.items import input_list
 from toolkeel.compat.openai_agents.models.own import WrappedModel, response_of
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Prepared, Proceed
@@ -93,6 +93,8 @@ class ToolHooks:
     async def __call__(
         self, prepared: Prepared, context: CoreContext[Any], proceed: Proceed
     ) -> object:
+        if prepared.tool.name in {one.tool.name for one in self._agent.handoffs}:
+            return await proceed(prepared)  # `on_handoff` tells of it
         wrapper = ToolContext.from_tool_context(context)
         for hook in self._hooks:
             await hook.on_tool_start(wrapper, self._agent, prepared.tool)
@@ -132,7 +134,7 @@ class HookedModel(WrappedModel):
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         """The model's own reply; it ends when the hooks have been told of it."""
         told = [one.text for one in request.messages if isinstance(one, SystemMessage)]
-        items = [item for one in request.messages for item in items_of(self._agent, one)]
+        items = input_list(request.messages)
         before, self._before = self._before, None
         if before is not None:
             for hook in self._hooks:

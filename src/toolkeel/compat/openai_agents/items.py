@@ -225,14 +225,9 @@ def result_item(agent: Any, message: ToolMessage) -> ToolCallOutputItem:
 
 def raw_call(call: ToolCall) -> Raw:
     """A call as the wire carries it."""
-    return Raw(
-        arguments=arguments_text(call.arguments),
-        call_id=call.id,
-        name=call.name,
-        type="function_call",
-        id=_extra(call).get("id") or call.id,
-        status="completed",
-    )
+    text, id = arguments_text(call.arguments), _extra(call).get("id") or call.id
+    made = Raw(arguments=text, call_id=call.id, name=call.name, type="function_call", id=id)
+    return made if id == call.id else Raw(made, status="completed")  # only Responses has one
 
 
 def input_list(messages: Iterable[Message]) -> list[TResponseInputItem]:
@@ -252,6 +247,13 @@ def _as_input(message: Message) -> list[TResponseInputItem]:
     if isinstance(message, UserMessage):
         return [{"content": i["content"], "role": "user"} for i in encode_messages([message])]
     return [item.to_input_item() for item in items_of(None, message)]
+
+
+def as_input(said: Iterable[Message]) -> Any:
+    """What a person said: a text if it is one, else items."""
+    items = input_list(said)
+    alone = items[0].get("content") if len(items) == 1 else None
+    return alone if isinstance(alone, str) else items
 
 
 def messages_of(items: object) -> list[Message]:

@@ -11,18 +11,57 @@ from toolkeel._records.record import record
 from toolkeel.agent import result as core_result
 from toolkeel.agent.run_state import RunState as SavedRun
 from toolkeel.compat.openai_agents.context import RunContextWrapper
+from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+    InputGuardrailResult,
+    OutputGuardrailResult,
+)
+from toolkeel.compat.openai_agents.guardrails.verdicts import (
+    ToolInputGuardrailResult,
+    ToolOutputGuardrailResult,
+)
 from toolkeel.compat.openai_agents.items import (
+    DECIDED,
     HandoffOutputItem,
     Item,
-    MessageOutputItem,
     TResponseInputItem,
+    as_input,
     input_list,
     items_of,
 )
+from toolkeel.compat.openai_agents.models.own import ModelResponse, response_of
 from toolkeel.compat.openai_agents.state import RunState, ToolApprovalItem
-from toolkeel.messages import Message
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, Message, SystemMessage
 
 T = TypeVar("T")
+
+
+@record
+class Given:
+    """What a run was given.
+
+    Args:
+        agent: Who began it.
+        context: The user's own object, and what was spent.
+        messages: What of its transcript is not new.
+        input: The same as it was given, if it was.
+        verdicts: What its guardrails have said.
+    """
+
+    agent: Any
+    context: RunContextWrapper[Any]
+    messages: Sequence[Message] = ()
+    input: Any = None
+    verdicts: Sequence[Any] = ()
+
+
+def said(kind: type) -> Any:
+    """What a run's guardrails of one kind have said, in order."""
+
+    def found(result: Any) -> list[Any]:
+        return [one for one in result.verdicts if type(one) is kind]
+
+    return property(found)
 
 
 @record
@@ -37,6 +76,8 @@ class RunResult:
         context_wrapper: The user's own object, and what was spent.
         messages: The whole transcript.
         state: Where the run stands.
+        given: How much of the transcript the run began with.
+        verdicts: What guardrails have said.
     """
 
     input: Any
@@ -46,15 +87,25 @@ class RunResult:
     context_wrapper: RunContextWrapper[Any]
     messages: list[Message]
     state: SavedRun
+    given: int = 0
+    verdicts: Sequence[Any] = ()
+
+    input_guardrail_results = said(InputGuardrailResult)
+    output_guardrail_results = said(OutputGuardrailResult)
+    tool_input_guardrail_results = said(ToolInputGuardrailResult)
+    tool_output_guardrail_results = said(ToolOutputGuardrailResult)
 
     @property
-    def raw_responses(self) -> list[Any]:
-        """The model's messages among the new items, as the wire carries them."""
-        return [item.raw_item for item in self.new_items if isinstance(item, MessageOutputItem)]
+    def raw_responses(self) -> list[ModelResponse]:
+        """The model's replies."""
+        new = self.messages[self.given :]
+        replies = [one for one in new if isinstance(one, AssistantMessage)]
+        return [response_of(one) for one in replies if one.model != DECIDED]
 
     @property
-    def last_response_id(self) -> None:
-        """None: nothing is kept at the provider."""
+    def last_response_id(self) -> str:
+        """Refused: nothing is kept at the provider, and the next run would begin anew."""
+        raise SetupError("last_response_id: the transcript is kept here: give to_input_list()")
 
     @property
     def interruptions(self) -> list[ToolApprovalItem]:
@@ -63,9 +114,8 @@ class RunResult:
 
     def to_state(self) -> RunState:
         """Where the run stands: decide on its interruptions, and give it to `Runner.run`."""
-        return RunState(
-            self.last_agent, self.state, self.context_wrapper.context, self.context_wrapper.always
-        )
+        wrapper = self.context_wrapper
+        return RunState(self.last_agent, self.state, wrapper.context, wrapper.always, self.given)
 
     def final_output_as(self, cls: type[T], raise_if_incorrect_type: bool = False) -> T:
         """The answer, for the type checker of one type.
@@ -83,38 +133,29 @@ class RunResult:
         return input_list(self.messages)
 
 
-def as_result(
-    result: core_result.RunResult[Any],
-    agent: Any,
-    context: RunContextWrapper[Any],
-    asked: Sequence[Message],
-) -> RunResult:
-    """The core's result as the SDK's.
-
-    Args:
-        result: The core's.
-        agent: Who began it.
-        context: The user's own object, and what was spent.
-        asked: What the run was given; everything else is new.
-    """
+def as_result(result: core_result.RunResult[Any], given: Given) -> RunResult:
+    """The core's result as the SDK's."""
     answer = result.answer if result.answered else None
-    return make_result(answer, result.messages, result.state, agent, context, asked)
+    return make_result(answer, result.messages, result.state, given)
 
 
 def make_result(
-    answer: object,
-    messages: list[Message],
-    state: SavedRun,
-    agent: Any,
-    context: RunContextWrapper[Any],
-    asked: Sequence[Message],
+    answer: object, messages: list[Message], state: SavedRun, given: Given
 ) -> RunResult:
-    """A result of what a run has: also of one that failed; see `as_result`."""
-    known = {id(message) for message in asked}
-    new: list[Item] = []
-    for one in messages:
-        if id(one) not in known:
-            new += items_of(agent, one)
-            if new and isinstance(new[-1], HandoffOutputItem):
-                agent = new[-1].target_agent
-    return RunResult(list(asked), answer, new, agent, context, messages, state)
+    """A result of what a run has: also of one that failed."""
+    known = {id(message) for message in given.messages}
+    fresh = [n for n, one in enumerate(messages) if not (id(one) in known or _instructs(one))]
+    agent, new = given.agent, list[Item]()
+    for place in fresh:
+        new += items_of(agent, messages[place])
+        if new and isinstance(new[-1], HandoffOutputItem):
+            agent = new[-1].target_agent
+    begun = as_input(given.messages) if given.input is None else given.input
+    start = fresh[0] if fresh else len(messages)
+    return RunResult(
+        begun, answer, new, agent, given.context, messages, state, start, given.verdicts
+    )
+
+
+def _instructs(message: Message) -> bool:
+    return isinstance(message, SystemMessage)

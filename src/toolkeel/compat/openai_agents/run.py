@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
+from toolkeel._records.record import record
 from toolkeel.agent import result as core
 from toolkeel.agent.conversation import Named
 from toolkeel.agent.run import Run
@@ -14,19 +16,22 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.compat.openai_agents.agent import MAX_TURNS, Agent, MaxTurnsExceeded, in_run
 from toolkeel.compat.openai_agents.behavior import FunctionToolResult
 from toolkeel.compat.openai_agents.context import RawToolCall, RunContextWrapper
+from toolkeel.compat.openai_agents.guardrails.verdicts import ModelBehaviorError, verdicts
 from toolkeel.compat.openai_agents.hooks import RunHooks
 from toolkeel.compat.openai_agents.items import ItemHelpers, ToolCallOutputItem, messages_of
-from toolkeel.compat.openai_agents.result import RunResult, as_result, make_result
+from toolkeel.compat.openai_agents.result import Given, RunResult, as_result, make_result
 from toolkeel.compat.openai_agents.sessions import Memory, Session
-from toolkeel.compat.openai_agents.settings import RunConfig
+from toolkeel.compat.openai_agents.settings import RunConfig, of_run
 from toolkeel.compat.openai_agents.state import RunState
 from toolkeel.compat.openai_agents.stream import RunResultStreaming
 from toolkeel.compat.openai_agents.tools import FunctionTool, only_known
 from toolkeel.compat.openai_agents.tracing import run_trace
 from toolkeel.context import RunContext
-from toolkeel.errors import SetupError
-from toolkeel.messages import Message, ToolCall
+from toolkeel.errors import OutputError, SetupError
+from toolkeel.messages import AssistantMessage, Message, ToolCall
 from toolkeel.providers.wire.plain_json import dumps
+
+C = TypeVar("C")
 
 
 class RunnerOptions(TypedDict, total=False):
@@ -35,6 +40,8 @@ class RunnerOptions(TypedDict, total=False):
     Attributes:
         hooks: Told of the run as it goes.
         run_config: What holds for this run; see `RunConfig`.
+        error_handlers: ``max_turns``: ``(RunErrorHandlerInput)`` gives the answer of a run whose
+            model was asked as often as it may be.
         session: What was said before, and where this run is kept: one with the SDK's four methods,
             or a core session by itself, its name or its path.
     """
@@ -42,13 +49,30 @@ class RunnerOptions(TypedDict, total=False):
     hooks: RunHooks[Any] | None
     run_config: RunConfig | dict[str, Any] | None
     session: Session | Named | None
+    error_handlers: Mapping[str, Callable[[Any], Any]] | None
+
+
+@record
+class RunErrorHandlerInput(Generic[C]):
+    """What a handler of errors sees: what happened, and what was done until then."""
+
+    error: Exception
+    context: RunContextWrapper[C]
+    run_data: RunResult
+
+
+@record
+class RunErrorHandlerResult:
+    """What a handler gives: the answer, and whether it stands in the transcript."""
+
+    final_output: Any
+    include_in_history: bool = True
 
 
 _REFUSED: Mapping[str, str] = {
     "previous_response_id": "the transcript is kept here: give to_input_list()",
     "conversation_id": "the transcript is kept here: give to_input_list()",
     "auto_previous_response_id": "the transcript is kept here: give to_input_list()",
-    "error_handlers": "catch MaxTurnsExceeded around Runner.run",
 }
 
 
@@ -70,6 +94,9 @@ class _Begun:
             if given.pop(name):
                 raise SetupError(f"Runner.run({name}=...): {_REFUSED[name]}")
         only_known(given, RunnerOptions, "Runner.run")
+        self.handlers: dict[str, Any] = dict(given.get("error_handlers") or {})
+        if strange := sorted(self.handlers.keys() - {"max_turns"}):
+            raise SetupError(f"error_handlers: there is 'max_turns' alone, no {strange[0]!r}")
         config = given.get("run_config")
         config = RunConfig(**config) if isinstance(config, dict) else config
         self.config: RunConfig = config or RunConfig()
@@ -90,6 +117,7 @@ class _Begun:
         elif not isinstance(input, str | Sequence):
             raise SetupError(f"{input!r:.80} is no input: give a text or a list of items")
         self.asked: list[Message] = []
+        self.verdicts: list[Any] = []
         self.wrapper: RunContextWrapper[Any] = RunContextWrapper(context)
         self.options["deps"] = context
         if isinstance(input, RunState):
@@ -118,9 +146,11 @@ class _Begun:
     def stream(self, prompt: Any, spans: Any) -> Run[Any]:
         """The core's run."""
         listeners = [spans] if spans is not None else []
-        token = in_run.set(self)
+        tokens = in_run.set(self), verdicts.set(self.verdicts), of_run.set(self.config)
         run = self.core.start(prompt, listeners=listeners, **self.options)
-        in_run.reset(token)  # its task has a copy
+        in_run.reset(tokens[0])  # its task has a copy
+        verdicts.reset(tokens[1])
+        of_run.reset(tokens[2])
         self.wrapper.joined(run.context)
         return run
 
@@ -151,25 +181,49 @@ class _Begun:
         Raises:
             MaxTurnsExceeded: the model was asked as often as it may be.
         """
-        made = as_result(result, self.agent, self.wrapper, self.asked)
-        await self._keep(result.messages)
-        if result.reason == "limit":
-            error = MaxTurnsExceeded(f"Max turns ({self.max_turns}) exceeded")
-            error.run_data = made
+        made = as_result(result, self._given())
+        error = MaxTurnsExceeded(f"Max turns ({self.max_turns}) exceeded")
+        error.run_data = made
+        answer = await self._handled(error, made) if result.reason == "limit" else None
+        if answer is not None:
+            said = [AssistantMessage(str(answer.final_output))] if answer.include_in_history else []
+            made = make_result(
+                answer.final_output, [*made.messages, *said], made.state, self._given()
+            )
+        await self._keep(made.messages)
+        if result.reason == "limit" and answer is None:
             raise error
         if result.reason != "waiting":
             await self._told("on_agent_end", made.final_output)
         return made
 
-    async def failed(self, error: Exception) -> None:
-        """What was done until then is kept, and the exception has it as ``run_data``."""
+    async def _handled(self, error: Exception, made: RunResult) -> RunErrorHandlerResult | None:
+        """What the program answers in place of an error."""
+        handler = self.handlers.get("max_turns")
+        given = handler and handler(RunErrorHandlerInput(error, self.wrapper, made))
+        given = await given if inspect.isawaitable(given) else given
+        if given is None or isinstance(given, RunErrorHandlerResult):
+            return given
+        named = isinstance(given, dict) and "final_output" in given
+        return RunErrorHandlerResult(**given) if named else RunErrorHandlerResult(given)
+
+    def _given(self) -> Given:
+        if isinstance(self.input, RunState):
+            said, asked = None, self.asked[: self.input.given]
+        else:
+            said, asked = self.asked_for, self.asked
+        return Given(self.agent, self.wrapper, asked, said, self.verdicts)
+
+    async def failed(self, error: Exception) -> Exception:
+        """What is raised of it: with what was done until then, which is kept, as ``run_data``."""
         run = getattr(error, "run", None)
-        if not isinstance(run, Run):
-            return
-        data = make_result(None, run.messages, run.state, self.agent, self.wrapper, self.asked)
-        with contextlib.suppress(AttributeError):  # an exception without room for more
-            error.run_data = data  # type: ignore[attr-defined]
-        await self._keep(run.messages)
+        if type(error) is OutputError:
+            error = ModelBehaviorError(str(error), error.text, error.errors)
+        if isinstance(run, Run):
+            with contextlib.suppress(AttributeError):  # an exception without room for more
+                error.run_data = make_result(None, run.messages, run.state, self._given())  # type: ignore[attr-defined]
+            await self._keep(run.messages)
+        return error
 
     async def _keep(self, messages: Sequence[Message]) -> None:
         if self.memory is not None:
@@ -214,8 +268,7 @@ class Runner:
             try:
                 result = await begun.stream(prompt, spans)
             except Exception as error:
-                await begun.failed(error)
-                raise
+                raise await begun.failed(error) from error.__cause__
         return await begun.result(result)
 
     @classmethod

@@ -6,7 +6,8 @@ What has a counterpart is passed on, what has none is refused by name: no settin
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from toolkeel.errors import SetupError
@@ -174,6 +175,12 @@ class RunConfig:
             reason, of `ToolErrorFormatterArgs`.
         session_settings: How its session is read, in place of the session's own.
         session_input_callback: ``(history, new items) -> items``: what the run begins with.
+        input_guardrails: Look at what the run is given, besides the first agent's own.
+        output_guardrails: Look at the answer, besides the last agent's own.
+        handoff_input_filter: Of handoffs that have none of their own.
+        nest_handoff_history: Whether who takes the run sees what was said as one text.
+        handoff_history_mapper: Makes the items that it sees then.
+        call_model_input_filter: ``(CallModelData) -> ModelInputData``: what each request holds.
 
     Raises:
         TypeError: for a field that is not here.
@@ -191,3 +198,13 @@ class RunConfig:
     tool_error_formatter: Callable[[Any], Any] | None = None
     session_settings: SessionSettings | None = None
     session_input_callback: Callable[[list[Any], list[Any]], Any] | None = None
+    input_guardrails: Sequence[Any] | None = None
+    output_guardrails: Sequence[Any] | None = None
+    handoff_input_filter: Callable[[Any], Any] | None = None
+    nest_handoff_history: bool = False
+    handoff_history_mapper: Callable[[list[Any]], list[Any]] | None = None
+    call_model_input_filter: Callable[[Any], Any] | None = None
+
+
+of_run: ContextVar[RunConfig | None] = ContextVar("of_run", default=None)
+"""What holds for the run that goes on."""

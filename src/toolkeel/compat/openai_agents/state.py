@@ -81,6 +81,7 @@ class RunState:
         state: The core's saved run.
         context: The user's own object, for when the run goes on.
         always: By tool, what its later calls are answered: nothing to let them run, else why not.
+        given: How much of the transcript the run began with.
     """
 
     def __init__(
@@ -89,11 +90,13 @@ class RunState:
         state: core.RunState,
         context: Any = None,
         always: dict[str, str] | None = None,
+        given: int = 0,
     ) -> None:
         self.agent = agent
         self.state = state
         self.context = context
         self.always: dict[str, str] = {} if always is None else always
+        self.given = given
         self._decisions: dict[str, Decision] = {}
 
     @property
@@ -177,7 +180,8 @@ class RunState:
         """As plain data, with what was decided and without the user's own object."""
         decided = [decision.to_dict() for decision in self._decisions.values()]
         state = json.loads(self.state.to_json(key))
-        return {"state": state, "decisions": decided, "always": dict(self.always)}
+        always = dict(self.always)
+        return {"state": state, "decisions": decided, "always": always, "given": self.given}
 
     def to_string(self, key: bytes = b"") -> str:
         """`to_json` as a text."""
@@ -221,6 +225,7 @@ class RunState:
         found = [Decision.from_dict(one) for one in state_json.get("decisions", ())]
         made._decisions = {one.ticket: one for one in found}
         made.always.update(state_json.get("always", {}))
+        made.given = int(state_json.get("given", 0))
         return made
 
 

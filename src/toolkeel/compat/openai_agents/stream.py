@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import Any, ClassVar, Protocol, TypeAlias, TypedDict
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict
 
 from toolkeel._records.record import record
 from toolkeel.agent import result as core
@@ -71,12 +71,15 @@ class Beginning(Protocol):
     """What `Runner` has made of a run that is about to begin."""
 
     wrapper: RunContextWrapper[Any]
+    max_turns: int
+    asked_for: Any
+    verdicts: list[Any]
 
     async def prompt(self) -> Any: ...
     def stream(self, prompt: Any, spans: Any) -> Run[Any]: ...
     def trace(self) -> Any: ...
     async def result(self, result: core.RunResult[Any]) -> Any: ...
-    async def failed(self, error: Exception) -> None: ...
+    async def failed(self, error: Exception) -> Exception: ...
 
 
 class RunResultStreaming:
@@ -94,7 +97,10 @@ class RunResultStreaming:
         self.current_turn = 0
         self.final_output: Any = None
         self.context_wrapper: RunContextWrapper[Any] = begun.wrapper
+        self.max_turns, self.verdicts = begun.max_turns, begun.verdicts
+        self.input = begun.asked_for
         self._begun = begun
+        self._cancelled = ""
         self._stream: Run[Any] | None = None
         self._result: Any = None
 
@@ -105,14 +111,15 @@ class RunResultStreaming:
         prompt = await self._begun.prompt()
         with self._begun.trace() as spans:
             self._stream = self._begun.stream(prompt, spans)
+            self._stop()
             try:
                 async for event in self._stream:
                     for made in reader.events(event):
-                        self._heard(made)
-                        yield made
+                        if self._cancelled != "immediate":
+                            self._heard(made)
+                            yield made
             except Exception as error:
-                await self._begun.failed(error)
-                raise
+                raise await self._begun.failed(error) from error.__cause__
             finally:
                 self.is_complete = True
         self._result = await self._begun.result(self._stream.result)
@@ -139,10 +146,24 @@ class RunResultStreaming:
         """The transcript so far, as plain dicts."""
         return input_list(self._stream.messages if self._stream is not None else [])
 
-    async def cancel(self) -> None:
-        """Stop the run."""
-        if self._stream is not None:
-            await self._stream.aclose()
+    def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
+        """Stop the run: at once, or before the model is asked again. Its events end."""
+        self._cancelled = mode
+        self._stop()
+
+    def _stop(self) -> None:
+        run = self._stream
+        if run is None or not self._cancelled:
+            return
+        if self._cancelled == "immediate":
+            run.cancel()
+            return
+        turns = run.context.listeners
+        run.context.listeners = (*turns, lambda e: run.cancel() if _asks(e) else None)
+
+
+def _asks(event: Event) -> bool:
+    return isinstance(event, TurnStarted)
 
 
 class EventReader:

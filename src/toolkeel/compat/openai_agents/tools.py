@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, TypeAlias, TypedDict, Unpack, cast
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
@@ -14,13 +14,22 @@ from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
     ToolInputGuardrail,
     ToolOutputGuardrail,
 )
+from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException, UserError
 from toolkeel.compat.openai_agents.tool_outputs import parts_of
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define import decorator as core
 from toolkeel.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step
 from toolkeel.define.tool import Enabled as CoreEnabled
 from toolkeel.define.tool import Tool as CoreTool
-from toolkeel.errors import Crashed, Denied, Refused, RunStopped, ToolError
+from toolkeel.errors import (
+    Crashed,
+    Denied,
+    Refused,
+    RunStopped,
+    SetupError,
+    TimedOut,
+    ToolError,
+)
 from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
 from toolkeel.providers.wire.plain_json import dumps
 
@@ -31,6 +40,7 @@ Approval: TypeAlias = (
 )
 """Whether a person must approve: always, never, or ``(context, arguments, call id)`` decides."""
 UNSET: Any = object()
+_FAILED = "An error occurred while running the tool. Please try again."
 STRICT: Mapping[str, object] = {"strict": True}
 """What says of a tool that the provider shall hold its arguments to the schema."""
 _asked: ContextVar[CoreContext[Any] | None] = ContextVar("_asked", default=None)
@@ -38,9 +48,8 @@ _asked: ContextVar[CoreContext[Any] | None] = ContextVar("_asked", default=None)
 
 
 def default_tool_error_function(ctx: RunContextWrapper[Any], error: Exception) -> str:
-    """What the SDK tells a model by default: the error's own text. Here errors are masked unless
-    this is given as `failure_error_function`."""
-    return f"An error occurred while running the tool. Please try again. Error: {error}"
+    """What a model is told by default: nothing of the error itself."""
+    return _FAILED
 
 
 class FunctionToolOptions(TypedDict, total=False):
@@ -53,11 +62,15 @@ class FunctionToolOptions(TypedDict, total=False):
         strict_mode: Whether the provider shall hold arguments to the schema.
         is_enabled: Whether it can be called now: yes or no, or ``(context, agent)`` decides.
         failure_error_function: What the model is told when the body raises; None ends the run
-            with the exception; a masked sentence by default.
+            with `UserError`; that something failed, by default.
         tool_input_guardrails: What looks at a call first.
         tool_output_guardrails: What looks at the result, the first one first.
         needs_approval: Whether a person must approve a call; see `Approval`.
         timeout: Seconds until it is stopped; None for never.
+        timeout_behavior: ``error_as_result``, or ``raise_exception``: the run ends with
+            `ToolTimeoutError`.
+        timeout_error_function: What the model is told of a call that took too long.
+        docstring_style: ``google``, ``numpy`` or ``sphinx``: all three are read anyway.
     """
 
     name_override: str | None
@@ -70,9 +83,26 @@ class FunctionToolOptions(TypedDict, total=False):
     tool_output_guardrails: Sequence[ToolOutputGuardrail] | None
     needs_approval: Approval
     timeout: float | None
+    timeout_behavior: Literal["error_as_result", "raise_exception"]
+    timeout_error_function: OnFailure | None
+    docstring_style: Literal["google", "numpy", "sphinx"] | None
 
 
-class _Invoker:
+class ToolTimeoutError(AgentsException):
+    """A call took longer than it may.
+
+    Args:
+        tool_name: Of which tool.
+        timeout_seconds: How long it might take.
+    """
+
+    def __init__(self, tool_name: str, timeout_seconds: float | None) -> None:
+        super().__init__(f"Tool '{tool_name}' timed out after {timeout_seconds:g} seconds.")
+        self.tool_name = tool_name
+        self.timeout_seconds = timeout_seconds
+
+
+class Invoker:
     """The `on_invoke_tool` of a function: what runs it without its guardrails."""
 
     def __init__(self, inner: AnyTool) -> None:
@@ -101,6 +131,8 @@ class FunctionTool:
         tool_output_guardrails: What looks at the result, the first one first.
         needs_approval: Whether a person must approve a call; see `Approval`.
         timeout_seconds: Seconds until it is stopped; None for never.
+        timeout_behavior: See `FunctionToolOptions`.
+        timeout_error_function: What the model is told of a call that took too long.
 
     Raises:
         DefinitionError: if the schema or the name will not do.
@@ -116,8 +148,15 @@ class FunctionTool:
     tool_output_guardrails: Sequence[ToolOutputGuardrail] | None = None
     needs_approval: Approval = False
     timeout_seconds: float | None = DEADLINE
+    timeout_behavior: str = "error_as_result"
+    timeout_error_function: OnFailure | None = None
 
     def __post_init__(self) -> None:
+        if self.timeout_behavior not in ("error_as_result", "raise_exception"):
+            raise SetupError(
+                f"timeout_behavior={self.timeout_behavior!r:.60}: write 'error_as_result' or "
+                "'raise_exception'"
+            )
         self.__dict__["_made"] = self._make()
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -133,7 +172,7 @@ class FunctionTool:
 
     def _make(self) -> AnyTool:
         invoker = self.on_invoke_tool
-        if isinstance(invoker, _Invoker) and self.params_json_schema == invoker.inner.parameters:
+        if isinstance(invoker, Invoker) and self.params_json_schema == invoker.inner.parameters:
             inner = invoker.inner
         else:
             schema = self.params_json_schema
@@ -147,10 +186,26 @@ class FunctionTool:
             description=self.description,
             enabled=as_enabled(self.is_enabled),
             approval=approval,
-            steps=(_as_told, *steps, *guards, *inner.steps),
+            steps=(_as_told, *steps, *guards, self._in_time, *inner.steps),
             timeout=self.timeout_seconds,
             metadata=STRICT if self.strict_json_schema else {},
         )
+
+    async def _in_time(
+        self, prepared: Prepared, context: CoreContext[Any], proceed: Proceed
+    ) -> object:
+        """A step: a call that took too long says what was asked for."""
+        try:
+            return await proceed(prepared)
+        except TimedOut as late:
+            error = ToolTimeoutError(self.name, self.timeout_seconds)
+            if self.timeout_behavior == "raise_exception":
+                raise RunStopped(str(error), error) from late
+            if self.timeout_error_function is None:
+                raise
+            wrapper = RunContextWrapper.from_tool_context(context)
+            text = self.timeout_error_function(wrapper, error)
+            raise TimedOut(await text if inspect.isawaitable(text) else text) from late
 
     async def _on_invoke(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> Any:
         return await self.on_invoke_tool(ToolContext.from_tool_context(context), dumps(arguments))
@@ -176,21 +231,24 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
         options.get("name_override"),
         description=told,
         docstring="parse" if options.get("use_docstring_info", True) else "plain",
+        on_crash=_FAILED,
     )
 
     def make(function: Callable[..., Any]) -> FunctionTool:
-        inner = _failing_as_told(wrap(function), options.get("failure_error_function", UNSET))
+        inner = failing_as_told(wrap(function), options.get("failure_error_function", UNSET))
         return FunctionTool(
             inner.name,
             inner.description if told or function.__doc__ else "",
             inner.parameters,
-            _Invoker(inner),
+            Invoker(inner),
             options.get("strict_mode", True),
             options.get("is_enabled", True),
             options.get("tool_input_guardrails"),
             options.get("tool_output_guardrails"),
             options.get("needs_approval", False),
             options.get("timeout", DEADLINE),
+            options.get("timeout_behavior", "error_as_result"),
+            options.get("timeout_error_function"),
         )
 
     return make if func is None else make(func)
@@ -294,7 +352,7 @@ def only_known(options: Mapping[str, Any], known: type, taker: str) -> None:
         )
 
 
-def _failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:
+def failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:
     """The same tool with what the model is told, or what happens, when its body raises."""
     if told is UNSET:
         return inner
@@ -306,7 +364,9 @@ def _failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:
             error = failure.__cause__ if isinstance(failure, Crashed) else failure
             assert isinstance(error, Exception)
             if told is None:
-                raise RunStopped(f"{inner.name!r} failed, and the run was ended.", error) from error
+                ended = UserError(f"Error running tool {inner.name}: {error}")
+                ended.__cause__ = error
+                raise RunStopped(f"{inner.name!r} failed, and the run was ended.", ended) from error
             text = told(RunContextWrapper.from_tool_context(context), error)
             raise Crashed(await text if inspect.isawaitable(text) else str(text)) from error
 

@@ -111,7 +111,8 @@ class _Timed:
     def finish(self, reset_current: bool = False) -> None:
         """End, and tell the processors."""
         if reset_current and self._token is not None:
-            self._current.reset(self._token)
+            with contextlib.suppress(ValueError):  # a stream that was left is closed elsewhere
+                self._current.reset(self._token)
             self._token = None
         self._tell("end")
 

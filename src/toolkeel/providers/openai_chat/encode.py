@@ -22,7 +22,15 @@ from toolkeel.providers.chat_servers import OPENAI, ChatProfile
 from toolkeel.providers.openai_chat.profile import ChatTarget, made_media
 from toolkeel.providers.openai_chat.stream import DECODING
 from toolkeel.providers.wire.ids import paired
-from toolkeel.providers.wire.media import NO_OUTPUT, inline, kept_block, note, readable, words_alone
+from toolkeel.providers.wire.media import (
+    ERRORS,
+    NO_OUTPUT,
+    inline,
+    kept_block,
+    note,
+    readable,
+    words_alone,
+)
 from toolkeel.providers.wire.ownership import is_own, owns_thought
 from toolkeel.providers.wire.plain_json import (
     WIRES,
@@ -233,7 +241,7 @@ class ChatEncoder(Encoder):
             self._media += [{"type": "text", "text": clean_text(intro)}, *media]
         if not text.strip():
             text = NO_OUTPUT
-        if message.failed and not text.lower().startswith("error"):
+        if message.failed and not text.lower().startswith(ERRORS):
             text = f"Error: {text}"
         wire: Json = {"role": "tool", "tool_call_id": wire_id, "content": text}
         if self._profile.result_name:
@@ -327,7 +335,8 @@ class ChatEncoder(Encoder):
         block = inline(block) if isinstance(block, Image | File) else block
         match block:
             case Image():
-                return {"type": "image_url", "image_url": {"url": data_url(block)}}
+                closely = {key: block.extra[key] for key in ("detail",) if key in block.extra}
+                return {"type": "image_url", "image_url": {"url": data_url(block), **closely}}
             case Audio() if block.media_type in _AUDIO_FORMATS:
                 data = base64.b64encode(block.data).decode()
                 form = _AUDIO_FORMATS[block.media_type]

@@ -27,7 +27,7 @@ from toolkeel.providers.openai_responses.profile import (
 )
 from toolkeel.providers.openai_responses.stream import DECODING
 from toolkeel.providers.wire.ids import paired
-from toolkeel.providers.wire.media import NO_OUTPUT, is_blank, words_alone
+from toolkeel.providers.wire.media import ERRORS, NO_OUTPUT, is_blank, words_alone
 from toolkeel.providers.wire.ownership import is_own, model_family
 from toolkeel.providers.wire.part_order import arrange
 from toolkeel.providers.wire.plain_json import (
@@ -256,7 +256,7 @@ class ResponsesEncoder(Encoder):
         if is_blank(result.content):
             return f"Error: {NO_OUTPUT}" if result.failed else NO_OUTPUT
         output = self._prompt(result.content)
-        if not result.failed or text_of(result.content).lower().startswith("error"):
+        if not result.failed or text_of(result.content).lower().startswith(ERRORS):
             return output
         if isinstance(output, str):
             return f"Error: {output}"
@@ -272,7 +272,8 @@ def _shown(block: Image | Audio | File) -> list[Json]:
     reachable = url.startswith(("https://", "http://"))
     match block:
         case Image() if reachable or (block.data and block.media_type in _IMAGES):
-            return [{"type": "input_image", "image_url": data_url(block), "detail": "auto"}]
+            shown = {"image_url": data_url(block), "detail": block.extra.get("detail", "auto")}
+            return [{"type": "input_image", **shown}]
         case File() if reachable:
             return [{"type": "input_file", "file_url": url}]
         case File() if block.data and _FILES.fullmatch(block.media_type):

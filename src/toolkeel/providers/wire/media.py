@@ -20,6 +20,9 @@ from toolkeel.providers.wire.plain_json import (
 NO_OUTPUT = "(no tool output)"
 """Stands for an empty result: models make one up where they see nothing."""
 
+ERRORS = ("error", "an error")
+"""How a text begins, in small letters, that says by itself that it tells of a failure."""
+
 BELOW = "(the result follows)"
 """Stands before pictures and files of a result without words."""
 

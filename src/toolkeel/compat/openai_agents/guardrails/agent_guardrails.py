@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.call.steps.guard import Allow, Stop, Verdict
 from toolkeel.compat.openai_agents.context import RunContextWrapper
-from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException
-from toolkeel.compat.openai_agents.items import input_list
+from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException, told
+from toolkeel.compat.openai_agents.items import as_input
 from toolkeel.context import RunContext
 
 Function: TypeAlias = Callable[[RunContextWrapper[Any], Any, Any], Any]
@@ -98,11 +98,12 @@ class InputGuardrail(_AgentGuardrail):
         """The core's guardrail of an agent; in a run it sees all that was given to the run."""
 
         async def check(said: Any, run: RunContext[Any]) -> Verdict:
-            about = _input(said) if begun is None else begun.asked_for
+            about = as_input(said) if begun is None else begun.asked_for
             output = await self._said(agent, about, run, begun)
+            result = told(InputGuardrailResult(self, output))
             if not output.tripwire_triggered:
                 return Allow()
-            return Stop(InputGuardrailTripwireTriggered(InputGuardrailResult(self, output)))
+            return Stop(InputGuardrailTripwireTriggered(result))
 
         return Guardrail(check, self.get_name(), not self.run_in_parallel)
 
@@ -115,19 +116,12 @@ class OutputGuardrail(_AgentGuardrail):
 
         async def check(answer: Any, run: RunContext[Any]) -> Verdict:
             output = await self._said(agent, answer, run, begun)
+            result = told(OutputGuardrailResult(self, answer, agent, output))
             if not output.tripwire_triggered:
                 return Allow()
-            result = OutputGuardrailResult(self, answer, agent, output)
             return Stop(OutputGuardrailTripwireTriggered(result))
 
         return Guardrail(check, self.get_name())
-
-
-def _input(said: Sequence[Any]) -> Any:
-    """What a person said: a text if it is one, else items."""
-    items = input_list(said)
-    alone = items[0].get("content") if len(items) == 1 else None
-    return alone if isinstance(alone, str) else items
 
 
 def input_guardrail(

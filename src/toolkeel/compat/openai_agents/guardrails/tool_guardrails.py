@@ -17,8 +17,10 @@ from toolkeel.compat.openai_agents.guardrails.verdicts import (
     RejectContentBehavior,
     ToolInputGuardrailResult,
     ToolInputGuardrailTripwireTriggered,
+    ToolOutputGuardrailResult,
     ToolOutputGuardrailTripwireTriggered,
     as_behavior,
+    told,
 )
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Prepared
@@ -45,6 +47,7 @@ class ToolOutputGuardrailData:
 
 class _Guardrail:
     ending: ClassVar[type[ToolInputGuardrailTripwireTriggered]]
+    kind: ClassVar[type[ToolInputGuardrailResult]]
     guardrail_function: Callable[[Any], Any] | None = None
     name: str | None = None
 
@@ -72,6 +75,7 @@ class _Guardrail:
     async def _verdict(self, answer: Any) -> guard.Verdict:
         result = await answer if inspect.isawaitable(answer) else answer
         output = result.output if isinstance(result, ToolInputGuardrailResult) else result
+        told(self.kind(output, self))
         match as_behavior(output.behavior):
             case AllowBehavior(modified_content=changed):
                 return guard.Allow(guard.SAME if changed is None else changed)
@@ -85,6 +89,7 @@ class ToolInputGuardrail(_Guardrail):
     """Looks at a call before it runs: subclass it and write `run(tool_name, arguments, context)`."""
 
     ending = ToolInputGuardrailTripwireTriggered
+    kind = ToolInputGuardrailResult
 
     def step(self) -> guard.InputGuard:
         """The guard it is in the core."""
@@ -108,6 +113,7 @@ class ToolOutputGuardrail(_Guardrail):
     """Looks at a result: subclass it and write `run(tool_name, output, context)`."""
 
     ending = ToolOutputGuardrailTripwireTriggered
+    kind = ToolOutputGuardrailResult
 
     def step(self) -> guard.OutputGuard:
         """The guard it is in the core."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from toolkeel._records.record import record
@@ -18,11 +19,22 @@ class AgentsException(Exception):
 
     run_data: Any = None
 
+    @property
+    def message(self) -> str:
+        """What happened."""
+        return str(self)
+
 
 UserError = SetupError
 """The program is wired up wrongly."""
-ModelBehaviorError = OutputError
-"""The model gave no answer of the form that was asked for."""
+
+
+class ModelBehaviorError(AgentsException, OutputError):
+    """The model gave no answer of the form that was asked for."""
+
+
+verdicts: ContextVar[list[Any]] = ContextVar("verdicts")
+"""What the guardrails of the run have said."""
 
 
 class ToolInputGuardrailTripwireTriggered(AgentsException):
@@ -121,7 +133,15 @@ class ToolInputGuardrailResult:
     guardrail: Any = None
 
 
-ToolOutputGuardrailResult = ToolInputGuardrailResult
+@record
+class ToolOutputGuardrailResult(ToolInputGuardrailResult):
+    """The same, of an output guardrail."""
+
+
+def told(result: Any) -> Any:
+    """What a guardrail has said, kept for the run's result."""
+    verdicts.get([]).append(result)
+    return result
 
 
 def as_behavior(behavior: Behavior | Mapping[str, Any]) -> Behavior:

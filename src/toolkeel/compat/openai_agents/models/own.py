@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
@@ -185,17 +186,10 @@ def reply_of(response: Any) -> AssistantMessage:
     items = map(plain, response.output)
     spoken = {"role": "assistant"}
     made = messages_of([i | spoken if i.get("type") == "message" else i for i in items])
-    parts = [one for one in made if isinstance(one, AssistantMessage)]
-    if len(parts) < len(made):
+    reply = made[0] if made else AssistantMessage("")
+    if len(made) > 1 or not isinstance(reply, AssistantMessage):
         raise ModelError("a model's output is one reply: messages, reasoning and calls")
-    calls = tuple(call for part in parts for call in part.tool_calls)
-    return AssistantMessage(
-        "".join(part.text for part in parts),
-        calls,
-        "tool_calls" if calls else "stop",
-        _spent(response.usage),
-        tuple(thought for part in parts for thought in part.reasoning),
-    )
+    return dataclasses.replace(reply, usage=_spent(response.usage))
 
 
 def _spent(usage: Any) -> CoreUsage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
@@ -77,7 +78,8 @@ class ScriptedModel(Model):
         return step if hasattr(step, "output") else ModelResponse(list(step), Usage())
 
     async def stream_response(self, *asked: Any, **more: Any) -> AsyncIterator[Any]:
-        """The next step, at once."""
+        """The next step, at once, unless the run was stopped."""
+        await asyncio.sleep(0)
         yield Raw(type="response.completed", response=await self.get_response(*asked, **more))
 
 
