@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from enum import Enum
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field
 
 from tests.inspector.serving import draw, search
-from toolkeel.inspector.forms import ABSENT, changed, form_of, pointer_of, typed_of, value_of
+from toolkeel import tool
+from toolkeel.inspector.forms import (
+    ABSENT,
+    changed,
+    form_of,
+    name_at,
+    pointer_of,
+    says,
+    typed_of,
+    value_of,
+)
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r"), max_size=8)
 
@@ -44,19 +56,20 @@ def grown(inner: st.SearchStrategy[tuple[dict[str, Any], Any]]) -> st.SearchStra
 def test_a_value_survives_the_way_into_a_form_and_back(key: str, made: tuple[Any, Any]) -> None:
     schema, value = made
     whole = {"type": "object", "properties": {key: schema}, "required": [key]}
-    typed = typed_of(form_of(whole, {}), {key: value})
+    typed = typed_of(whole, {key: value})
     assert value_of(form_of(whole, typed), typed) == {key: value}
 
 
 @pytest.mark.parametrize(
     ("typed", "sent"),
     [
-        ({}, {"query": ""}),
+        ({}, {}),
+        ({"/query~empty": "on"}, {"query": ""}),
         ({"/query": "keel", "/limit": "7"}, {"query": "keel", "limit": 7}),
         ({"/query": "3", "/limit": "seven"}, {"query": "3", "limit": "seven"}),
         ({"/query": "a\r\nb", "/kind": '"news"'}, {"query": "a\nb", "kind": "news"}),
-        ({"/tags#": "2", "/tags/0": "x"}, {"query": "", "tags": ["x", ""]}),
-        ({"/tags#": "0", "/tags~empty": "on"}, {"query": "", "tags": []}),
+        ({"/tags#": "2", "/tags/0": "x"}, {"tags": ["x", ""]}),
+        ({"/tags#": "0", "/tags~empty": "on"}, {"tags": []}),
     ],
 )
 def test_what_is_typed_is_what_is_sent(typed: dict[str, str], sent: dict[str, Any]) -> None:
@@ -75,6 +88,60 @@ def test_absent_null_and_empty_are_three_things() -> None:
         {"shape": shape, "title": None},
         {"shape": shape, "title": ""},
     ]
+
+
+class Address(BaseModel):
+    street: str
+    kind: Literal["home"] = "home"
+    lines: Annotated[list[str], Field(min_length=1)] | None = None
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@tool
+def deliver(
+    to: Address | None = None, by: Address | int | str = 3, paint: Colour | None = None
+) -> str:
+    """Deliver it."""
+    return f"{to} {by} {paint}"
+
+
+def test_an_optional_group_that_nobody_touched_is_not_sent() -> None:
+    def sent(**typed: str) -> Any:
+        named = {f"/{key}": text for key, text in typed.items()}
+        return value_of(form_of(deliver.parameters, named), named)
+
+    assert sent() == {} and sent(**{"by?": ""}) == {}
+    assert sent(**{"to/street": "Kai 1"}) == {"to": {"street": "Kai 1", "kind": "home"}}
+    assert sent(**{"to~empty": "on"}) == {"to": {"kind": "home"}}
+    assert sent(**{"to~null": "on", "to/street": "x"}) == {"to": None}
+    assert sent(**{"by?": "1"}) == {"by": ""}  # picked, so it is sent, and told what is wrong
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"to": {"street": "", "lines": ["a", "b"]}, "by": "3"},
+        {"to": None, "by": 7, "paint": "red"},
+        {"by": {"street": "Kai", "kind": "home", "lines": None}, "paint": None},
+    ],
+)
+def test_alternatives_references_and_null_survive_the_way_into_a_form(value: Any) -> None:
+    typed = typed_of(deliver.parameters, value)
+    made = form_of(deliver.parameters, typed)
+    sent = value_of(made, typed)
+    assert says(sent, value) and sent.keys() == value.keys()
+    assert not says(value, {**value, "other": 1}) and not says([1], [1, 2])
+    assert "/paint" not in typed or typed["/paint"] in made.fields[2].options
+
+
+def test_an_error_in_an_alternative_leads_to_its_field() -> None:
+    typed = {"/shape?": "1", "/shape|1/points#": "1"}
+    made = form_of(draw.parameters, typed)
+    assert name_at(made, "/shape/points/0/x") == "/shape|1/points/0/x"
+    assert name_at(made, "/shape") == "/shape" and name_at(made, "/shape/radius") == ""
 
 
 def test_the_alternative_that_was_picked_is_sent_alone() -> None:

@@ -43,7 +43,10 @@ def test_a_wrong_value_names_its_field_and_stays_as_it_was_typed(page: Served) -
     nested = page.post(
         "/tools/draw", **{"/shape?": "1", "/shape|1/points#": "1", "/shape|1/points/0/x": "猫"}
     )
-    assert 'href="#field-/shape/points/0/x"' in nested.text or "points[0].x" in nested.text
+    assert 'href="#field-/shape|1/points/0/x"' in nested.text
+    assert 'id="field-/shape|1/points/0/x"' in nested.text
+    left = page.post("/tools/search", **{"/limit": "2"}).text
+    assert 'id="wrong-/query"' in left and "required" in left
 
 
 def test_a_right_call_runs_and_can_be_copied(page: Served) -> None:
@@ -76,6 +79,10 @@ def test_form_and_json_are_two_views_of_one_value(page: Served) -> None:
     for text, said in (("{", "this is no JSON"), ('{"other": 1}', "the form has no place")):
         kept = html.unescape(page.post("/tools/search", _view="json", _do="form", _json=text).text)
         assert said in kept and text in kept
+    shape = '{"shape": {"kind": "path", "points": [{"x": 1}]}}'
+    picked = page.post("/tools/draw", _view="json", _do="form", _json=shape).text
+    assert 'name="/shape?" value="1" checked' in picked
+    assert 'name="/shape|1/points/0/x" value="1"' in picked
     ran = page.post("/tools/search", _view="json", _do="run", _json='{"query": "kept"}').text
     assert "kept 3" in ran
 

@@ -43,6 +43,7 @@ class Field:
         default: The default as text; empty if there is none.
         options: Values to choose from, as JSON.
         fields: Those of an object, the items of a list, the alternatives of a union.
+        filled: Whether anything in it was filled in; of an alternative: whether it was picked.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Field:
     default: str = ""
     options: tuple[str, ...] = ()
     fields: list[Field] = field(default_factory=list)
+    filled: bool = False
 
     @property
     def pointer(self) -> str:
@@ -132,7 +134,19 @@ def _field(schema: Any, making: _Making, called: tuple[str, str], required: bool
         made.nullable = nullable or len(values) < len(own["enum"])
         made.options = tuple(json.dumps(value, ensure_ascii=False) for value in values)
     made.fields = _fields(made, some, making)
+    made.filled = _filled(made, making.typed)
     return made
+
+
+def _filled(made: Field, typed: Typed) -> bool:
+    """Whether a value was given, or a part of one."""
+    if any(typed.get(made.name + box) == "on" for box in (NULL, EMPTY)):
+        return True
+    if made.kind == "union":
+        return bool(typed.get(made.name + PICK))
+    if made.kind in ("object", "list"):
+        return any(_filled(each, typed) for each in made.fields)
+    return made.kind != "constant" and bool(typed.get(made.name))
 
 
 def _kind(schema: Schema, name: str) -> str:
@@ -156,13 +170,16 @@ def _fields(made: Field, some: list[Schema], making: _Making) -> list[Field]:
     """What a field consists of."""
     if made.kind == "union":
         named = [(f"{made.name}|{n}", _title(each, n)) for n, each in enumerate(some)]
-        return [
+        branches = [
             _field(each, making, called, True) for called, each in zip(named, some, strict=True)
         ]
+        for number, branch in enumerate(branches):
+            branch.filled = making.typed.get(made.name + PICK) == str(number)
+        return branches
     if made.kind == "list":
         wanted = making.typed.get(f"{made.name}{COUNT}", "")
-        number = int(wanted) if wanted.isdecimal() else int(made.schema.get("minItems", 0))
-        number = min(number, 200)
+        least = int(made.schema.get("minItems", 0)) if made.required else 0
+        number = min(int(wanted) if wanted.isdecimal() else least, 200)
         items = made.schema["items"]
         return [
             _field(items, making, (f"{made.name}/{n}", f"{n + 1}"), True) for n in range(number)
@@ -193,6 +210,14 @@ def pointer_of(path: tuple[str | int, ...]) -> str:
     return "".join(f"/{_escape(str(part))}" for part in path)
 
 
+def name_at(made: Field, pointer: str) -> str:
+    """Name of the field at a path, in alternatives that were picked; empty if there is none."""
+    if made.pointer == pointer:
+        return made.name
+    there = [each for each in made.fields if made.kind != "union" or each.filled]
+    return next(filter(None, (name_at(each, pointer) for each in there)), "")
+
+
 # — in —
 
 
@@ -203,25 +228,27 @@ def value_of(made: Field, typed: Typed) -> Any:
     if made.kind == "constant":
         return made.schema["const"]
     if made.kind == "object":
+        if not (made.required or _filled(made, typed)):
+            return ABSENT
         found = [(each.label, value_of(each, typed)) for each in made.fields]
-        value = {key: item for key, item in found if item is not ABSENT}
-        return value if value or made.required else ABSENT
+        return {key: item for key, item in found if item is not ABSENT}
     if made.kind == "list":
         items = [value_of(each, typed) for each in made.fields]
         given = items or made.required or typed.get(made.name + EMPTY) == "on"
         return ["" if item is ABSENT else item for item in items] if given else ABSENT
     if made.kind == "union":
         picked = typed.get(made.name + PICK, "")
-        known = picked.isdecimal() and int(picked) < len(made.fields)
-        return value_of(made.fields[int(picked)], typed) if known else ABSENT
+        if not picked.isdecimal() or int(picked) >= len(made.fields):
+            return ABSENT
+        value = value_of(made.fields[int(picked)], typed)
+        return "" if value is ABSENT else value
     return _scalar(made, typed.get(made.name, ""), typed)
 
 
 def _scalar(made: Field, text: str, typed: Typed) -> Any:
     if made.kind in ("text", "area"):
         text = text.replace("\r\n", "\n")
-        sent = text or typed.get(made.name + EMPTY) == "on" or made.required
-        return text if sent else ABSENT
+        return text if text or typed.get(made.name + EMPTY) == "on" else ABSENT
     if not text.strip():
         return ABSENT
     try:
@@ -230,42 +257,62 @@ def _scalar(made: Field, text: str, typed: Typed) -> Any:
         return text
 
 
-def typed_of(made: Field, value: Any) -> dict[str, str]:
+def typed_of(schema: Schema, value: Any) -> dict[str, str]:
     """What a form would have sent for a value: the way back.
 
     Args:
-        made: The form, made for any number of items.
-        value: Of its schema, as far as it fits.
+        schema: As of `form_of`.
+        value: Of it, as far as it fits.
     """
     found: dict[str, str] = {}
-    _fill(made.schema, made.name, value, found)
+    making = _Making(schema, found)
+    _fill(_field(schema, making, ("", ""), True), value, making, found)
     return found
 
 
-def _fill(schema: Schema, name: str, value: Any, found: dict[str, str]) -> None:
-    """Names and texts of everything in a value."""
-    if value is None:
+def _fill(made: Field, value: Any, making: _Making, found: dict[str, str]) -> None:
+    """Names and texts of everything in a value; `making` reads what was found."""
+    name, kind = made.name, made.kind
+    if value is None and made.nullable:
         found[name + NULL] = "on"
-    if isinstance(value, str):
-        choice = "enum" in schema
-        found[name] = json.dumps(value, ensure_ascii=False) if choice else value
-        if not value:
-            found[name + EMPTY] = "on"
-    else:
-        found[name] = "" if value is None else json.dumps(value, ensure_ascii=False)
-    if isinstance(value, Mapping):
-        known = schema.get("properties", {})
-        for key, item in value.items():
-            inner = known.get(key) if isinstance(known, Mapping) else None
-            inner = inner if isinstance(inner, Mapping) else {}
-            _fill(inner, f"{name}/{_escape(str(key))}", item, found)
-    if isinstance(value, list):
+    elif kind in ("text", "area", "list", "object") and value in ("", [], {}):
+        found[name + EMPTY] = "on"
+    elif kind == "union":
+        _pick(made, value, making, found)
+    elif kind == "object" and isinstance(value, Mapping):
+        for each in made.fields:
+            if each.label in value:
+                _fill(each, value[each.label], making, found)
+    elif kind == "list" and isinstance(value, list):
         found[name + COUNT] = str(len(value))
-        if not value:
-            found[name + EMPTY] = "on"
-        items = schema.get("items")
-        for number, item in enumerate(value):
-            _fill(items if isinstance(items, Mapping) else {}, f"{name}/{number}", item, found)
+        for each, item in zip(_fields(made, [], making), value, strict=False):
+            _fill(each, item, making, found)
+    elif kind in ("text", "area") and isinstance(value, str):
+        found[name] = value
+    else:
+        found[name] = json.dumps(value, ensure_ascii=False)
+
+
+def _pick(made: Field, value: Any, making: _Making, found: dict[str, str]) -> None:
+    """The first alternative that says the value."""
+    for number, each in enumerate(made.fields):
+        there: dict[str, str] = {}
+        tried = _Making(making.root, there)
+        _fill(each, value, tried, there)
+        again = _field(each.schema, tried, (each.name, each.label), True)
+        if says(value_of(again, there), value):
+            found.update(there)
+            found[made.name + PICK] = str(number)
+            return
+
+
+def says(sent: Any, value: Any) -> bool:
+    """Whether what a form sends is a value, constants apart, which a form always sends."""
+    if isinstance(sent, Mapping) and isinstance(value, Mapping):
+        return all(key in sent and says(sent[key], item) for key, item in value.items())
+    if isinstance(sent, list) and isinstance(value, list) and len(sent) == len(value):
+        return all(map(says, sent, value))
+    return bool(sent == value)
 
 
 def changed(typed: Typed, what: str) -> dict[str, str]:

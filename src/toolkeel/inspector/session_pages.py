@@ -264,7 +264,7 @@ def _question(
     ticket = asked[0].ticket
     if typed.get("ticket") != ticket.id:
         given = {key: value for key, value in ticket.arguments.items() if value is not None}
-        typed, errors = typed_of(form_of(ticket.form, {}), given), {}
+        typed, errors = typed_of(ticket.form, given), {}
     given = {"ticket": ticket, "typed": typed, "errors": errors, "more": len(asked) - 1}
     return {**given, "fields": form_of(ticket.form, typed)}
 

@@ -24,6 +24,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 
 from toolkeel.content import Content, Image, data_url, sniff, text_of
+from toolkeel.inspector.forms import name_at
 from toolkeel.observe.wording import (
     badges,
     compact,
@@ -133,6 +134,7 @@ _PAGES.filters |= {
     "dollars": dollars,
     "duration": duration,
     "markdown": markdown,
+    "name_at": name_at,
     "pictures": pictures,
     "pretty": _pretty,
     "shown": shown,

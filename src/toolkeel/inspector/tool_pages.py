@@ -19,7 +19,7 @@ from toolkeel.define.names import POLICIES, wire_names
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import FieldError
 from toolkeel.events import Coerced, Event, Progress, ToolFinished, event_dict
-from toolkeel.inspector.forms import ABSENT, changed, form_of, pointer_of, typed_of, value_of
+from toolkeel.inspector.forms import ABSENT, changed, form_of, pointer_of, says, typed_of, value_of
 from toolkeel.inspector.site import FORM, form, page
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.observe.wording import compact
@@ -152,8 +152,8 @@ def _other_view(tool: AnyTool, typed: dict[str, str], arguments: str) -> dict[st
         value = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
         return {**typed, "_note": "this is no JSON"}
-    found = typed_of(form_of(tool.parameters, {}), value)
-    if value_of(form_of(tool.parameters, found), found) != value:
+    found = typed_of(tool.parameters, value)
+    if not says(value_of(form_of(tool.parameters, found), found), value):
         return {**typed, "_note": "the form has no place for this value"}
     return {**found, "_view": "form"}
 
