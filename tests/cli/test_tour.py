@@ -144,8 +144,9 @@ def test_a_newcomer_tries_talks_watches_steers_approves_resumes_forks_and_compar
         seen.type("/quit")
         seen.until("code=0")
         seen.run(*chat)
-        seen.until("游: scripted")
+        seen.until("游: scripted", "›")
         seen.type("/quit")
+        seen.until("code=0")
         seen.run("sessions", "compare", "游", "游")
         seen.until("They say and do the same.", "code=0")
 

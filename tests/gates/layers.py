@@ -551,6 +551,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "terminal.keys",
         "terminal.approve",
         "terminal.consent",
+        "chat.above",
         "chat.steering",
         "state",
         "http_workers",

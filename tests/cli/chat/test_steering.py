@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commandline import Terminal, readable
+from toolkeel.cli.chat.steering import RUNNING
 
 WAITING = '''
 import asyncio
@@ -44,15 +45,35 @@ def test_what_is_typed_while_a_run_works_is_said_to_it_and_commands_wait_for_its
     terminal.until(lambda screen: "/help" in screen and "›" in screen)
     terminal.type("去杭州\r")
     terminal.until(lambda _: (tmp_path / "waits").exists())
-    assert "a line you type is said to it" in readable(terminal.screen)
-    terminal.type("也去苏州\n/nonsense\n")
-    terminal.until(lambda screen: "/nonsense" in screen)  # the terminal has taken both lines
+    terminal.until(lambda screen: RUNNING in readable(screen))
+    terminal.type("也去苏州\r/nonsense\r")
+    terminal.until(lambda screen: "when it has ended: /nonsense" in readable(screen))
     (tmp_path / "go").touch()
     terminal.until(lambda screen: "there is no /nonsense" in screen)
     assert "heard 去杭州 and 也去苏州" in readable(terminal.screen)
     terminal.type("/quit\r")
     ended = terminal.end()
     assert ended.code == 0, ended.err
+
+
+def test_tab_keeps_a_line_for_the_end_and_esc_stops_and_gives_it_back(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(WAITING, "utf-8")
+    env = {"TOOLKEEL_DATA": str(tmp_path / "data"), "PROMPT_TOOLKIT_NO_CPR": "1"}
+    words = ["chat", "-t", "tools.py:wait", "-m", "tools.py:model"]
+    terminal = Terminal(words, tmp_path, env=env)
+    terminal.until(lambda screen: "/help" in screen and "›" in screen)
+    terminal.type("去杭州\r")
+    terminal.until(lambda screen: RUNNING in readable(screen))
+    terminal.type("再去苏州\t")
+    terminal.until(lambda screen: "when it has ended: 再去苏州" in readable(screen))
+    terminal.type("一半\x1b")
+    terminal.until(lambda screen: "it ended: cancelled" in readable(screen))
+    assert "there is no" not in terminal.screen and "heard" not in terminal.screen
+    terminal.until(lambda screen: "一半" in screen.rpartition("it ended: cancelled")[2])
+    terminal.type("\r")
+    terminal.until(lambda screen: "heard 去杭州 and 再去苏州\n一半" in readable(screen))
+    terminal.type("/quit\r")
+    assert terminal.end().code == 0
 
 
 FAILING = """
@@ -84,7 +105,7 @@ def test_what_no_request_has_taken_when_the_model_fails_is_told(tmp_path: Path) 
     terminal.until(lambda screen: "/help" in screen and "›" in screen)
     terminal.type("去杭州\r")
     terminal.until(lambda screen: "half a sentence" in screen)
-    terminal.type("也去苏州\n")
+    terminal.type("也去苏州\r")
     history = tmp_path / "data" / "chat-history"
     terminal.until(lambda _: "+也去苏州\n" in history.read_text("utf-8"))
     (tmp_path / "go").touch()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from toolkeel._records.data_folder import sessions_file
 from toolkeel.agent.agent import Agent
-from toolkeel.cli.chat.steering import Steering
+from toolkeel.cli.chat.steering import SIGN, Steering
 from toolkeel.cli.commands.launch import (
     OFFLINE,
     Instructions,
@@ -38,7 +37,6 @@ from toolkeel.cli.terminal.interrupt import run_interruptible
 from toolkeel.cli.terminal.progress import Pausable, PlainView
 from toolkeel.cli.terminal.reply import Spoken
 from toolkeel.cli.terminal.streams import (
-    BOLD,
     DIM,
     RED,
     YELLOW,
@@ -56,7 +54,6 @@ from toolkeel.observe.wording import count, visible_line
 from toolkeel.sessions import Sessions
 
 HINT = "Enter sends, Alt+Enter: new line, /help, Ctrl+D ends"
-RUNNING = "Ctrl+C stops it; a line you type is said to it"
 
 
 def command(
@@ -80,7 +77,7 @@ def command(
     with stdout_kept_clean():
         chat = Chat(launch.agent(), launch, Sessions(), name)
     chat.greet()
-    for text in typed(chat.steering.left, chat.past) if can_ask() else lines():
+    for text in typed(chat.steering, chat.past) if can_ask() else lines():
         if not chat.take(text):
             break
 
@@ -91,33 +88,34 @@ def lines() -> Iterator[str]:
         yield line.strip()
 
 
-def typed(left: deque[str], past: History) -> Iterator[str]:
+def typed(steering: Steering, past: History) -> Iterator[str]:
     """What a person types, until they end it. It is in the history the moment Enter is pressed.
 
     Args:
-        left: What they typed meanwhile that has reached no run.
+        steering: Knows what they typed meanwhile.
         past: The history.
     """
     keys = KeyBindings()
 
-    @keys.add("escape", "enter")  # not Ctrl+J: so comes an Enter that was typed while a run went on
+    @keys.add("escape", "enter")  # not Ctrl+J: so comes an Enter that was typed between two prompts
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
     prompt: PromptSession[str] = PromptSession(
-        ANSI(f"\x1b[{BOLD}m› \x1b[0m"),
+        ANSI(SIGN),
         history=past,
-        completer=WordCompleter([f"/{name}" for name in COMMANDS], sentence=True),
+        completer=WordCompleter(WORDS, sentence=True),
         complete_while_typing=False,
         key_bindings=keys,
         prompt_continuation="  ",
     )
     while True:
-        while left:
-            note(f"› {visible_line(left[0])}", DIM)
-            yield left.popleft()
+        while steering.left:
+            note(f"› {visible_line(steering.left[0])}", DIM)
+            yield steering.left.popleft()
+        draft, steering.draft = steering.draft, ""
         try:
-            yield prompt.prompt().strip()
+            yield prompt.prompt(default=draft).strip()
         except KeyboardInterrupt:  # clears the line, as shells do
             continue
         except EOFError:
@@ -144,7 +142,7 @@ class Chat:
         past = sessions_file().with_name("chat-history")
         past.parent.mkdir(0o700, parents=True, exist_ok=True)
         self.past = FileHistory(str(past))
-        self.steering = Steering(self.past.append_string)
+        self.steering = Steering(self.past, WORDS)
 
     def greet(self) -> None:
         """Say where one is."""
@@ -193,10 +191,8 @@ class Chat:
             with self.steering.paused(), watched.paused():
                 yield
 
-        if can_ask():
-            note(RUNNING, DIM)
         try:
-            with stdout_kept_clean():
+            with self.steering.screen() if can_ask() else nullcontext(), stdout_kept_clean():
                 result = run_interruptible(run)
         except KeyboardInterrupt:
             note("stopped", YELLOW)
@@ -295,3 +291,5 @@ COMMANDS: dict[str, tuple[str, Callable[[Chat, str], None]]] = {
     "export": ("FILE write the session to a file", Chat.export),
 }
 """What each does, and how."""
+WORDS = [f"/{name}" for name in (*COMMANDS, "quit")]
+"""What Tab completes."""

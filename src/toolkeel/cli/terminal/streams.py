@@ -92,47 +92,58 @@ def stdout_kept_clean() -> Iterator[None]:
         _answers.pop()
 
 
-class _Held(io.TextIOBase):
-    """Takes what is printed to a stream, keeps it, and lets it go at the end.
+class Standing(io.TextIOBase):
+    """Stands for a stream: bytes and file descriptors are those of the stream.
 
-    Whoever has got hold of it goes on with it afterwards, so it passes on what comes then. Bytes
-    and file descriptors are those of the stream: what is written there cannot be kept.
+    Attributes:
+        stream: It.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._texts: list[str] | None = []
+        self.stream = stream
 
     @property
     def buffer(self) -> BinaryIO:
         """As of the stream it stands for."""
-        return self._stream.buffer
+        return self.stream.buffer
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
         """As of the stream it stands for."""
-        return self._stream.encoding
+        return self.stream.encoding
 
     def fileno(self) -> int:
         """As of the stream it stands for."""
-        return self._stream.fileno()
+        return self.stream.fileno()
 
     def isatty(self) -> bool:
         """As the stream it stands for."""
-        return self._stream.isatty()
+        return self.stream.isatty()
+
+
+class _Held(Standing):
+    """Takes what is printed to a stream, keeps it, and lets it go at the end.
+
+    Whoever has got hold of it goes on with it afterwards, so it passes on what comes then. What is
+    written to its bytes or its file descriptor cannot be kept.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._texts: list[str] | None = []
 
     def write(self, text: str, /) -> int:
         """Keep it."""
         if self._texts is None:
-            return self._stream.write(text)
+            return self.stream.write(text)
         self._texts.append(text)
         return len(text)
 
     def let_go(self) -> None:
         """Write what was kept."""
         texts, self._texts = self._texts or [], None
-        self._stream.write("".join(texts))
-        self._stream.flush()
+        self.stream.write("".join(texts))
+        self.stream.flush()
 
 
 @contextmanager
