@@ -21,8 +21,8 @@ from toolkeel.agent.handoff import (
 from toolkeel.errors import DuplicateToolError, ModelError
 from toolkeel.events import Event, HandedOver
 from toolkeel.limits import RunLimits
-from toolkeel.model import Settings
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from toolkeel.model import Settings
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 

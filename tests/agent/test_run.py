@@ -468,6 +468,19 @@ def test_what_is_said_instead_skips_the_calls_that_have_not_begun() -> None:
     assert result.messages[4].text == "stop that" and ran == ["after"]
 
 
+def test_what_is_only_said_skips_no_call() -> None:
+    held: list[Run[Any]] = []
+
+    @tool(sequential=True)
+    def speak() -> str:
+        """Speak."""
+        return str(held[0].say("hurry"))
+
+    model = Scripted([[call("speak"), call("note", {"text": "a"})], "done"])
+    result = asyncio.run(_held(Agent(model, [speak, note]), held))
+    assert [m.text for m in result.messages] == ["go", "", "True", "['a']", "hurry", "done"]
+
+
 def test_one_call_that_the_model_makes_after_it_was_told_to_stop_is_skipped() -> None:
     held: list[Run[Any]] = []
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -88,6 +91,21 @@ def test_an_entry_that_nothing_here_could_have_written_is_refused_and_nothing_is
         sessions.import_(lines, "copy")
     assert not sessions["copy"].exists
     assert sessions.import_(sessions.export("ada"), "copy").exists
+
+
+def test_an_import_that_ends_halfway_has_made_nothing(tmp_path: Path) -> None:
+    """As when the disk is full, or the program is killed."""
+    sessions = Sessions(tmp_path / "talk.db")
+    say(sessions["ada"], "hello", "hi")
+    with closing(sqlite3.connect(tmp_path / "talk.db")) as other, other:
+        other.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON entry WHEN new.seq = 3 "
+            "BEGIN SELECT RAISE(ABORT, 'no room'); END"
+        )
+    with pytest.raises(SessionError, match="no room"):
+        sessions.import_(sessions.export("ada"), "copy")
+    assert not sessions["copy"].exists
+    sessions.close()
 
 
 def test_a_session_is_never_imported_over_another(sessions: Sessions) -> None:

@@ -148,8 +148,9 @@ def test_a_call_waits_for_a_person_and_goes_on_in_its_own_run(sessions: Sessions
 def test_a_decision_left_by_another_process_counts_once(sessions: Sessions) -> None:
     Agent(Scripted([call("pay", {"amount": 5})]), [pay]).run_sync("pay", session=sessions["ada"])
     [ticket] = sessions["ada"].pending
-    sessions["ada"].decide(ticket.deny("too much"), who="bob")
-    sessions["ada"].decide(ticket.approve(), who="eve")
+    assert sessions["ada"].decide(ticket.deny("too much"), who="bob") is None
+    first = sessions["ada"].decide(ticket.approve(), who="eve")
+    assert first is not None and (first.who, first.decision.verdict) == ("bob", "deny")
     result = Agent(Scripted(["Fine"]), [pay]).run_sync(None, session=sessions["ada"])
     assert "too much" in result.messages[2].text
     decided = [e.entry for e in sessions["ada"].entries() if e.entry.kind == "decided"]

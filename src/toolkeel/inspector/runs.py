@@ -216,9 +216,7 @@ class Runs:
         if ticket is None or ticket.seal != seal:
             raise SetupError("what was shown does not wait any more")
         decision = self._decision(ticket, form)
-        session.decide(decision, WHO)
-        first = session.decisions.get(id)
-        if first is not None and first.decision != decision:
+        if (first := session.decide(decision, WHO)) is not None:
             return first
         if not self.open_tickets(session):
             self.go_on(name)

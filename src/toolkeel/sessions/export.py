@@ -8,16 +8,12 @@ whole line. Who wrote the file decides nothing here: a call that waits in it wai
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator
-from functools import partial
-from time import time
 from typing import Any, Final
 
 from toolkeel._records.entries import Checkpoint, Decided, Entry, Forked
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.messages_json import DEPTH, json_text, plain, refuse_constant
-from toolkeel.sessions import queries
 from toolkeel.sessions.checkpoint import checkpoint_of
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.fold import Fold
@@ -61,19 +57,16 @@ def import_lines(kept: Kept, to: tuple[str, str], lines: Iterable[str]) -> Sessi
     _check_header(next(rows, ""))
     entries = list(_entries(rows))
     undone = _checked(entries).decided
-    info = kept.database.write_now(partial(_make_new, to=to))
-    journal = SessionJournal(kept.database, kept.artifacts, info, Fold())
+    journal = SessionJournal(kept.database, kept.artifacts, None, Fold())
     try:
         for entry in entries:
             if not (isinstance(entry, Decided) and entry.decision.ticket in undone):
                 journal.append(entry)
         if journal.fold.rests:
             journal.append(checkpoint_of(journal.fold))
-        journal.commit_now()
+        return journal.commit_new(*to)
     except (ValueError, OverflowError) as error:  # what the database has no room for
-        kept.database.write_now(partial(queries.delete, id=info.id))
         raise SessionError(f"the entries cannot be kept: {error}") from None
-    return info
 
 
 def _check_header(line: str) -> None:
@@ -118,10 +111,3 @@ def _checked(entries: Iterable[Entry]) -> Fold:
     except (ValueError, TypeError, LookupError) as error:
         raise SessionError(f"the entries do not belong together: {error}") from None
     return fold
-
-
-def _make_new(connection: sqlite3.Connection, to: tuple[str, str]) -> SessionInfo:
-    scope, name = to
-    if queries.find(connection, scope, name) is not None:
-        raise SessionError(f"there is a session {name!r} already; choose another name")
-    return queries.make(connection, scope, name, time())

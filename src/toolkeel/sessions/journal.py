@@ -41,7 +41,7 @@ class SessionJournal:
     Args:
         database: Where it is kept.
         artifacts: Where its large values are.
-        info: The session.
+        info: The session; None if it is not there yet, see `commit_new`.
         fold: What its entries come to; grows with them.
 
     Attributes:
@@ -49,19 +49,19 @@ class SessionJournal:
     """
 
     def __init__(
-        self, database: Database, artifacts: Artifacts, info: SessionInfo, fold: Fold
+        self, database: Database, artifacts: Artifacts, info: SessionInfo | None, fold: Fold
     ) -> None:
         self.fold = fold
         self._database = database
         self._artifacts = artifacts
-        self._id = info.id
         self._info = info
-        self._head = info.head
+        self._head, self._turns, self._first = (
+            (0, 0, "") if info is None else (info.head, info.turns, info.first)
+        )
         self._rows: list[Row] = []
         self._large: dict[str, bytes] = {}
         self._taken: list[int] = []
-        self._facts: dict[str, object] = {"turns": info.turns}
-        self._first, self._turns = info.first, info.turns
+        self._facts: dict[str, object] = {"turns": self._turns}
         self._last: Future[None] | None = None
         self._broken: BaseException | None = None
         self._closed = False
@@ -113,6 +113,22 @@ class SessionJournal:
         if (written := self._write()) is not None:
             written.result()
 
+    def commit_new(self, scope: str, name: str) -> SessionInfo:
+        """Make the session with all that was appended, in one transaction.
+
+        Raises:
+            SessionError: there is one of this name.
+        """
+        with self._lock:
+            rows, large, facts = self._rows, self._large, self._facts_now()
+
+        def make(connection: sqlite3.Connection) -> SessionInfo:
+            self._info = queries.make_new(connection, scope, name, time())
+            self._store(rows, large, (), facts, connection)
+            return self._info
+
+        return self._database.write_now(make)
+
     def flush(self) -> None:
         """See `Journal.flush`."""
         self._write()
@@ -125,7 +141,7 @@ class SessionJournal:
 
     def entry(self, seq: int) -> Entry:
         """An entry that was written before."""
-        [stored] = read_entries(self._database, self._artifacts, self._info, seq - 1, seq)
+        [stored] = read_entries(self._database, self._artifacts, self._known, seq - 1, seq)
         return stored.entry
 
     def _write(self) -> Future[None] | None:
@@ -135,17 +151,22 @@ class SessionJournal:
         with self._lock:
             if not (self._rows or self._taken):
                 return self._last
-            facts = self._facts | {
-                "head": self._head,
-                "updated": time(),
-                "tokens": self.fold.usage.total_tokens,
-                "requests": self.fold.usage.requests,
-            }
+            facts = self._facts_now()
             do = partial(self._store, self._rows, self._large, self._taken, facts)
             self._rows, self._large, self._taken, self._facts = [], {}, [], {}
         self._last = self._database.write(do)
         self._last.add_done_callback(self._written)
         return self._last
+
+    def _facts_now(self) -> dict[str, object]:
+        usage = self.fold.usage
+        spent = {"tokens": usage.total_tokens, "requests": usage.requests}
+        return {**self._facts, **spent, "head": self._head, "updated": time()}
+
+    @property
+    def _known(self) -> SessionInfo:
+        assert self._info is not None
+        return self._info
 
     def _written(self, write: Future[None]) -> None:
         self._broken = self._broken or write.exception()
@@ -162,12 +183,12 @@ class SessionJournal:
             raise SessionError(f"a write before this one failed: {self._broken}")
         for digest, data in large.items():
             self._artifacts.save(digest, data)
-        queries.append(connection, self._id, rows)
+        id = self._known.id
+        queries.append(connection, id, rows)
         if large:
-            sizes = {digest: len(data) for digest, data in large.items()}
-            queries.refer(connection, self._id, sizes)
+            queries.refer(connection, id, {digest: len(data) for digest, data in large.items()})
         queries.take(connection, taken)
-        queries.update(connection, self._id, facts)
+        queries.update(connection, id, facts)
 
 
 def _excerpt(text: str) -> str:

@@ -112,6 +112,17 @@ def make(connection: sqlite3.Connection, scope: str, name: str, now: float) -> S
     return found
 
 
+def make_new(connection: sqlite3.Connection, scope: str, name: str, now: float) -> SessionInfo:
+    """The same, where there must be none.
+
+    Raises:
+        SessionError: there is one of this name.
+    """
+    if find(connection, scope, name) is not None:
+        raise SessionError(f"there is a session {name!r} already; choose another name")
+    return make(connection, scope, name, now)
+
+
 def fork(
     connection: sqlite3.Connection, parent: SessionInfo, to: tuple[str, str], seq: int, now: float
 ) -> SessionInfo:
@@ -120,10 +131,7 @@ def fork(
     Raises:
         SessionError: there is one of this name.
     """
-    scope, name = to
-    if find(connection, scope, name) is not None:
-        raise SessionError(f"there is a session {name!r} already; choose another name")
-    made = make(connection, scope, name, now)
+    made = make_new(connection, *to, now)
     checkpoint = _last_checkpoint(connection, parent, seq)
     connection.execute(
         "UPDATE session SET parent = ?, base = ?, head = ?, checkpoint = ?, first = ?, ended = ? "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 import json
+import math
 import os
 import socket
 import sys
@@ -183,10 +184,14 @@ class Session:
 
         The first decision on a ticket counts: who comes second finds here what the first one said.
         """
+        return self._decisions()
+
+    def _decisions(self, before: float = math.inf) -> dict[str, Decided]:
+        """Those that were left before one of a number."""
         fold = self.fold()
         found = {id: Decided(fold.began.run, each) for id, each in fold.decided.items()}
         for post in posted(self._kept.database, self.info.id):
-            if post.kind == "decision":
+            if post.kind == "decision" and post.id < before:
                 decision = Decision.from_dict(json.loads(post.body)["decision"])
                 found.setdefault(decision.ticket, Decided(fold.began.run, decision, post.who))
         return found
@@ -212,10 +217,15 @@ class Session:
         leave(self._kept.database, self._made().id, who or _user(), "message", say(text))
 
     @checked
-    def decide(self, decision: Decision, who: str = "") -> None:
-        """Decide what waits; it counts when the session goes on, and the first decision counts."""
+    def decide(self, decision: Decision, who: str = "") -> Decided | None:
+        """Decide what waits; it counts when the session goes on, and the first decision counts.
+
+        Returns:
+            What somebody has decided before; None if this one counts.
+        """
         body = {"decision": decision.to_dict()}
-        leave(self._kept.database, self._made().id, who or _user(), "decision", body)
+        left = leave(self._kept.database, self._made().id, who or _user(), "decision", body)
+        return self._decisions(before=left).get(decision.ticket)
 
     @checked
     def cancel(self, reason: str = "", who: str = "") -> None:

@@ -96,6 +96,8 @@ def branch_of(key: str) -> Branch:
 
     >>> branch_of("file:./src//main.py"), branch_of("file:"), branch_of("db")
     (('file', 'src', 'main.py'), ('file',), ('db',))
+    >>> branch_of("file:a:b")
+    ('file', 'a:b')
     """
     steps: list[str] = []
     for step in key.replace(":", "/", 1).split("/"):

@@ -123,7 +123,8 @@ def decide_command(
     for decision in decisions:
         check_decision(tickets[decision.ticket], decision)
     for decision in decisions:
-        session.decide(decision)
+        if (first := session.decide(decision)) is not None:
+            note(f"decided already by {first.who}: {first.decision.verdict}", YELLOW)
     note(f"{count(len(decisions), 'decision')} left; go on: toolkeel run --session {name}", DIM)
 
 
