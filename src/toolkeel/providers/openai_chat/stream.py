@@ -84,6 +84,11 @@ class StreamDecoder(Decoder):
         deltas = self.take(data)
         if not data.get("choices"):
             raise no_answer("choices", data)
+        told = map(as_dict, as_list(data["choices"]))
+        if self._reason in ("", "stop") and not any(
+            isinstance(one.get("message"), dict) or "delta" in one for one in told
+        ):
+            raise no_answer("message", data)
         self._reason = self._reason or "stop"  # what came whole is whole, though nobody says so
         return deltas
 
