@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.waiting import until
 from toolkeel import Agent
 from toolkeel._records.unread_events import PIECE, UnreadEvents
-from toolkeel.events import Emitted, Event, Progress, Streamed
+from toolkeel.events import Emitted, Event, Nested, Progress, Replied, Streamed
+from toolkeel.messages import AssistantMessage
 from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.testing.scripted import Scripted
 
@@ -42,6 +43,11 @@ def told(deltas: list[Delta]) -> dict[object, str]:
     return known
 
 
+def _said(events: list[Event]) -> str:
+    deltas = (event.delta for event in events if isinstance(event, Streamed))
+    return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+
+
 def read(events: UnreadEvents) -> list[Event]:
     found = []
     while (event := events.get()) is not None:
@@ -66,6 +72,30 @@ def test_a_reply_that_nobody_reads_takes_its_own_length() -> None:
     left = read(events)
     assert len(left) <= 10 + 400_000 // PIECE + 1
     assert events.dropped == 0
+
+
+def test_replies_of_inner_agents_at_once_take_their_own_length_each_in_its_order() -> None:
+    events = UnreadEvents(10)
+    for number in range(30_000):
+        call = ("a", "b", "c")[number % 3]
+        inner: Event = Streamed(number, 0.0, call, TextDelta(f"{number},"))
+        if call == "c":  # two deep
+            inner = Nested(number, 0.0, "mid", "deep", "deep", inner)
+        events.put(Nested(number, 0.0, "r", call, "clerk", inner))
+        if number == 15_000:
+            done = Replied(number, 0.0, "b", AssistantMessage("half"))
+            events.put(Nested(number, 0.0, "r", "b", "clerk", done))
+        events.put(Nested(number, 0.0, "r", "a", "clerk", Progress(number, 0.0, "a", "x", "half")))
+    left = read(events)
+    assert len(left) <= 10 + 180_000 // PIECE + 6
+    assert events.dropped >= 29_990
+    for call in "abc":
+        own = [each.event for each in left if isinstance(each, Nested) and each.call_id == call]
+        flat = [each.event if isinstance(each, Nested) else each for each in own]
+        assert _said(flat) == "".join(f"{n}," for n in range("abc".index(call), 30_000, 3))
+        if call == "b":
+            ended = next(index for index, each in enumerate(flat) if isinstance(each, Replied))
+            assert _said(flat[:ended]).endswith(",14998,")
 
 
 def test_progress_is_left_out_and_counted_and_what_is_emitted_is_kept() -> None:

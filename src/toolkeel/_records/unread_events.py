@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import replace
 
-from toolkeel.events import Event, Progress, Streamed
+from toolkeel.events import Event, Nested, Progress, Streamed
 from toolkeel.model import CallDelta, Delta, ReasoningDelta, TextDelta
 
 MOST = 10_000
@@ -17,8 +17,9 @@ PIECE = 4096
 class UnreadEvents:
     """A queue of events; when as many as may wait do, pieces of a reply join the piece before them.
 
-    So a reply that nobody reads takes its own length. Then progress of tools is left out, too, of
-    which the next would take the place; all else is kept, and what bodies emit among it.
+    So a reply that nobody reads takes its own length, those of agents that are called as tools
+    among them. Then progress of tools is left out, too, of which the next would take the place;
+    all else is kept, and what bodies emit among it.
 
     Args:
         most: Events that may wait before that.
@@ -36,33 +37,55 @@ class UnreadEvents:
     def __init__(self, most: int = MOST) -> None:
         self.dropped = 0
         self._most = most
-        self._events: deque[Event] = deque()
+        self._events: deque[list[Event]] = deque()
+        """Each event in a place of its own, which is empty once it was read."""
+        self._last: dict[tuple[str, ...], list[Event]] = {}
+        """The place of each run's last event, by the calls that the run stands within."""
 
     def __bool__(self) -> bool:
         return bool(self._events)
 
     def get(self) -> Event | None:
         """The next event, if there is one."""
-        return self._events.popleft() if self._events else None
+        if not self._events:
+            self._last.clear()
+            return None
+        return self._events.popleft().pop()
 
     def put(self, event: Event) -> None:
         """Have an event wait."""
-        if len(self._events) < self._most:
-            self._events.append(event)
-        elif isinstance(event, Progress):
-            self.dropped += 1
-        else:
-            self._join(event)
+        within, inmost = _parts(event)
+        if len(self._events) >= self._most:
+            if isinstance(inmost, Progress):
+                self.dropped += 1
+                return
+            if isinstance(inmost, Streamed) and self._join(self._last.get(within), inmost.delta):
+                return
+        self._last[within] = place = [event]
+        self._events.append(place)
 
-    def _join(self, event: Event) -> None:
-        """Put an event in the place of the last one if both are pieces of one reply."""
-        last, joined = self._events[-1], None
-        if isinstance(last, Streamed) and isinstance(event, Streamed):
-            joined = _joined(last.delta, event.delta)
-            event = event if joined is None else replace(event, delta=joined)
-        if joined is not None:
-            self._events.pop()
-        self._events.append(event)
+    def _join(self, place: list[Event] | None, delta: Delta) -> bool:
+        """Whether a piece of a reply has joined the event before it, which is one, too."""
+        last = _parts(place[0])[1] if place else None
+        joined = _joined(last.delta, delta) if isinstance(last, Streamed) else None
+        if place and joined is not None:
+            place[0] = _saying(place[0], joined)
+        return joined is not None
+
+
+def _parts(event: Event) -> tuple[tuple[str, ...], Event]:
+    """The calls that an event's run stands within, and the event as that run told it."""
+    within: tuple[str, ...] = ()
+    while isinstance(event, Nested):
+        within, event = (*within, event.call_id), event.event
+    return within, event
+
+
+def _saying(event: Event, delta: Delta) -> Event:
+    """The same event with another piece of a reply."""
+    if isinstance(event, Nested):
+        return replace(event, event=_saying(event.event, delta))
+    return replace(event, delta=delta) if isinstance(event, Streamed) else event
 
 
 def _joined(first: Delta, second: Delta) -> Delta | None:
