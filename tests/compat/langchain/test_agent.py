@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel
@@ -10,11 +10,15 @@ from pydantic import BaseModel
 from toolkeel import SetupError
 from toolkeel.compat.langchain import (
     GraphRecursionError,
+    InjectedState,
+    ProviderStrategy,
     ToolRuntime,
+    ToolStrategy,
     create_agent,
     create_react_agent,
     init_chat_model,
     tool,
+    wrap_tool_call,
 )
 from toolkeel.errors import OutputError
 from toolkeel.testing.scripted import Scripted, call
@@ -65,10 +69,47 @@ def test_a_stream_tells_what_was_added_in_the_modes_that_are_asked_for() -> None
     values = list(agent().stream({"messages": "Oslo?"}, stream_mode="values"))
     assert [len(part["messages"]) for part in values] == [1, 2, 3, 4]
     both = list(agent().stream({"messages": "Oslo?"}, stream_mode=["updates", "messages"]))
-    assert {mode for mode, _ in both} == {"updates", "messages"}
-    assert "".join(part[0].text for mode, part in both if mode == "messages") == "many"
+    assert [mode for mode, _ in both] == ["messages", "updates"] * 3
+    pieces = [part for mode, part in both if mode == "messages"]
+    said = [(piece.text, about["langgraph_node"]) for piece, about in pieces]
+    assert said == [("", "model"), ("709000", "tools"), ("many", "model")]
+    assert pieces[0][0].tool_calls[0]["name"] == "look_up"
     with pytest.raises(SetupError, match="debug"):
         list(agent().stream({"messages": "x"}, stream_mode="debug"))
+
+
+@pytest.mark.parametrize("form", [ToolStrategy(City), ProviderStrategy(City)], ids=repr)
+def test_a_form_of_answers_may_say_how_it_is_had(form: Any) -> None:
+    agent = create_agent(Scripted([GIVEN]), response_format=form)
+    assert agent.invoke({"messages": "Oslo?"})["structured_response"].people == 709_000
+
+
+def test_a_tool_sees_the_messages_of_its_run() -> None:
+    @tool
+    def count(state: Annotated[dict[str, Any], InjectedState], runtime: ToolRuntime) -> str:
+        """Count."""
+        words = [one.content for one in state["messages"]]
+        return f"{words} {len(runtime.state['messages'])} {state['user']}"
+
+    seen: list[int] = []
+
+    @wrap_tool_call
+    def look(request: Any, handler: Any) -> Any:
+        seen.append(len(request.state["messages"]))
+        assert request.runtime.context == "Ada"
+        return handler(request)
+
+    agent = create_agent(Scripted([call("count"), "done"]), [count], middleware=[look])
+    state = agent.invoke({"messages": "how many?", "user": "ada"}, context="Ada")
+    assert state["messages"][2].content == "['how many?', ''] 2 ada" and seen == [2]
+
+
+def test_what_would_be_dropped_of_a_config_is_refused() -> None:
+    for invoke in (create_agent(Scripted(["x"])).invoke, look_up.invoke):
+        with pytest.raises(SetupError, match=r"callbacks.*listeners"):
+            invoke({"messages": "x", "city": "Oslo"}, {"callbacks": [object()]})
+    with pytest.raises(AttributeError, match=r"update_state.*not rewritten"):
+        create_agent("offline").update_state
 
 
 def test_what_a_tool_writes_is_told_as_it_is() -> None:

@@ -13,6 +13,7 @@ from toolkeel.compat.langchain import (
     HumanInTheLoopMiddleware,
     InMemorySaver,
     create_agent,
+    get_stream_writer,
     interrupt,
     tool,
 )
@@ -69,8 +70,21 @@ def test_a_stream_tells_of_it() -> None:
 def test_without_a_checkpointer_or_an_agent_it_is_refused() -> None:
     with pytest.raises(SetupError, match="for tools"):
         interrupt("x")
+    with pytest.raises(SetupError, match=r"runtime\.stream_writer"):
+        get_stream_writer()
     with pytest.raises(SetupError, match="checkpointer"):
         clerk(None, call("pay", {"amount": 3}), "done").invoke({"messages": "go"})
+
+
+def test_a_tool_may_tell_something_of_its_own_as_it_runs() -> None:
+    @tool
+    def work() -> str:
+        """Work."""
+        get_stream_writer()({"half": True})
+        return "done"
+
+    agent = create_agent(Scripted([call("work"), "x"]), [work])
+    assert list(agent.stream({"messages": "go"}, stream_mode="custom")) == [{"half": True}]
 
 
 def test_an_approval_before_it_is_not_taken_for_its_answer() -> None:

@@ -116,6 +116,23 @@ def test_a_message_says_what_it_is_and_shows_itself(capsys: pytest.CaptureFixtur
     assert "Tool Calls:\n  add (7)\n Call ID: 7\n  Args:\n    a: 1" in shown
 
 
+def test_what_a_message_would_not_keep_is_refused() -> None:
+    for kind in (HumanMessage, AIMessage):
+        with pytest.raises(SetupError, match=rf"{kind.__name__}\(name=.*no name"):
+            kind("hi", name="bob")
+    assert ToolMessage("x", "1", "look").name == "look"
+    assert (HumanMessage("hi", id=None).id, HumanMessage("hi").additional_kwargs) == (None, {})
+
+
+def test_a_reply_says_what_it_cost_and_what_of_it_cannot_be_read() -> None:
+    spent = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    message = AIMessage("x", usage_metadata=spent, model="m")
+    assert message.usage_metadata == spent and AIMessage("x").usage_metadata is None
+    assert message.response_metadata["model_name"] == "m"
+    bad, good = CoreToolCall("1", "look", '{"a"'), CoreToolCall("2", "look", "{}")
+    assert [one.id for one in AIMessage("", [bad, good]).invalid_tool_calls] == ["1"]
+
+
 def test_content_of_parts_is_read_and_written() -> None:
     url = "https://a.example/b.png"
     asked = HumanMessage(

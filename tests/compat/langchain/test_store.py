@@ -54,6 +54,15 @@ def test_search_filters_by_field_and_text_and_gives_a_part() -> None:
     assert keys(limit=1, offset=1) == ["1"]
 
 
+def test_namespaces_are_listed() -> None:
+    store = InMemoryStore()
+    for space in [("u", "1"), ("u", "2"), ("v", "1", "x")]:
+        store.put(space, "k", 1)
+    assert store.list_namespaces() == [("u", "1"), ("u", "2"), ("v", "1", "x")]
+    assert store.list_namespaces(prefix=("u",), max_depth=1) == [("u",)]
+    assert store.list_namespaces(suffix=("1",), limit=1) == [("u", "1")]
+
+
 def test_what_was_deleted_or_put_as_none_is_gone() -> None:
     store = InMemoryStore()
     store.put(("a",), "x", 1)

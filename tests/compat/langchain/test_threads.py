@@ -33,6 +33,20 @@ def clerk(*lines: Any, **options: Any) -> Any:
     return create_agent(Scripted(lines), [pay], middleware=[asking], checkpointer=saver, **options)
 
 
+def test_a_thread_tells_where_it_stands() -> None:
+    agent = clerk(call("pay", {"amount": 5}), "done")
+    assert agent.get_state(ADA).values == {}
+    agent.invoke({"messages": "pay", "user": "ada"}, ADA)
+    waits = agent.get_state(ADA)
+    assert waits.next == ("tools",) and waits.config == ADA
+    agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), ADA)
+    ended = agent.get_state(ADA)
+    assert (ended.next, ended.interrupts) == ((), ())
+    assert [one.content for one in ended.values["messages"]] == ["pay", "", "paid 5", "done"]
+    with pytest.raises(SetupError, match="checkpointer"):
+        create_agent("offline").get_state(ADA)
+
+
 def test_a_thread_goes_on_where_it_was_and_knows_nothing_of_others(tmp_path: Path) -> None:
     for path in (":memory:", tmp_path / "talk.db"):
         model = Scripted(["one", "two", "three"])

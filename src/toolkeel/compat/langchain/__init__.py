@@ -21,7 +21,12 @@ names         LangChain's names that are not here, and what to write instead
 
 from __future__ import annotations
 
-from toolkeel.compat.langchain.agent import create_agent, create_react_agent
+from toolkeel.compat.langchain.agent import (
+    ProviderStrategy,
+    ToolStrategy,
+    create_agent,
+    create_react_agent,
+)
 from toolkeel.compat.langchain.chat_models import ChatModel, init_chat_model
 from toolkeel.compat.langchain.convert_tool import (
     convert_to_anthropic_tool,
@@ -37,7 +42,7 @@ from toolkeel.compat.langchain.inject import (
     InjectedToolArg,
     InjectedToolCallId,
 )
-from toolkeel.compat.langchain.interrupts import Interrupt, interrupt
+from toolkeel.compat.langchain.interrupts import Interrupt, get_stream_writer, interrupt
 from toolkeel.compat.langchain.messages import (
     AIMessage,
     HumanMessage,
@@ -62,6 +67,17 @@ from toolkeel.compat.langchain.middleware import (
     wrap_tool_call,
 )
 from toolkeel.compat.langchain.names import NAMES
+from toolkeel.compat.langchain.ready_middleware import (
+    ModelCallLimitExceededError,
+    ModelCallLimitMiddleware,
+    ModelFallbackMiddleware,
+    ModelRetryMiddleware,
+    Todo,
+    TodoListMiddleware,
+    ToolCallLimitExceededError,
+    ToolCallLimitMiddleware,
+    ToolRetryMiddleware,
+)
 from toolkeel.compat.langchain.runtime import (
     AsyncCallbackManagerForToolRun,
     CallbackManagerForToolRun,
@@ -74,6 +90,7 @@ from toolkeel.compat.langchain.threads import (
     HumanInTheLoopMiddleware,
     InMemorySaver,
     MemorySaver,
+    StateSnapshot,
 )
 from toolkeel.compat.langchain.tool_node import ToolNode, tools_condition
 from toolkeel.compat.langchain.tools import BaseTool, StructuredTool, Tool, tool
@@ -87,12 +104,12 @@ __all__ = [
     "AsyncCallbackManagerForToolRun", "BaseStore", "BaseTool", "CallbackManagerForToolRun",
     "ChatModel", "Command", "GraphRecursionError", "HumanInTheLoopMiddleware", "HumanMessage",
     "InMemorySaver", "InMemoryStore", "InjectedState", "InjectedStore", "InjectedToolArg",
-    "InjectedToolCallId", "Interrupt", "MemorySaver", "ModelCallResult", "ModelRequest",
-    "ModelResponse", "RemoveMessage", "RunnableConfig", "Runtime", "SchemaAnnotationError", "StructuredTool",
-    "SystemMessage", "Tool", "ToolCall", "ToolCallRequest", "ToolException", "ToolMessage",
-    "ToolNode", "ToolRuntime", "after_agent", "after_model", "before_agent", "before_model",
+    "InjectedToolCallId", "Interrupt", "MemorySaver", "ModelCallLimitExceededError", "ModelCallLimitMiddleware", "ModelCallResult", "ModelFallbackMiddleware", "ModelRequest",
+    "ModelResponse", "ModelRetryMiddleware", "ProviderStrategy", "RemoveMessage", "RunnableConfig", "Runtime", "SchemaAnnotationError", "StateSnapshot", "StructuredTool",
+    "SystemMessage", "Todo", "TodoListMiddleware", "Tool", "ToolCall", "ToolCallLimitExceededError", "ToolCallLimitMiddleware", "ToolCallRequest", "ToolException", "ToolMessage",
+    "ToolNode", "ToolRetryMiddleware", "ToolRuntime", "ToolStrategy", "after_agent", "after_model", "before_agent", "before_model",
     "convert_to_anthropic_tool", "convert_to_messages", "convert_to_openai_function",
-    "convert_to_openai_tool", "create_agent", "create_react_agent", "dynamic_prompt",
+    "convert_to_openai_tool", "create_agent", "create_react_agent", "dynamic_prompt", "get_stream_writer",
     "hook_config", "init_chat_model", "interrupt", "render_text_description", "render_text_description_and_args",
     "tool", "tools_condition", "trim_messages", "wrap_model_call", "wrap_tool_call",
 ]  # fmt: skip

@@ -5,10 +5,11 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack
 
 from typing_extensions import is_typeddict
 
+from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import run_sync
@@ -21,8 +22,9 @@ from toolkeel.compat.langchain.threads import (
     GraphRecursionError,
     HumanInTheLoopMiddleware,
     InMemorySaver,
+    StateSnapshot,
 )
-from toolkeel.compat.langchain.tool_node import Config
+from toolkeel.compat.langchain.tool_node import Config, check_config
 from toolkeel.compat.langchain.wrapping import Command, Reducers, put, reducers_of, updating
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
@@ -32,7 +34,8 @@ from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 
-MODES = ("values", "updates", "messages", "custom")
+T = TypeVar("T")
+MODES = ("messages", "updates", "values", "custom")
 
 
 class AgentOptions(TypedDict, total=False):
@@ -40,7 +43,8 @@ class AgentOptions(TypedDict, total=False):
 
     Attributes:
         middleware: `AgentMiddleware`, what its decorators make, and `HumanInTheLoopMiddleware`.
-        response_format: What its answers shall be: a pydantic model, or any other type.
+        response_format: What its answers shall be: a pydantic model or any other type, which may
+            be in a `ToolStrategy` or `ProviderStrategy`.
         state_schema: The keys of the state besides ``messages``, and how values of each are joined.
         context_schema: What the context is: a dict becomes a dataclass or model of it.
         checkpointer: An `InMemorySaver`: runs of one ``thread_id`` go on from each other.
@@ -55,6 +59,17 @@ class AgentOptions(TypedDict, total=False):
     checkpointer: InMemorySaver | None
     store: object
     name: str | None
+
+
+_ELSEWHERE: Mapping[str, str] = {
+    "update_state": "a thread's transcript is not rewritten; tools and middleware change the state",
+    "get_state_history": "saver.thread(config).entries() has all that happened in a thread",
+    "stream_events": "astream(...), or the events of .agent.stream(prompt)",
+    "batch": "call invoke for each",
+    "get_graph": "there are no graphs",
+    "with_config": "give the config to invoke",
+}
+"""By what LangGraph's agents have: what to write instead."""
 
 
 class CompiledAgent:
@@ -77,10 +92,33 @@ class CompiledAgent:
         self._hooks = Hooks(middleware, self._reducers)
         self._context_schema = options.get("context_schema")
 
+    def get_state(self, config: Mapping[str, Any]) -> StateSnapshot:
+        """A thread as it is now.
+
+        Args:
+            config: Which one: its ``thread_id``.
+
+        Raises:
+            SetupError: the agent has no checkpointer.
+        """
+        if self._saver is None:
+            raise SetupError("get_state() needs an agent with a checkpointer")
+        return self._saver.snapshot(config)
+
+    async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot:
+        """`get_state`, to be awaited."""
+        return self.get_state(config)
+
+    def __getattr__(self, name: str) -> Any:
+        instead = _ELSEWHERE.get(name.removeprefix("a"), "")
+        told = f": {instead}" if instead else ""
+        raise AttributeError(f"an agent of create_agent has no {name!r}{told}", name=name)
+
     async def _begin(
         self, state: Any, config: Config, context: object
     ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         """What the core's run begins with, its options, and the state without messages."""
+        check_config(config)
         schema = self._context_schema
         if isinstance(context, Mapping) and schema is not None and not is_typeddict(schema):
             context = schema(**context)
@@ -114,8 +152,8 @@ class CompiledAgent:
         result = run.result
         if result.reason == "limit":
             raise GraphRecursionError(
-                "Recursion limit reached without hitting a stop condition: "
-                'config={"recursion_limit": ...} raises it'
+                "Recursion limit reached without hitting a stop condition: raise it by "
+                'config={"recursion_limit": ...}'
             )
         kept = {key: value for key, value in run.context.state.items() if key != ANSWERS}
         state = {**shared, **kept, "messages": convert_to_messages(result.messages)}
@@ -182,7 +220,7 @@ class CompiledAgent:
         async for event in run:
             if isinstance(event, Replied | ToolFinished):
                 seen += convert_to_messages([event.message])
-            for mode in modes:
+            for mode in sorted(modes, key=MODES.index):
                 for part in _parts(mode, event, {**shared, "messages": list(seen)}):
                     yield part if isinstance(stream_mode, str) else (mode, part)
         final = await self._ended(run, shared)
@@ -244,8 +282,35 @@ def _parts(mode: str, event: Event, state: dict[str, Any]) -> Iterator[Any]:
         case "messages", Streamed(delta=TextDelta(text=text)):
             [piece] = convert_to_messages([AssistantMessage(text)])
             yield piece, {"langgraph_node": "model"}
+        case "messages", Replied(message=message) if message.tool_calls:
+            [piece] = convert_to_messages([AssistantMessage("", message.tool_calls)])
+            yield piece, {"langgraph_node": "model"}
+        case "messages", ToolFinished(message=message):
+            [piece] = convert_to_messages([message])
+            yield piece, {"langgraph_node": "tools"}
         case "custom", Emitted(value=value):
             yield value
+
+
+@record
+class ToolStrategy(Generic[T]):
+    """An answer of a form that the model gives by calling a tool."""
+
+    schema: type[T]
+
+
+@record
+class ProviderStrategy(Generic[T]):
+    """An answer of a form that the provider holds, where it can; else by a tool."""
+
+    schema: type[T]
+
+
+class _ByTool:
+    """A model of which nobody knows whether it holds a form: it answers by a tool."""
+
+    def __init__(self, model: Model) -> None:
+        self.name, self.stream = model.name, model.stream
 
 
 def create_agent(
@@ -281,17 +346,21 @@ def create_agent(
     for one in middleware:
         held = one.asking(held) if isinstance(one, HumanInTheLoopMiddleware) else held
     telling = [one.telling for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
-    asked = model.model if isinstance(model, ChatModel) else model
+    asked = connect(model.model if isinstance(model, ChatModel) else model)
+    form = options.get("response_format")
+    if isinstance(form, ToolStrategy):
+        asked = _ByTool(asked)
     settings = model.settings if isinstance(model, ChatModel) else Settings()
     around_models, around_calls = steps_of(middleware, _reducers(options))
     told = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt or ""
     agent: Agent[Any, Any] = Agent(
-        connect(asked),
+        asked,
         held,
         instructions=told,
         name=options.get("name") or "agent",
         settings=settings,
-        output_type=options.get("response_format") or str,
+        output_type=(form.schema if isinstance(form, ToolStrategy | ProviderStrategy) else form)
+        or str,
         steps=[*telling, *around_calls, updating(_reducers(options)), interrupting],
         model_steps=around_models,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.context import ToolContext
 from toolkeel.define.inject import Injected
 
@@ -30,9 +31,17 @@ class InjectedState(Injected):
         self.field = field
 
     def resolve(self, context: ToolContext[Any], name: str) -> object:
-        if self.field == "messages" and self.field not in context.state:
+        state = state_of(context)
+        if self.field == "messages" and self.field not in state:
             return context.messages
-        return context.state if self.field is None else context.state[self.field]
+        return state if self.field is None else state[self.field]
+
+
+def state_of(context: ToolContext[Any]) -> Any:
+    """A run's state as a tool sees it: with its messages, which an agent keeps elsewhere."""
+    if "messages" in context.state or not context.messages:
+        return context.state
+    return {**context.state, "messages": convert_to_messages(context.messages)}
 
 
 class InjectedStore(Injected):

@@ -7,7 +7,7 @@ result but what `interrupt` gives back. What was answered before is kept in the 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from time import time
 from typing import Any, cast
@@ -51,9 +51,10 @@ class _Asked(Exception):
 class _Running:
     """One running body, and how many values it has asked for."""
 
-    def __init__(self, answers: list[Any]) -> None:
+    def __init__(self, answers: list[Any], emit: Callable[[object], None]) -> None:
         self.answers = answers
         self.asked = 0
+        self.emit = emit
 
 
 def interrupt(value: object) -> Any:
@@ -74,6 +75,18 @@ def interrupt(value: object) -> Any:
     raise _Asked(value)
 
 
+def get_stream_writer() -> Callable[[object], None]:
+    """What tells whoever watches the run something of the tool's own.
+
+    Raises:
+        SetupError: it is called outside of a tool of an agent.
+    """
+    running = _running.get()
+    if running is None:
+        raise SetupError("get_stream_writer() is for tools of an agent: use runtime.stream_writer")
+    return running.emit
+
+
 async def interrupting(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
     """A step that lets a run wait where its body calls `interrupt`.
 
@@ -91,7 +104,7 @@ async def interrupting(prepared: Prepared, context: ToolContext[Any], proceed: P
         del run.decisions[call, digest]
         answers.append(known[1].value)
         run.state[ANSWERS] = {**kept, call: answers}
-    token = _running.set(_Running(answers))
+    token = _running.set(_Running(answers, context.emit))
     try:
         return await proceed(prepared)
     except Crashed as crash:

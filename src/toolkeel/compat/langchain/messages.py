@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Self, cast
 from toolkeel.compat.content_blocks import content_of, fields_of, written
 from toolkeel.content import Content
 from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, Message, Reasoning, UserMessage
+from toolkeel.messages import AssistantMessage, Message, Reasoning, Usage, UserMessage
 from toolkeel.messages import SystemMessage as CoreSystemMessage
 from toolkeel.messages import ToolCall as CoreToolCall
 from toolkeel.messages import ToolMessage as CoreToolMessage
+
+_UNKEPT = ("id", "name", "additional_kwargs", "response_metadata", "invalid_tool_calls")
 
 
 class Spoken:
@@ -23,9 +25,21 @@ class Spoken:
 
     def __new__(cls, content: Any = "", *rest: Any, **given: Any) -> Self:
         """Content may be a list of the parts of any library: see `content_blocks`."""
+        for name in _UNKEPT:
+            if name not in cls.__match_args__ and given.pop(name, None):  # type: ignore[attr-defined]
+                raise SetupError(f"{cls.__name__}({name}=...): messages here have no {name}")
         content = given.pop("content_blocks", None) or content
         content = content_of(content) if isinstance(content, list) else content
         return super().__new__(cls, content, *rest, **given)  # type: ignore[call-arg]
+
+    @property
+    def id(self) -> None:
+        """None: messages have none."""
+
+    @property
+    def additional_kwargs(self) -> dict[str, Any]:
+        """Nothing more is kept of a message than its fields."""
+        return {}
 
     @property
     def content_blocks(self) -> list[dict[str, Any]]:
@@ -147,11 +161,37 @@ class AIMessage(Spoken, AssistantMessage):
         **given: Any,
     ) -> AIMessage:
         calls = tuple(map(as_call, tool_calls or ()))
+        if spent := given.pop("usage_metadata", None):
+            given["usage"] = Usage(1, spent["input_tokens"], spent["output_tokens"])
         shown: Any = content or ""
         if isinstance(content, list):
             shown, thoughts = _apart(content)
             given = {"reasoning": thoughts, **given} if thoughts else given
         return super().__new__(cls, shown, calls, *rest, **given)
+
+    @property
+    def usage_metadata(self) -> dict[str, int] | None:
+        """What it cost, in tokens; None if nobody said so."""
+        spent = self.usage
+        names = ("input_tokens", "output_tokens", "total_tokens")
+        return {name: getattr(spent, name) for name in names} if spent.total_tokens else None
+
+    @property
+    def response_metadata(self) -> dict[str, Any]:
+        """Which model said it, and why it stopped."""
+        return {"model_name": self.model, "finish_reason": self.finish_reason}
+
+    @property
+    def invalid_tool_calls(self) -> list[ToolCall]:
+        """Its calls whose arguments are no JSON object."""
+        return [as_call(one) for one in self.tool_calls if not _readable(one)]
+
+
+def _readable(call: CoreToolCall) -> bool:
+    try:
+        return isinstance(as_call(call).args, dict)
+    except (ValueError, TypeError):
+        return False
 
 
 _THOUGHTS = ("thinking", "reasoning")

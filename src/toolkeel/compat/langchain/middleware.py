@@ -11,6 +11,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from toolkeel._records.record import NOTHING, record
+from toolkeel.agent.turn.ready_steps import Fallback
 from toolkeel.agent.turn.steps import Ask
 from toolkeel.compat.langchain.chat_models import ChatModel
 from toolkeel.compat.langchain.history import applied
@@ -305,6 +306,7 @@ def steps_of(middleware: Sequence[Any], reducers: Reducers | None) -> tuple[list
         if any(hook_of(m, k) for m in middleware for k in HOOKS)
         else []
     )
-    models = [around_model(h) for m in middleware if (h := hook_of(m, WRAPS[0])) is not None]
+    around = [getattr(m, "model_step", None) or hook_of(m, WRAPS[0]) for m in middleware]
+    models = [h if isinstance(h, Fallback) else around_model(h) for h in around if h is not None]
     calls = [wrapping(hook) for m in middleware if (hook := hook_of(m, WRAPS[1])) is not None]
     return [*hooks, *models], calls

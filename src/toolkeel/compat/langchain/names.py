@@ -7,11 +7,7 @@ from collections.abc import Mapping
 NAMES: Mapping[str, str] = {
     "StateGraph|MessageGraph|Graph|START|END|Send|add_messages|entrypoint|task|CompiledStateGraph": "there are no graphs: an Agent is the loop, and an agent is a tool of another",
     "HumanInTheLoopMiddleware|InterruptOnConfig": "@tool(approval=True), or Rules(ask=[...]) for tools as they are: docs/approvals.md",
-    "ToolCallLimitMiddleware|ModelCallLimitMiddleware": "RunLimits of toolkeel.runs",
     "(Summarization|ContextEditing)Middleware|ClearToolUsesEdit|TriggerClause": "history= of toolkeel's Agent: docs/sessions.md",
-    "ToolRetryMiddleware": "@tool(steps=[Retry(2)]) of toolkeel, with Retry of toolkeel.steps",
-    "ModelFallbackMiddleware": "model_steps=[Fallback('vendor:model')] of toolkeel's Agent, with Fallback of toolkeel.steps",
-    "ModelRetryMiddleware": "connect('vendor:model', max_retries=4) of toolkeel.models",
     "PII(Middleware|DetectionError|Match)|RedactionRule": "model_steps=[Redact(pattern)] of toolkeel's Agent, with Redact of toolkeel.steps",
     "(LLMToolSelector|ProviderToolSearch)Middleware": "Agent(search_tools=True) of toolkeel finds tools among many",
     "(ShellTool|FilesystemFileSearch)Middleware|(CodexSandbox|Docker|Host)ExecutionPolicy": "Workspace(folder) of toolkeel.tools gives an agent a shell and files: docs/workspace.md",

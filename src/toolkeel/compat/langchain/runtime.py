@@ -8,7 +8,8 @@ from typing import Any, Generic, cast
 from typing_extensions import TypeVar
 
 from toolkeel._records.record import record
-from toolkeel.context import RunContext, ToolContext
+from toolkeel.compat.langchain.inject import state_of
+from toolkeel.context import ToolContext
 
 C = TypeVar("C", default=Any)
 S = TypeVar("S", default=Any)
@@ -79,7 +80,6 @@ class ToolRuntime(Generic[C, S]):
     @classmethod
     def from_tool_context(cls, context: ToolContext[Any]) -> ToolRuntime[Any, Any]:
         """That of the running call."""
-        run: RunContext[Any] = context.run
-        config = RunnableConfig.from_tool_context(context)
-
-        return cls(run.state, run.deps, run.store, config, context.call.id, context.emit)  # type: ignore[arg-type]
+        run, config = context.run, RunnableConfig.from_tool_context(context)
+        state = state_of(context)
+        return cls(state, run.deps, run.store, config, context.call.id, context.emit)  # type: ignore[arg-type]

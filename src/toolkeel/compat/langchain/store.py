@@ -112,6 +112,32 @@ class InMemoryStore(BaseStore):
         """Forget a value."""
         self._items.pop((tuple(namespace), key), None)
 
+    def list_namespaces(
+        self,
+        *,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[Namespace]:
+        """The namespaces where something lies, in order.
+
+        Args:
+            prefix: How they begin.
+            suffix: How they end.
+            max_depth: How much of each is told.
+            limit: How many to give.
+            offset: How many to leave out.
+        """
+        first, last = tuple(prefix), tuple(suffix)
+        found = {
+            space[:max_depth]
+            for space, _ in self._items
+            if space and space[: len(first)] == first and (not last or space[-len(last) :] == last)
+        }
+        return sorted(found)[offset : offset + limit]
+
     def search(
         self,
         namespace_prefix: Sequence[str],

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.compat.langchain.interrupts import Interrupt
-from toolkeel.compat.langchain.messages import ToolCall
+from toolkeel.compat.langchain.interrupts import ANSWERS, Interrupt, interrupts
+from toolkeel.compat.langchain.messages import ToolCall, convert_to_messages
 from toolkeel.context import ToolContext
 from toolkeel.define.base import as_tool
 from toolkeel.define.tool import Prepared, Proceed
@@ -26,6 +27,23 @@ from toolkeel.sessions.sessions import Sessions
 
 class GraphRecursionError(RecursionError):
     """The model was asked as often as ``recursion_limit`` allows."""
+
+
+@record
+class StateSnapshot:
+    """A thread as it is now.
+
+    Args:
+        values: The state, with its messages.
+        next: ``tools`` if calls wait, else nothing.
+        config: Which thread it is.
+        interrupts: What waits.
+    """
+
+    values: dict[str, Any]
+    next: tuple[str, ...]
+    config: Mapping[str, Any]
+    interrupts: tuple[Interrupt, ...]
 
 
 class InMemorySaver:
@@ -50,6 +68,17 @@ class InMemorySaver:
                 'an agent with a checkpointer needs config={"configurable": {"thread_id": ...}}'
             )
         return self.sessions[str(name)]
+
+    def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot:
+        """A thread as it is now."""
+        session = self.thread(config)
+        if not session.exists:
+            return StateSnapshot({}, (), config, ())
+        values = {key: value for key, value in session.state.items() if key != ANSWERS}
+        values["messages"] = convert_to_messages(session.messages)
+        waits = session.pending
+        next = ("tools",) if waits else ()
+        return StateSnapshot(values, next, config, tuple(interrupts(waits)))
 
 
 MemorySaver = InMemorySaver

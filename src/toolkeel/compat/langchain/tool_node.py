@@ -27,9 +27,27 @@ def run_of(config: Config = None, **given: Any) -> RunContext[Any]:
         given: ``state``, ``store``, ``context`` of a `RunContext`; any other name is the value of the
             `InjectedToolArg` parameter of that name.
     """
+    check_config(config)
     names = {"state": "state", "store": "store", "context": "deps"}
     known = {names[key]: given.pop(key) for key in names if key in given}
     return RunContext(inject={"config": config or {}, **given}, **known)
+
+
+def check_config(config: Config) -> None:
+    """See that nothing in a config would be dropped.
+
+    Raises:
+        SetupError: it has callbacks, or something else that would not be honoured.
+    """
+    for name, instead in _REFUSED.items():
+        if (config or {}).get(name):
+            raise SetupError(f"config[{name!r}] is not honoured here: {instead}")
+
+
+_REFUSED: Mapping[str, str] = {
+    "callbacks": "listeners=[...] of a run of toolkeel's Agent are told its events",
+    "max_concurrency": "AtOnce of toolkeel.steps bounds how many calls run at once",
+}
 
 
 class ToolNode:

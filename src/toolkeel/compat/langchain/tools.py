@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import functools
 import inspect
@@ -142,6 +143,10 @@ class BaseTool(base.BaseTool):
     def batch(self, inputs: Sequence[object], config: Config = None) -> list[Any]:
         """Run it for each input, side by side."""
         return self.tool.batch(inputs, run_of(config))
+
+    async def abatch(self, inputs: Sequence[object], config: Config = None) -> list[Any]:
+        """`batch`, to be awaited."""
+        return await asyncio.gather(*(self.ainvoke(one, config) for one in inputs))
 
 
 class StructuredTool(BaseTool):

@@ -21,6 +21,7 @@ from typing_extensions import TypedDict
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.compat.langchain.messages import ToolCall, as_call, convert_to_messages
+from toolkeel.compat.langchain.runtime import ToolRuntime
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import Crashed, SetupError
@@ -183,7 +184,8 @@ def wrapping(wrapper: Wrapper) -> Step:
                 value = ToolMessage(text, context.call.id, prepared.tool.name, artifact=value)
             return convert_to_messages([value])[0]
 
-        first = ToolCallRequest(as_call(context.call), prepared.tool, context.state, context)
+        runtime = ToolRuntime.from_tool_context(context)
+        first = ToolCallRequest(as_call(context.call), prepared.tool, runtime.state, runtime)
         if inspect.iscoroutinefunction(wrapper):
             return await wrapper(first, execute)
         loop = asyncio.get_running_loop()
