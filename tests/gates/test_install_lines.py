@@ -53,9 +53,15 @@ LINES = {
     "docs/sandbox.md": "toolkeel[cli]",
     "docs/models.md": "toolkeel[openai,cli]",
     "docs/inspector.md": "toolkeel[cli,inspect]",
+    "docs/quickstart.md": "toolkeel[cli,inspect]",
 }
+# Documents whose first Python is the file that their commands use.
+THEIR_OWN = ("README.md", "README.zh-CN.md", "docs/cli.md", "docs/quickstart.md")
 # Commands that another line of the same document installs what they need for.
-ELSEWHERE = {"toolkeel serve my_tools.py": "toolkeel[cli,mcp]"}
+ELSEWHERE = {
+    "toolkeel serve my_tools.py": "toolkeel[cli,mcp]",
+    "toolkeel inspect tools.py": "toolkeel[cli,inspect]",
+}
 # What a command may end with where there is no key, no model's server and no network, and where
 # there is no sandbox.
 ALLOWED = {r"openai:|https?://|base_url": (0, 1, 3), r"sandbox .*-- ": (0, 3)}
@@ -170,7 +176,7 @@ def test_every_command_of_a_document_runs_with_its_own_install_line(
     name: str, installed: object, tmp_path: Path
 ) -> None:
     text = (ROOT / name).read_text("utf-8")
-    tools = [block.code for block in program(text)] if name == "docs/cli.md" else [MY_TOOLS]
+    tools = [block.code for block in program(text)] if name in THEIR_OWN else [MY_TOOLS]
     (tmp_path / "my_tools.py").write_text(MY_TOOLS, "utf-8")
     (tmp_path / "tools.py").write_text(tools[0], "utf-8")
     (tmp_path / "missing_import.py").write_text("import nosuchpackage\n", "utf-8")
