@@ -52,6 +52,9 @@ def test_files_are_read_and_never_imported(tmp_path: Path) -> None:
     (tmp_path / "b.py").write_text("print('no tools')\n")
     (tmp_path / "c.py").write_bytes(b"\xff\xfefrom toolkeel import tool\n@tool\n")
     assert files_of_tools(tmp_path) == ["a.py"]
+    (tmp_path / "my_tools.py").write_text("def add(a: int) -> int: ...\n")
+    (tmp_path / "toolbox.py").write_text("print('no function')\n")
+    assert files_of_tools(tmp_path) == ["a.py", "my_tools.py"]
     assert "Your tools: a.py" in toolkeel(cwd=tmp_path).out
 
 

@@ -22,6 +22,7 @@ FIRST = """\
         return f"Hello, {name}!"
 """
 _TOOLS = re.compile(r"^\s*(from toolkeel|import toolkeel|from mcp|from langchain)", re.M)
+_PLAIN = re.compile(r"^(?:async )?def [a-z]\w*\(", re.M)
 _FILES, _BYTES, _SESSIONS = 200, 200_000, 2
 _WIDTH = 48
 
@@ -53,7 +54,7 @@ def start() -> None:
 
 
 def files_of_tools(folder: Path) -> list[str]:
-    """Python files of a folder that say they use tools; they are read, not imported."""
+    """Python files of a folder that say they use tools, or are called so; they are read, not imported."""
     found = []
     for path in sorted(folder.glob("*.py"))[:_FILES]:
         try:
@@ -61,7 +62,8 @@ def files_of_tools(folder: Path) -> list[str]:
                 text = file.read(_BYTES)
         except (OSError, UnicodeDecodeError):
             continue
-        if _TOOLS.search(text) and "@" in text:
+        called_so = "tool" in path.stem and _PLAIN.search(text)
+        if called_so or (_TOOLS.search(text) and "@" in text):
             found.append(path.name)
     return found
 

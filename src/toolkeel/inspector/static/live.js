@@ -124,7 +124,9 @@ function follow(talk) {
     });
     source.addEventListener("tail", (event) => {
       const now = JSON.parse(event.data);
-      const parts = [now.text, ...now.calls, ...Object.values(now.progress)].filter(Boolean);
+      for (const [id, told] of Object.entries(now.progress))
+        for (const far of talk.querySelectorAll(`[id$="-${CSS.escape(id)}"] > .far`)) far.textContent = told;
+      const parts = [now.text, ...now.calls].filter(Boolean);
       text.textContent = parts.join("\n");
       tail.hidden = !parts.length;
     });
