@@ -256,24 +256,10 @@ class Nested(OfCall):
 
 
 Event: TypeAlias = (
-    RunStarted
-    | TurnStarted
-    | Streamed
-    | Retrying
-    | Replied
-    | ToolStarted
-    | Coerced
-    | Progress
-    | Emitted
-    | ApprovalRequested
-    | ApprovalDecided
-    | Tainted
-    | ToolFinished
-    | ToolSuspended
-    | HandedOver
-    | RunFinished
-    | Nested
-)
+    RunStarted | TurnStarted | Streamed | Retrying | Replied | ToolStarted | Coerced | Progress
+    | Emitted | ApprovalRequested | ApprovalDecided | Tainted | ToolFinished | ToolSuspended
+    | HandedOver | RunFinished | Nested
+)  # fmt: skip
 
 
 def event_dict(event: Event) -> dict[str, object]:

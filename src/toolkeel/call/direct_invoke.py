@@ -13,6 +13,7 @@ from toolkeel.call.steps.compose import awaited
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base import check_bound
+from toolkeel.define.subschemas import properties_of, required_of
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import CallError, InvalidArguments, RunStopped, ToolError
 from toolkeel.messages import ToolCall
@@ -78,9 +79,7 @@ def _arguments(tool: AnyTool, value: object) -> str | Mapping[str, object]:
         return value
     if isinstance(value, str) and (not value.strip() or value.lstrip().startswith("{")):
         return value
-    properties, required = tool.parameters.get("properties"), tool.parameters.get("required")
-    names = list(properties) if isinstance(properties, Mapping) else []
-    needed = list(required) if isinstance(required, list) else []
+    names, needed = list(properties_of(tool.parameters)), required_of(tool.parameters)
     if len(needed) == 1 or len(names) == 1:
         return {(needed or names)[0]: value}
     raise CallError(

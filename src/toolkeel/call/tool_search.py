@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
+from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool
 
 _EAST = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -69,10 +70,8 @@ def _words_of(tool: AnyTool) -> Mapping[str, int]:
     counts = Counter(words(tool.description))
     for word in words(tool.name):
         counts[word] += NAME_WEIGHT
-    properties = tool.parameters.get("properties")
-    if isinstance(properties, Mapping):
-        for name, schema in properties.items():
-            counts.update(words(str(name)))
-            if isinstance(schema, Mapping):
-                counts.update(words(str(schema.get("description", ""))))
+    for name, schema in properties_of(tool.parameters).items():
+        counts.update(words(str(name)))
+        if isinstance(schema, Mapping):
+            counts.update(words(str(schema.get("description", ""))))
     return counts

@@ -38,6 +38,7 @@ from toolkeel.define.schema.arguments import (
 )
 from toolkeel.define.schema.from_model import from_model
 from toolkeel.define.schema.model_fields import input_model_fields, model_validators
+from toolkeel.define.subschemas import properties_of
 from toolkeel.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -194,8 +195,7 @@ def _from_elsewhere(
             f"{name}: parameters is {described!r}; give a pydantic model class or a JSON Schema as "
             "a dict"
         )
-    properties, required = described.get("properties"), described.get("required")
-    known = properties if isinstance(properties, Mapping) else {}
+    known, required = properties_of(described), described.get("required")
     always = [str(item) for item in required] if isinstance(required, Sequence) else []
     always += [
         field for field, each in known.items() if isinstance(each, Mapping) and "default" in each

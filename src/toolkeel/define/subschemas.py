@@ -25,6 +25,18 @@ _NAMED = (
 )  # fmt: skip
 
 
+def properties_of(schema: Schema) -> Mapping[str, Any]:
+    """The properties that a schema describes, by name."""
+    found = schema.get("properties")
+    return found if isinstance(found, (dict, Mapping)) else {}
+
+
+def required_of(schema: Schema) -> list[Any]:
+    """Names of the properties that have to be there."""
+    found = schema.get("required")
+    return found if isinstance(found, list) else []
+
+
 def subschemas(schema: Schema) -> Iterator[tuple[Location, Schema]]:
     """The schemas one step within a schema, and where; `true` and `false` left out."""
     for keyword, held in schema.items():

@@ -12,6 +12,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from toolkeel.call.toolset import Toolish, Toolset, as_toolset
 from toolkeel.context import RunContext
+from toolkeel.define.subschemas import properties_of, required_of
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 from toolkeel.messages import ToolCall, ToolMessage
@@ -123,13 +124,11 @@ _TYPES = {
 
 
 def _head(name: str, tool: AnyTool) -> str:
-    properties = tool.parameters.get("properties")
-    needed = tool.parameters.get("required")
+    needed = required_of(tool.parameters)
     shown = []
-    for key, schema in properties.items() if isinstance(properties, Mapping) else ():
+    for key, schema in properties_of(tool.parameters).items():
         kind = _TYPES.get(str(schema.get("type")), "object") if isinstance(schema, Mapping) else ""
-        optional = key not in needed if isinstance(needed, list) else True
-        shown.append(f"{key}: {kind or 'object'}" + (" = ..." if optional else ""))
+        shown.append(f"{key}: {kind or 'object'}" + (" = ..." if key not in needed else ""))
     first = tool.description.strip().split("\n", 1)[0]
     return f"{name}({', '.join(shown)})  # {first}"
 
@@ -142,8 +141,7 @@ def _arguments(
     Raises:
         TypeError: as Python would.
     """
-    properties = tool.parameters.get("properties")
-    names = list(properties) if isinstance(properties, Mapping) else []
+    names = list(properties_of(tool.parameters))
     if len(args) > len(names):
         raise TypeError(f"{name}() takes {len(names)} arguments but {len(args)} were given")
     by_name = dict(zip(names, args, strict=False))

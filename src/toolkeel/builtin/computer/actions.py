@@ -130,6 +130,18 @@ Action: TypeAlias = Annotated[
 ]
 
 
+_FULL: Mapping[str, Callable[[Any], tuple[object, ...]]] = {
+    "click": lambda it: (it.x, it.y, it.button),
+    "double_click": lambda it: (it.x, it.y),
+    "drag": lambda it: ([(at.x, at.y) for at in it.path],),
+    "keypress": lambda it: (it.keys,),
+    "move": lambda it: (it.x, it.y),
+    "scroll": lambda it: (it.x, it.y, it.scroll_x, it.scroll_y),
+    "type": lambda it: (it.text,),
+}
+"""What the method of the full interface that an action is named after takes."""
+
+
 class Hands:
     """Does actions on a computer, whichever interface it has.
 
@@ -201,22 +213,9 @@ class Hands:
         self._thread.shutdown(wait=False)
 
     async def _act_full(self, action: Action) -> None:
-        held = {"keys": keys} if (keys := getattr(action, "keys", None)) else {}
-        match action:
-            case Click(x=x, y=y, button=button):
-                await self._do("click", x, y, button, **held)
-            case DoubleClick(x=x, y=y):
-                await self._do("double_click", x, y, **held)
-            case Drag(path=path):
-                await self._do("drag", [(at.x, at.y) for at in path], **held)
-            case Keypress(keys=pressed):
-                await self._do("keypress", pressed)
-            case Move(x=x, y=y):
-                await self._do("move", x, y, **held)
-            case Scroll(x=x, y=y, scroll_x=right, scroll_y=down):
-                await self._do("scroll", x, y, right, down, **held)
-            case Type(text=text):
-                await self._do("type", text)
+        keys = None if isinstance(action, Keypress) else getattr(action, "keys", None)
+        held = {"keys": keys} if keys else {}
+        await self._do(action.type, *_FULL[action.type](action), **held)
 
     async def _act_small(self, action: Action) -> None:
         if getattr(action, "keys", None):

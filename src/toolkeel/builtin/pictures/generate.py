@@ -41,7 +41,7 @@ NAME = "The images server"
 _HERE = ("background", "moderation", "output_compression", "output_format", "quality", "size")
 """What an images endpoint is told of a configuration; the rest is for the hosted tool alone."""
 _KNOWN = frozenset(
-    {
+    [
         "type",
         "action",
         "complexity",
@@ -52,9 +52,8 @@ _KNOWN = frozenset(
         "model",
         "partial_images",
         "svg",
-        *_HERE,
-    }
-)
+    ]
+).union(_HERE)
 _SUFFIXES: Mapping[str, str] = MappingProxyType(
     {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
 )

@@ -191,8 +191,7 @@ class SearXNG:
             "format": "json",
             "language": f"{question.language}-{country}" if country else question.language,
         }
-        call = _Call(self.name, self._url, self._timeout)
-        data = await call.json("GET", "/search", params=params)
+        data = await _asked(self.name, "GET", f"{self._url}/search", self._timeout, params=params)
         return _found(data.get("results"), "content", "publishedDate")
 
 
@@ -213,7 +212,8 @@ class Brave:
 
     def __init__(self, api_key: str = "", base_url: str = BRAVE_URL, timeout: float = 10) -> None:
         self._key = _key("Brave", api_key, "BRAVE_API_KEY")
-        self._call = _Call(self.name, base_url.rstrip("/"), timeout)
+        self._url = base_url.rstrip("/")
+        self._timeout = timeout
 
     async def search(self, question: Question) -> Sequence[Found]:
         """See `SearchBackend`."""
@@ -226,8 +226,8 @@ class Brave:
         if question.country:
             params["country"] = question.country.upper()
         headers = {"X-Subscription-Token": self._key, "Accept": "application/json"}
-        path = "/res/v1/web/search"
-        data = await self._call.json("GET", path, params=params, headers=headers)
+        url, more = f"{self._url}/res/v1/web/search", {"params": params, "headers": headers}
+        data = await _asked(self.name, "GET", url, self._timeout, **more)
         return _found(as_dict(data.get("web")).get("results"), "description", "page_age")
 
 
@@ -248,7 +248,8 @@ class Tavily:
 
     def __init__(self, api_key: str = "", base_url: str = TAVILY_URL, timeout: float = 15) -> None:
         self._key = _key("Tavily", api_key, "TAVILY_API_KEY")
-        self._call = _Call(self.name, base_url.rstrip("/"), timeout)
+        self._url = base_url.rstrip("/")
+        self._timeout = timeout
 
     async def search(self, question: Question) -> Sequence[Found]:
         """See `SearchBackend`."""
@@ -259,7 +260,8 @@ class Tavily:
             "exclude_domains": list(question.blocked),
         }
         headers = {"Authorization": f"Bearer {self._key}"}
-        data = await self._call.json("POST", "/search", json=body, headers=headers)
+        url, more = f"{self._url}/search", {"json": body, "headers": headers}
+        data = await _asked(self.name, "POST", url, self._timeout, **more)
         return _found(data.get("results"), "content", "published_date")
 
 
@@ -287,24 +289,16 @@ def backend_of(wanted: SearchBackend | str) -> SearchBackend:
     return _BACKENDS[wanted]()
 
 
-class _Call:
-    """One service's HTTP."""
+async def _asked(name: str, method: str, url: str, timeout: float, **more: Any) -> Json:
+    """A service's JSON object.
 
-    def __init__(self, name: str, url: str, timeout: float) -> None:
-        self._name = name
-        self._url = url
-        self._timeout = timeout
-
-    async def json(self, method: str, path: str, **more: Any) -> Json:
-        """A JSON object.
-
-        Raises:
-            ToolError: if there is none.
-        """
-        status, body = await answer_of(self._name, method, self._url + path, self._timeout, **more)
-        if status != 200:
-            raise ToolError(f"{self._name} refused the search: {_reason(status)}.")
-        return as_dict(json_of(self._name, body))
+    Raises:
+        ToolError: if there is none.
+    """
+    status, body = await answer_of(name, method, url, timeout, **more)
+    if status != 200:
+        raise ToolError(f"{name} refused the search: {_reason(status)}.")
+    return as_dict(json_of(name, body))
 
 
 def _reason(status: int) -> str:

@@ -23,7 +23,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.schema.canonical import canonical
 from toolkeel.define.secret import Mask
-from toolkeel.define.subschemas import accepts
+from toolkeel.define.subschemas import accepts, properties_of, required_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import CallError, InvalidArguments, MalformedArguments, TruncatedCall
 from toolkeel.messages import ToolCall
@@ -211,9 +211,7 @@ def without_defaults(shown: dict[str, object], tool: AnyTool) -> dict[str, objec
 
 def _without_nulls(shown: dict[str, object], schema: Mapping[str, object]) -> dict[str, object]:
     """Less the nulls that stand for "not given": defaults of None that were filled in before."""
-    properties, required = schema.get("properties"), schema.get("required")
-    known = properties if isinstance(properties, Mapping) else {}
-    needed = required if isinstance(required, list) else []
+    known, needed = properties_of(schema), required_of(schema)
     return {
         name: value
         for name, value in shown.items()

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from toolkeel._records.path_patterns import secret_part
 from toolkeel.call.arguments.validate import Shown
+from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import Resource, Shared
 from toolkeel.errors import DefinitionError
@@ -31,8 +32,7 @@ def check_resources(tool: AnyTool) -> None:
     Raises:
         DefinitionError: naming the one that is not.
     """
-    properties = tool.parameters.get("properties")
-    known = {*(properties if isinstance(properties, Mapping) else ()), *tool.arguments.keys}
+    known = {*properties_of(tool.parameters), *tool.arguments.keys}
     known.update(parameter.name for parameter in tool.injected)
     closed = tool.parameters.get("additionalProperties") is False
     for resource in tool.effects.resources:

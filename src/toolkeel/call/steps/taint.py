@@ -22,6 +22,7 @@ from toolkeel.call.arguments.validate import Shown
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.resources import resource_keys, secrets_read
 from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
 from toolkeel.errors import DefinitionError, ToolError
@@ -146,12 +147,12 @@ def check_target(tool: AnyTool) -> None:
     Raises:
         DefinitionError: one is not.
     """
-    known = tool.parameters.get("properties", {})
-    missing = [name for name in tool.effects.target if name not in known]  # type: ignore[operator]
+    known = properties_of(tool.parameters)
+    missing = [name for name in tool.effects.target if name not in known]
     if missing:
         raise DefinitionError(
             f"{tool.name}: its effects name {', '.join(missing)} as target, which is no parameter; "
-            f"parameters are {', '.join(known) or 'none'}"  # type: ignore[arg-type]
+            f"parameters are {', '.join(known) or 'none'}"
         )
 
 

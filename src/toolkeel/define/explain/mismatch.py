@@ -37,7 +37,7 @@ from toolkeel.define.explain.validation_errors import (
     unknown_key,
     wrong_tag,
 )
-from toolkeel.define.subschemas import Location, Schema, all_subschemas
+from toolkeel.define.subschemas import Location, Schema, all_subschemas, properties_of
 from toolkeel.errors import FieldError
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ class Mismatches:
         self._engine = engine
         self._documents = documents
         self._form: Unionless | None = None
-        held = (each.get("properties") for each in all_subschemas(self._root))
-        self._names = {name for each in held if isinstance(each, Mapping) for name in each}
+        self._names = {name for each in all_subschemas(self._root) for name in properties_of(each)}
         self._phrases: dict[Location, str] = {}
         self._branches: dict[Location, jsonschema_rs.Validator | None] = {}
 
@@ -304,8 +303,7 @@ def _errors(
         schema = _from_kind(kind)
     match kind.name:
         case "required":
-            properties = schema.get("properties")
-            child = properties.get(kind.property) if isinstance(properties, Mapping) else None  # type: ignore[attr-defined]
+            child = properties_of(schema).get(kind.property)  # type: ignore[attr-defined]
             yield missing_field((*path, kind.property), (child,) if child else (), root, because)  # type: ignore[attr-defined]
         case "additionalProperties" | "unevaluatedProperties":
             known = known_keys([schema], root)

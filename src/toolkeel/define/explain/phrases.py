@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
+from typing import Any
 
-from toolkeel.define.subschemas import Schema, resolve
+from toolkeel.define.subschemas import Schema, properties_of, required_of, resolve
 
 # Made once: `json.dumps` with options makes an encoder at every call.
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
@@ -214,9 +215,8 @@ _NOUNS = frozenset({"string", "integer", "number", "list", "object", "UUID", "UR
 
 
 def _object(schema: Schema, root: Schema, depth: int) -> str:
-    properties, required = schema.get("properties"), schema.get("required")
-    known = properties if isinstance(properties, (dict, Mapping)) else {}
-    if names := required if isinstance(required, list) and required else list(known):
+    known = properties_of(schema)
+    if names := required_of(schema) or list(known):
         return f"an object with {_keys(names, known)}"
     values = schema.get("additionalProperties")
     if (
@@ -227,17 +227,14 @@ def _object(schema: Schema, root: Schema, depth: int) -> str:
     return "an object"
 
 
-def _keys(names: Sequence[object], properties: Mapping[object, object]) -> str:
+def _keys(names: Sequence[Any], properties: Mapping[str, Any]) -> str:
     """Names, and the values of those that can have only one: they tell a union's branches apart."""
     shown = []
     for name in names[:_KEYS]:
         value = properties.get(name)
-        fixed = (
-            f": {_json(value['const'])}"
-            if isinstance(value, (dict, Mapping)) and "const" in value
-            else ""
-        )
-        shown.append(quoted(str(name)) + fixed)
+        shown.append(quoted(str(name)))
+        if isinstance(value, (dict, Mapping)) and "const" in value:
+            shown[-1] += f": {_json(value['const'])}"
     return ", ".join(shown) + (f", … ({len(names)} in all)" if len(names) > _KEYS else "")
 
 
@@ -249,11 +246,9 @@ def condition(schema: object, root: Schema) -> str:
     """
     if not isinstance(schema, (dict, Mapping)):
         return ""
-    properties, required = schema.get("properties"), schema.get("required")
-    known = properties if isinstance(properties, (dict, Mapping)) else {}
+    known = properties_of(schema)
     told = [f"{quoted(str(name))} is {_phrase(each, root, 1)}" for name, each in known.items()]
-    names = required if isinstance(required, list) else []
-    told += [f"{quoted(str(name))} is given" for name in names if name not in known]
+    told += [f"{quoted(str(name))} is given" for name in required_of(schema) if name not in known]
     return " and ".join(told[:_KEYS])
 
 

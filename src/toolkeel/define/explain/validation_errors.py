@@ -18,7 +18,7 @@ from toolkeel.define.explain.phrases import (
     listed,
     quoted,
 )
-from toolkeel.define.subschemas import Schema
+from toolkeel.define.subschemas import Schema, properties_of
 from toolkeel.errors import FieldError, InvalidArguments
 
 Path = tuple[str | int, ...]
@@ -111,9 +111,7 @@ def known_keys(schemas: Iterable[object], root: Schema) -> list[str]:
     """Names of the properties that an object of these schemas may have."""
     names: dict[str, None] = {}
     for schema in alternatives(schemas, root):
-        properties = schema.get("properties")
-        if isinstance(properties, (dict, Mapping)):
-            names.update(dict.fromkeys(properties))
+        names.update(dict.fromkeys(properties_of(schema)))
     return list(names)
 
 
@@ -123,9 +121,9 @@ COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
 def children_of(schemas: Sequence[object], part: str | int, root: Schema) -> tuple[object, ...]:
     """The schemas one step down."""
     only = schemas[0] if len(schemas) == 1 else None
-    if isinstance(only, (dict, Mapping)) and COMPOSED.isdisjoint(only):
-        properties = only.get("properties")
-        if isinstance(properties, (dict, Mapping)) and part in properties:
+    if isinstance(only, (dict, Mapping)) and COMPOSED.isdisjoint(only) and isinstance(part, str):
+        properties = properties_of(only)
+        if part in properties:
             return (properties[part],)
     children: list[object] = []
     for schema in alternatives(schemas, root):
@@ -136,8 +134,8 @@ def children_of(schemas: Sequence[object], part: str | int, root: Schema) -> tup
             elif "items" in schema:
                 children.append(schema["items"])
             continue
-        properties = schema.get("properties")
-        if isinstance(properties, (dict, Mapping)) and part in properties:
+        properties = properties_of(schema)
+        if part in properties:
             children.append(properties[part])
         elif isinstance(schema.get("additionalProperties"), (dict, Mapping)):
             children.append(schema["additionalProperties"])

@@ -24,7 +24,7 @@ from toolkeel.define.mutable_defaults import maker_of
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.schema.arguments import Arguments, UnknownKeys
 from toolkeel.define.secret import mask_of
-from toolkeel.define.subschemas import Schema, accepts, all_subschemas, resolve
+from toolkeel.define.subschemas import Schema, accepts, all_subschemas, properties_of, resolve
 from toolkeel.errors import DefinitionError, FieldError
 
 BACKTRACKS = 100_000
@@ -310,8 +310,7 @@ def _flat_defaults(schema: Schema | bool) -> dict[str, object] | None:
     """The defaults, if all are plain values of the root's own properties: the usual case."""
     if not isinstance(schema, Mapping) or "$ref" in schema or "allOf" in schema:
         return None
-    properties = schema.get("properties")
-    own = properties.values() if isinstance(properties, Mapping) else ()
+    own = properties_of(schema).values()
     holders = [each for each in all_subschemas(schema) if "default" in each]
     if any(not any(each is one for one in own) for each in holders):
         return None
@@ -340,8 +339,7 @@ def _filled(value: object, schema: object, root: Schema, within: tuple[int, ...]
 
 
 def _filled_object(value: dict[str, object], schema: Schema, root: Schema) -> dict[str, object]:
-    properties = schema.get("properties")
-    properties = properties if isinstance(properties, Mapping) else {}
+    properties = properties_of(schema)
     others = schema.get("additionalProperties")
     changed = {
         name: after

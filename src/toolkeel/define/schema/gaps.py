@@ -16,7 +16,7 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
-from toolkeel.define.explain.phrases import DECIMAL, describe_type, describe_value, quoted
+from toolkeel.define.explain.phrases import DECIMAL, cut, describe_type, describe_value, quoted
 from toolkeel.define.explain.validation_errors import expected
 from toolkeel.define.schema.json_schema import KEYS
 from toolkeel.define.subschemas import (
@@ -24,6 +24,7 @@ from toolkeel.define.subschemas import (
     accepts,
     all_subschemas,
     is_option,
+    properties_of,
     resolve,
 )
 from toolkeel.errors import DefinitionError, FieldError
@@ -76,7 +77,7 @@ class Gaps:
             yield from self._at(value, resolve(schema["$ref"], self._root), path)
         if type(value) is _Digits:
             if _is_decimal(schema):
-                yield FieldError(path, _TOO_LONG, _shortened(value))
+                yield FieldError(path, _TOO_LONG, cut(value, 40))
             value = float(value)
         branches = schema.get("anyOf") or schema.get("oneOf")
         if isinstance(branches, list):
@@ -104,8 +105,7 @@ class Gaps:
     def _in_object(
         self, value: dict[str, object], schema: Schema, path: Path
     ) -> Iterator[FieldError]:
-        properties, rest = schema.get("properties"), schema.get("additionalProperties")
-        known = properties if isinstance(properties, Mapping) else {}
+        known, rest = properties_of(schema), schema.get("additionalProperties")
         keys = schema.get("propertyNames")
         if isinstance(keys, Mapping):
             yield from self._keys(value, keys, path)
@@ -147,11 +147,6 @@ class _Digits(str):
 _TOO_LONG = "a decimal number as a string, since a number of so many digits would lose some"
 
 
-def _shortened(text: str) -> str:
-    """A long number, shortened."""
-    return text if len(text) <= 40 else text[:39] + "…"
-
-
 def gaps_of(schema: Schema) -> Gaps | None:
     """The gaps of an advertised schema; None if there are none, as in most."""
     return Gaps(schema) if any(map(_has_gap, all_subschemas(schema))) else None
@@ -179,12 +174,9 @@ def _options(part: Schema) -> list[Any]:
 
 
 def _is_exact_option(value: object, branch: object, root: Schema) -> bool:
-    target = (
-        resolve(branch["$ref"], root)
-        if isinstance(branch, Mapping) and "$ref" in branch
-        else branch
-    )
-    return isinstance(target, Mapping) and "enum" in target and is_option(value, target)
+    if isinstance(branch, Mapping) and "$ref" in branch:
+        branch = resolve(branch["$ref"], root)
+    return isinstance(branch, Mapping) and "enum" in branch and is_option(value, branch)
 
 
 def _breaks(value: object, schema: Schema) -> bool:
@@ -245,11 +237,10 @@ def check_fillable(title: str, schema: Schema) -> None:
     Raises:
         DefinitionError: naming the one that has none, and the fix.
     """
-    if "$defs" not in schema and not any(map(_is_odd, all_subschemas(schema))):
+    if "$defs" not in schema and not any(map(_no_options, all_subschemas(schema))):
         return
     empty = _unfillable(schema)
-    properties = schema.get("properties")
-    for name, part in properties.items() if isinstance(properties, Mapping) else ():
+    for name, part in properties_of(schema).items():
         if _cannot_be(part, empty):
             raise DefinitionError(
                 f"{title}: parameter {name!r} has no value that a model could send: its type needs "
@@ -257,10 +248,6 @@ def check_fillable(title: str, schema: Schema) -> None:
                 "tuples or other objects; let the inner value be left out, give the members plain "
                 "values, or take another type"
             )
-
-
-def _is_odd(part: Schema) -> bool:
-    return "enum" in part and _no_options(part)
 
 
 def _no_options(part: Schema) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -160,23 +161,19 @@ def _numbers(text: str) -> list[Value]:
         number = float(digits) if set(digits) & set(".e") else int(digits)
         if number not in (float("inf"), float("-inf")):
             found.append(Value("number", number, match.start(), match.end()))
-    found += [
-        Value("number", concepts.COUNTS[match[0].lower()], match.start(), match.end())
-        for match in _COUNT.finditer(text)
-    ]
-    found += [
-        Value("number", _HAN_COUNTS[match[1]], match.start(), match.end())
-        for match in _HAN_COUNT.finditer(text)
-    ]
-    return found
+    found += _all("number", _COUNT, text, lambda match: concepts.COUNTS[match[0].lower()])
+    return [*found, *_all("number", _HAN_COUNT, text, lambda match: _HAN_COUNTS[match[1]])]
 
 
 def _codes(text: str) -> list[Value]:
-    codes = [Value("code", match[0], match.start(), match.end()) for match in _CODE.finditer(text)]
-    symbols = [
-        Value("symbol", match[1], match.start(), match.end()) for match in _SYMBOL.finditer(text)
-    ]
-    return [*codes, *symbols]
+    symbols = _all("symbol", _SYMBOL, text, lambda match: match[1])
+    return [*_all("code", _CODE, text, lambda match: match[0]), *symbols]
+
+
+def _all(
+    kind: str, pattern: re.Pattern[str], text: str, read: Callable[[re.Match[str]], str | int]
+) -> list[Value]:
+    return [Value(kind, read(m), m.start(), m.end()) for m in pattern.finditer(text)]
 
 
 def _names(text: str) -> list[Value]:
