@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -14,12 +15,15 @@ from toolkeel import ToolCall, ToolMessage
 from toolkeel._records.messages_json import (
     DEPTH,
     dump_message,
+    inline,
+    is_text_type,
     json_line,
     json_text,
     load_message,
     plain,
     refuse_constant,
 )
+from toolkeel.content import Audio, File, Image, data_url
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message
 
@@ -63,3 +67,31 @@ def test_a_line_of_json_is_the_value_it_was_made_of(value: dict[str, object]) ->
     line = json_line(value)
     assert json.loads(line) == value
     assert line.endswith("\n") and len(line.splitlines()) == 1
+
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@given(st.binary(), st.sampled_from(["image/png", "text/plain", "a/b"]))
+def test_a_data_url_becomes_the_bytes_it_holds_and_keeps_the_rest(data: bytes, kind: str) -> None:
+    extra = {"annotations": {"priority": 1}}
+    url = data_url(File(data, "f", kind))
+    assert inline(File(url=url, name="f", extra=extra)) == File(data, "f", kind, "", extra)
+
+
+def test_a_picture_named_wrongly_gets_its_right_type() -> None:
+    assert inline(Image(PNG, "image/jpeg")).media_type == "image/png"
+    assert inline(Image(url="data:image/gif;base64," + base64.b64encode(PNG).decode())) == Image(
+        PNG
+    )
+
+
+@pytest.mark.parametrize("url", ["https://example.org/a.png", "data:x"])
+def test_any_other_address_is_left_as_it_is(url: str) -> None:
+    assert inline(Image(url=url)) == Image(url=url)
+    assert inline(Audio(b"a")) == Audio(b"a")
+
+
+def test_text_is_known_by_its_media_type() -> None:
+    assert all(map(is_text_type, ["text/csv", "application/json", "application/geo+json"]))
+    assert not any(map(is_text_type, ["application/pdf", "image/png", ""]))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.shared import cannot_run
 from toolkeel.engines.process_tree import Finished
-from toolkeel.engines.sandbox.confine import Backend, Sandbox, features
+from toolkeel.engines.sandbox.confine import Backend, Network, Sandbox, features
 from toolkeel.engines.sandbox.limits import Limits
 from toolkeel.engines.sandbox.probe import Hole, probe
 
@@ -68,7 +68,7 @@ def survivors(mark: str) -> list[int]:
     return found
 
 
-def holes(backend: Backend, *, network: bool = False, unix_sockets: bool = False) -> list[Hole]:
+def holes(backend: Backend, *, network: Network = False, unix_sockets: bool = False) -> list[Hole]:
     """What the probe finds open in a sandbox of one backend."""
     need(backend)
 

@@ -79,10 +79,10 @@ BREAKS = (
     ),
     Break(
         "6: every address is public",
-        "builtin/web/addresses.py",
+        "_records/addresses.py",
         "return not any(address in network for network in SPECIAL)",
         "return True",
-        "tests/builtin/web/test_addresses.py::test_no_spelling_of_an_address_that_is_not_public_is_reached",
+        "tests/engines/test_reach.py::test_no_spelling_of_an_address_that_is_not_public_is_reached",
     ),
     Break(
         "6: paths may lead out of the root",

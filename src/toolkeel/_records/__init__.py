@@ -3,13 +3,13 @@
 record         frozen records (dataclasses) that cost no more to make than ordinary objects
 redact         known secrets taken out of any value (events: call/arguments/mask)
 tickets        approvals: what a person is asked before a call runs, and what they may answer (Edit: what was changed in a call)
+addresses      the table of network addresses that are not public
 cancel         the cancel token: a wish to stop, which any thread may give
 needs_extra    around the imports of optional packages: where they fail, the install line is told (extras)
 peers_words    other libraries' words for an option: refused with the right name
 checked_arguments  constructors that check the kinds of their arguments
 run_options    what the options of an agent and of a run may be: a mistake is told at once
-data_urls      ``data:`` URLs as bytes, and files that are text
-messages_json  messages as JSON and back (serialization): saved runs, journals, exports
+messages_json  messages as JSON and back (serialization): saved runs, journals, exports; ``data:`` URLs as bytes
 entries        the entries of a run's journal: what happened, as small frozen records
 entries_json   entries of a journal as JSON and back
 recorder       turns what a run does into entries of its journal

@@ -1,23 +1,27 @@
 """Messages as JSON and back: the form they have in saved runs, journals and exports.
 
 Plain data, without what is at its default. Nothing in it is ever imported, called or evaluated, and
-each field is checked when it is read.
+each field is checked when it is read. Blocks that come as JSON of other programs hold their bytes in
+``data:`` URLs: `inline`.
 """
 
 from __future__ import annotations
 
 import base64
+import binascii
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
+from urllib.parse import unquote_to_bytes
 
 from pydantic_core import to_json
 
 from toolkeel._records.record import read_fields
 from toolkeel._records.redact import one_line
-from toolkeel.content import Block, Content, Data
+from toolkeel.content import Audio, Block, Content, Data, File, Image, sniff
 from toolkeel.errors import Kind, SetupError
 from toolkeel.messages import (
     AssistantMessage,
@@ -35,6 +39,8 @@ from toolkeel.messages import (
 DEPTH = 100
 """Levels of lists and objects that are kept of a value; what lies deeper stays behind."""
 Json = dict[str, Any]
+_TEXT_TYPES = re.compile(r"text/.*|application/(json|xml|yaml|.*\+json|.*\+xml)")
+_DATA_URL = re.compile(r"data:([^;,]*)((?:;[^;,]*)*),(.*)", re.DOTALL)
 
 
 def dump_message(message: Message) -> Json:
@@ -248,3 +254,47 @@ def json_line(value: object) -> str:
     '{"text": "a\\u0085b 猫"}\n'
     """
     return one_line(json.dumps(value, ensure_ascii=False, default=str)) + "\n"
+
+
+def is_text_type(media_type: str) -> bool:
+    """Whether files of this media type are text.
+
+    >>> is_text_type("application/geo+json"), is_text_type("application/pdf")
+    (True, False)
+    """
+    return _TEXT_TYPES.fullmatch(media_type) is not None
+
+
+def inline(block: Image | Audio | File) -> Image | Audio | File:
+    """`block` with its bytes in it and the media type that they have.
+
+    A ``data:`` URL (RFC 2397) is read; a picture named wrongly gets its right type, since
+    providers compare. A block by another address is returned as it is.
+
+    >>> inline(Image(url="data:image/gif;base64,R0lGODlh")).data
+    b'GIF89a'
+    """
+    url = getattr(block, "url", "")
+    if url:
+        return _from_data_url(block, url)
+    if isinstance(block, Image):
+        media_type = sniff(block.data)
+        if media_type.startswith("image/") and media_type != block.media_type:
+            return Image(block.data, media_type, "", block.extra)
+    return block
+
+
+def _from_data_url(block: Image | Audio | File, url: str) -> Image | Audio | File:
+    match = _DATA_URL.fullmatch(url)
+    if match is None:
+        return block
+    media_type, parameters, text = match.groups()
+    try:
+        encoded = unquote_to_bytes(text)
+        data = base64.b64decode(encoded) if ";base64" in parameters else encoded
+    except (ValueError, binascii.Error):
+        return block
+    if isinstance(block, Image):
+        return inline(Image(data, media_type or block.media_type, "", block.extra))
+    name = block.name if isinstance(block, File) else "file"
+    return File(data, name, media_type or block.media_type, "", block.extra)

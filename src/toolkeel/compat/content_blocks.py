@@ -11,7 +11,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from toolkeel._records.data_urls import inline
+from toolkeel._records.messages_json import inline
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, data_url
 from toolkeel.errors import SetupError
 

@@ -5,6 +5,8 @@ supervise           the process that starts a command, bounds it and ends all th
 cgroup_pids         how many processes a command may start, bounded by the kernel
 memory_used         how much memory a tree of processes holds
 process_tree        a command's processes from start to end; ended when they use too much memory together
+reach               which hosts may be reached: public ones, and those that are listed
+proxy               a proxy that lets out only to what may be reached: the gate of browsers and commands
 executor            executors: what each can do, how it is asked, and which tools it runs
 local               executors of this process: on the loop, in threads
 frames              messages between a process and its workers

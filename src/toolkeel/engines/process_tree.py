@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import tempfile
 from asyncio.subprocess import PIPE, STDOUT, Process
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
@@ -55,7 +54,7 @@ class Command:
         pass_fds: Open descriptors the process needs.
         lifeline: Descriptor whose closing ends the command and all it started; -1 if killing the
             process does that.
-        home: Folder to remove at the end.
+        ends: What is called at the end.
         group: Control group it starts in, to remove at the end.
     """
 
@@ -65,7 +64,7 @@ class Command:
         env: dict[str, str],
         pass_fds: tuple[int, ...],
         lifeline: int = -1,
-        home: str = "",
+        ends: Sequence[Callable[[], object]] = (),
         group: Path | None = None,
     ) -> None:
         self.argv = argv if group is None else cgroup_pids.entering(group, argv)
@@ -73,7 +72,7 @@ class Command:
         self.env = env
         self.pass_fds = pass_fds
         self._lifeline = lifeline
-        self._home = home
+        self._ends = list(ends)
 
     def __enter__(self) -> Command:
         return self
@@ -101,8 +100,8 @@ class Command:
         """End the command if it still runs, and give back what it held."""
         self.started()
         self.stop()
-        if self._home:
-            shutil.rmtree(self._home, ignore_errors=True)
+        while self._ends:
+            self._ends.pop()()
         if self._group is not None:
             cgroup_pids.remove(self._group)
             self._group = None

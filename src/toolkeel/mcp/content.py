@@ -18,7 +18,7 @@ import mcp_types as types
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from toolkeel._records.data_urls import inline, is_text_type
+from toolkeel._records.messages_json import inline, is_text_type
 from toolkeel._records.record import NOTHING
 from toolkeel.content import (
     Audio,

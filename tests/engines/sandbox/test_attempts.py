@@ -48,13 +48,20 @@ def test_a_backend_that_leaves_those_settings_open_is_not_used(
 
 
 def test_the_probe_sees_local_sockets_and_the_network() -> None:
-    found = {kind for kind, _ in holes("bubblewrap", network=True, unix_sockets=True)}
+    found = {kind for kind, _ in holes("bubblewrap", network="machine", unix_sockets=True)}
     assert found == {"reaches a local socket", "reaches the machine"}
 
 
 @walls
 def test_with_the_network_no_local_socket_is_reached_by_file_or_abstract(backend: Backend) -> None:
-    assert {kind for kind, _ in holes(backend, network=True)} == {"reaches the machine"}
+    assert {kind for kind, _ in holes(backend, network="machine")} == {"reaches the machine"}
+
+
+def test_with_the_public_internet_nothing_of_the_machine_is_reached() -> None:
+    assert holes("bubblewrap", network=True) == []
+    found = holes("bubblewrap", network=["pypi.org"], unix_sockets=True)
+    assert {kind for kind, _ in found} == {"reaches a local socket"}  # by its file
+    assert not [what for _, what in found if what.startswith("abstract")]
 
 
 def test_the_probe_sees_a_filter_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:

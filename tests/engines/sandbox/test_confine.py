@@ -22,7 +22,7 @@ from tests.shared import cannot_run
 from tests.waiting import until_sync
 from toolkeel.engines.process_tree import Finished, NotStarted
 from toolkeel.engines.sandbox import confine, staging
-from toolkeel.engines.sandbox.confine import Backend, Sandbox, best_backend
+from toolkeel.engines.sandbox.confine import Backend, Network, Sandbox, best_backend
 from toolkeel.engines.sandbox.staging import cannot_become, cannot_stage
 from toolkeel.errors import SetupError
 
@@ -240,10 +240,10 @@ for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
 """
 
 
-@pytest.mark.parametrize("network", [False, True])
+@pytest.mark.parametrize("network", [False, "machine"])
 @walls
 def test_the_network_is_off_for_tcp_and_udp_unless_it_is_allowed(
-    backend: Backend, network: bool, tmp_path: Path
+    backend: Backend, network: Network, tmp_path: Path
 ) -> None:
     (tmp_path / "net.py").write_text(NET)
     with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
@@ -271,7 +271,7 @@ def test_a_local_socket_of_a_service_cannot_be_reached(backend: Backend, tmp_pat
         service.bind(str(tmp_path / "s"))
         service.listen()
         code = f"import socket; socket.socket(socket.AF_UNIX).connect('{tmp_path}/s')"
-        sandbox = walled(backend, root, network=True)
+        sandbox = walled(backend, root, network="machine")
         finished = asyncio.run(sandbox.run(["python3", "-c", code]))
     assert finished.code == 1 and b"Error" in finished.stderr
 
@@ -485,7 +485,7 @@ def test_a_command_runs_on_a_loop_in_another_thread(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"network": "no"}, "expected True or False, got 'no'"),
+        ({"network": "no"}, "expected True or False or 'machine' or a list of texts, got 'no'"),
         ({"unix_sockets": 1}, "expected True or False, got 1"),
         ({"limits": {"memory": 1}}, "expected a Limits or None, got dict"),
         ({"roots": "/tmp"}, "a list of texts or paths, got '/tmp'"),

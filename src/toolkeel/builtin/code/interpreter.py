@@ -24,6 +24,7 @@ from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import LABELS, Effects
+from toolkeel.engines.sandbox.confine import Network
 from toolkeel.engines.sandbox.secret_files import SecretFiles
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
@@ -53,7 +54,7 @@ class CodeInterpreterTool:
         limits: What code may use.
         files: What lies in its folder at first: name, and bytes or the path of a file to copy.
         folder: Where it works; one of its own, removed with the run, if none is given.
-        network: Whether real Python may use the network.
+        network: What real Python may reach, as a `Sandbox` takes it.
         where: Whether a provider that runs code itself does it: here, if nothing is said. Given
             tools and files are only here.
 
@@ -69,7 +70,7 @@ class CodeInterpreterTool:
         limits: CodeLimits | None = None,
         files: Mapping[str, Given] | None = None,
         folder: str | os.PathLike[str] | None = None,
-        network: bool = False,
+        network: Network = False,
         where: Where = "local",
     ) -> None:
         if python not in ("monty", "sandbox"):
@@ -104,7 +105,7 @@ class CodeInterpreterTool:
             description=self._description(),
             # Tools that code calls are judged one by one; without a network it has no other way out.
             effects=Effects(
-                open_world=self._network,
+                open_world=bool(self._network),
                 private=self._folder is not None or bool(self._files),
                 safe_after=() if self._network else LABELS,
             ),

@@ -27,7 +27,7 @@ from toolkeel.builtin.code.relay import Relay
 from toolkeel.content import Image
 from toolkeel.context import ToolContext
 from toolkeel.engines.process_tree import Command, Running, start
-from toolkeel.engines.sandbox.confine import Sandbox
+from toolkeel.engines.sandbox.confine import Network, Sandbox
 from toolkeel.engines.sandbox.limits import Limits
 from toolkeel.errors import ToolError
 
@@ -50,10 +50,10 @@ class KernelInterpreter:
     Args:
         limits: What each piece of code may use.
         folder: Where it works; all it may change.
-        network: Whether it may use the network.
+        network: What it may reach, as a `Sandbox` takes it.
     """
 
-    def __init__(self, limits: CodeLimits, folder: Path, *, network: bool = False) -> None:
+    def __init__(self, limits: CodeLimits, folder: Path, *, network: Network = False) -> None:
         self._limits = limits
         self._folder = folder
         self._network = network

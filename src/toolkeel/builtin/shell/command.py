@@ -147,7 +147,7 @@ def command_effects(sandbox: Sandbox) -> Effects:
     walls = sandbox.backend != "none"
     roots = tuple(Resource(f"file:{root}") for root in sandbox.roots)
     reads = sandbox.mode == "read-only" and not sandbox.network
-    outside = sandbox.network or not walls
+    outside = bool(sandbox.network) or not walls
     return Effects(read_only=reads, open_world=outside, resources=roots if walls else ("file:",))
 
 
@@ -157,7 +157,12 @@ def described(sandbox: Sandbox) -> str:
         return "It runs without a sandbox, with the person's own files and network."
     changes = "can be changed" if sandbox.mode == "workspace" else "can be read, not changed"
     roots = " and ".join(str(root) for root in sandbox.roots)
-    network = "The network can be used." if sandbox.network else "There is no network."
+    network = "There is no network."
+    if sandbox.network == "machine":
+        network = "The network can be used."
+    elif sandbox.network:
+        hosts = "public hosts" if sandbox.network is True else ", ".join(sandbox.network)
+        network = f"Over http and https, by the proxy in HTTPS_PROXY, it reaches {hosts}."
     return (
         f"It runs in a sandbox: {roots} {changes}, the system's programs can be run. HOME and "
         f"TMPDIR are an empty folder that is gone when the command has ended. {network}"

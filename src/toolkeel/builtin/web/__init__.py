@@ -1,7 +1,5 @@
 """What reaches out to the web: which addresses, by which client, to read or to search.
 
-addresses        which network addresses a tool of the model's may reach: public ones, and those that are listed
-proxy            a proxy on loopback that lets out only to what may be reached: the gate of a browser
 inflate          decompression that cannot explode: every step gives a bounded piece, and the whole has a limit
 service          asking a service that the program named: an answer of bounded size, and errors a model can read
 client           getting a page that the model named, from nowhere it must not reach

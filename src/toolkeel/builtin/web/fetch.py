@@ -1,6 +1,6 @@
 """Read a page of the web: its text as Markdown, or the picture it is.
 
-Nothing but the public internet is reached (`addresses.py`), nothing the program's own leaves it
+Nothing but the public internet is reached (`engines/reach.py`), nothing the program's own leaves it
 (`client.py`), and no page costs more than its limits.
 """
 
@@ -13,7 +13,6 @@ from typing import Any, TypedDict, Unpack
 
 from toolkeel.builtin.pictures.too_large import check_picture
 from toolkeel.builtin.search.document_text import Document, read_document
-from toolkeel.builtin.web.addresses import PORTS, Reach, Resolve
 from toolkeel.builtin.web.client import Page, WebClient, WebLimits
 from toolkeel.call.steps.taint import TRUSTED, may_follow
 from toolkeel.content import Image, Text, sniff
@@ -21,6 +20,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
+from toolkeel.engines.reach import PORTS, Reach, Resolve
 from toolkeel.errors import ToolError
 from toolkeel.hosted import Hosted, Native, Where, Wire
 from toolkeel.messages import ToolOutput

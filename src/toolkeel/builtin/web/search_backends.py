@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel._records.record import record
-from toolkeel.builtin.web.addresses import is_below
 from toolkeel.builtin.web.service import answer_of, json_of
+from toolkeel.engines.reach import is_below
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from toolkeel._records.data_urls import is_text_type
+from toolkeel._records.messages_json import is_text_type
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset

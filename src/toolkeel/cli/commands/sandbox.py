@@ -25,7 +25,9 @@ def command(
     root: Annotated[
         list[str] | None, typer.Option("--root", "-r", help="A folder to work in; repeatable.")
     ] = None,
-    network: Annotated[bool, typer.Option("--network", help="Let it use the network.")] = False,
+    network: Annotated[
+        bool, typer.Option("--network", help="Let it reach the public internet.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what there is as JSON.")] = False,
 ) -> None:
     """Run a command in the sandbox that agents' commands run in.

@@ -16,14 +16,15 @@ from __future__ import annotations
 import copy
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
@@ -37,7 +38,9 @@ from toolkeel.engines.process_tree import (
     memory_file,
     start,
 )
+from toolkeel.engines.reach import Reach
 from toolkeel.engines.sandbox import bubblewrap, landlock
+from toolkeel.engines.sandbox.gate import Gate
 from toolkeel.engines.sandbox.limits import Limits, shell_setting
 from toolkeel.engines.sandbox.mounts import (
     Places,
@@ -54,6 +57,7 @@ from toolkeel.errors import SetupError
 
 Mode = Literal["read-only", "workspace", "off"]
 Backend = Literal["bubblewrap", "landlock", "none"]
+Network: TypeAlias = bool | Literal["machine"] | Sequence[str]
 _TRIAL = "(: >> /proc/sys/kernel/core_pattern) 2>/dev/null && exit 43; exit 42"
 """Opens a setting of the kernel, by which a command could leave, and writes nothing to it."""
 SUPERVISOR = Path(__file__).parents[1] / "supervise.py"
@@ -70,7 +74,11 @@ class Sandbox:
         roots: The folders that are worked in; the first is where commands start.
         readable: More files and folders that may be read. The system's programs, this Python
             and its packages always are; home folders are not.
-        network: Whether the network may be used.
+        network: What may be reached, over http and https, by a proxy that variables of the
+            environment name: the public internet with True, or these hosts alone
+            (``["pypi.org", "*.pythonhosted.org"]``; one with a port need not be public).
+            ``"machine"`` is this machine's own network with all that it reaches, services on it
+            too; Landlock can hold to nothing less.
         env: Variables of the command, beside ``PATH``, ``HOME``, ``TMPDIR`` and those of language
             and terminal. With ``mode="off"`` it has all of ours.
         limits: What it may use at most.
@@ -89,7 +97,7 @@ class Sandbox:
         roots: Sequence[str | os.PathLike[str]] = (".",),
         *,
         readable: Sequence[str | os.PathLike[str]] = (),
-        network: bool = False,
+        network: Network = False,
         env: Mapping[str, str] | None = None,
         limits: Limits | None = None,
         backend: Backend | None = None,
@@ -105,6 +113,12 @@ class Sandbox:
         self.env = dict(env or {})
         self.limits = limits or Limits()
         self.backend: Backend = "none" if mode == "off" else backend or best_backend()
+        if self.backend == "landlock" and self._reach() is not None:
+            raise SetupError(
+                f"network={network!r} needs bubblewrap (on Debian: apt-get install bubblewrap): "
+                "Landlock holds nobody to the public internet. Give network='machine' for all that "
+                "this machine reaches, services on it too"
+            )
         if self.backend != "none" and mode == "workspace":
             self._spare_what_starts_commands()
 
@@ -189,32 +203,45 @@ class Sandbox:
                 max_memory=self.limits.total_memory,
             )
 
+    def _reach(self) -> Reach | None:
+        """What a proxy lets a command reach; None where there is none."""
+        if isinstance(self.network, bool | str):
+            return Reach() if self.network is True else None
+        allow = [host for host in self.network if ":" in host]
+        return Reach(allow, [host.partition(":")[0] for host in self.network])
+
     def _places(self) -> Places:
         writes = self.mode == "workspace"
-        return places(self.roots, self.readable, writes=writes, network=self.network)
+        return places(self.roots, self.readable, writes=writes, network=bool(self.network))
 
     def _env(self, seen: Places, home: str) -> dict[str, str]:
         search = (*seen.system, *seen.readable, *seen.writable)
         return environment(home, search, self.env)
 
     def _in_bubblewrap(self, argv: list[str], cwd: str, terminal: bool) -> Command:
-        seen = self._places()
-        env = self._env(seen, bubblewrap.HOME)
-        stage = stage_of(seen)
+        seen, reach = self._places(), self._reach()
+        stage, env = stage_of(seen), self._env(seen, bubblewrap.HOME)
+        gate = Gate(reach) if reach is not None else None
+        env |= gate.env() if gate else {}
         mounts = bubblewrap.mounting(seen, stage or str, staged=stage is not None)
         options = bubblewrap.arguments(
-            mounts, env=env, cwd=cwd, network=self.network, tmp_size=self.limits.tmp_size
+            mounts,
+            env=env,
+            cwd=cwd,
+            network=self.network == "machine",
+            tmp_size=self.limits.tmp_size,
         )
         if not terminal:
             options.append("--new-session")
         told = memory_file("\0".join(options).encode("utf-8", "surrogateescape"))
         filter_ = memory_file(bubblewrap.seccomp(self.unix_sockets))
         words = [bubblewrap.found(), "--args", str(told), "--seccomp", str(filter_), "--"]
-        words += [*shell_setting(self.limits.values()), *argv]
         given = [told, filter_]
+        words += [*shell_setting(self.limits.values()), *(gate.words(given) if gate else ()), *argv]
         if stage is not None:
             words = stage.words(given) + words
-        return Command(words, {}, tuple(given), group=self._group())
+        ends = [gate.close] if gate else []
+        return Command(words, {}, tuple(given), ends=ends, group=self._group())
 
     def _supervised(self, argv: list[str], cwd: str, terminal: bool) -> Command:
         order: dict[str, object] = {"argv": argv, "cwd": cwd, "session": not terminal}
@@ -228,15 +255,16 @@ class Sandbox:
             home = tempfile.mkdtemp(prefix="toolkeel-")
             order["env"] = self._env(seen, home)
             rules = [(held.get(path, path), right) for path, right in landlock.rules(seen, home)]
-            order["landlock"] = {"handled": landlock.handled(self.network), "rules": rules}
-            order["seccomp"] = landlock.seccomp(self.network).hex()
+            order["landlock"] = {"handled": landlock.handled(bool(self.network)), "rules": rules}
+            order["seccomp"] = landlock.seccomp(bool(self.network)).hex()
         else:
             order |= {"env": {**os.environ, **self.env}, "landlock": None, "seccomp": ""}
         given = memory_file(json.dumps(order).encode())
         ends, lifeline = os.pipe()
         words = [sys.executable, "-I", "-S", str(SUPERVISOR), str(given), str(ends)]
         env = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
-        return Command(words, env, (given, ends, *held.values()), lifeline, home, self._group())
+        after = [partial(shutil.rmtree, home, ignore_errors=True)] if home else []
+        return Command(words, env, (given, ends, *held.values()), lifeline, after, self._group())
 
     def _group(self) -> Path | None:
         most = self.limits.processes

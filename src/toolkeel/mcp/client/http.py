@@ -20,6 +20,7 @@ from mcp.client.auth import OAuthFlowError
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from toolkeel._records.addresses import is_public, unwrapped
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.frames import FRAME_LIMIT
@@ -157,13 +158,16 @@ def _strays(url: httpx2.URL, home: str) -> bool:
     if url.scheme != "https" or _is_here(url.host):
         return True
     try:
-        return not ipaddress.ip_address(url.host).is_global
+        return not is_public(ipaddress.ip_address(url.host))
     except ValueError:
         return False
 
 
 def _is_here(host: str) -> bool:
-    return host == "localhost" or host == "::1" or host.startswith("127.")
+    try:
+        return unwrapped(ipaddress.ip_address(host)).is_loopback
+    except ValueError:
+        return host.rstrip(".") == "localhost"
 
 
 def _is_message(request: httpx2.Request) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from toolkeel._records.data_urls import inline
+from toolkeel._records.messages_json import inline
 from toolkeel.content import Audio, Image, sniff
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.model import CallDelta, Delta

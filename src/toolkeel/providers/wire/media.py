@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolkeel._records.data_urls import inline as inline
-from toolkeel._records.data_urls import is_text_type
+from toolkeel._records.messages_json import inline as inline
+from toolkeel._records.messages_json import is_text_type
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, text_of
 from toolkeel.messages import AssistantMessage
 from toolkeel.providers.wire.plain_json import (

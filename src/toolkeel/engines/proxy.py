@@ -1,8 +1,8 @@
-"""A proxy on loopback that lets out only to what may be reached: the gate of a browser.
+"""A proxy on loopback that lets out only to what may be reached: the gate of browsers and commands.
 
 Redirects, frames, workers, WebSockets and prefetches of a page ask nobody who watches single
-requests, but all of them pass by the proxy. Each connection is a hop of its own: its host is
-resolved once, all addresses are checked (`addresses.py`), and the connection goes to one of those.
+requests, and a command asks nobody at all, but all of them pass by the proxy. Each connection is a hop of its own: its host is
+resolved once, all addresses are checked (`engines/reach.py`), and the connection goes to one of those.
 TLS is not opened. Whoever uses the proxy needs its password, so that no other user of the machine
 can.
 """
@@ -14,12 +14,13 @@ import base64
 import hmac
 import re
 import secrets
+import socket
 from collections import deque
 from contextlib import suppress
 from types import TracebackType
 from urllib.parse import urlsplit
 
-from toolkeel.builtin.web.addresses import Reach
+from toolkeel.engines.reach import Reach
 from toolkeel.errors import ToolError
 
 MOST = 128
@@ -60,6 +61,7 @@ class Proxy:
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
+        self._port: socket.socket | None = None
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._unknown: deque[asyncio.Task[None]] = deque()
@@ -75,8 +77,14 @@ class Proxy:
         assert self._server is not None
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
+    def at(self, port: socket.socket) -> Proxy:
+        """The same, to listen at a port that is open already."""
+        self._port = port
+        return self
+
     async def __aenter__(self) -> Proxy:
-        self._server = await asyncio.start_server(self._take, "127.0.0.1", 0, limit=_HEAD)
+        port = self._port or socket.create_server(("127.0.0.1", 0))
+        self._server = await asyncio.start_server(self._take, sock=port, limit=_HEAD)
         return self
 
     async def __aexit__(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from toolkeel.builtin.web.addresses import SPECIAL, Reach, is_below, is_public
+from toolkeel.engines.reach import Reach, is_below
 from toolkeel.errors import SetupError, ToolError
 
 
@@ -71,34 +68,12 @@ def test_no_spelling_of_an_address_that_is_not_public_is_reached(host: str) -> N
     "text", ["93.184.216.34", "1.1.1.1", "2606:4700::1111", "64:ff9b::808:808"]
 )
 def test_public_addresses_are_reached(text: str) -> None:
-    assert is_public(ipaddress.ip_address(text))
     assert reach("example.org", of=Reach(resolve=answers(text))) == [text]
 
 
 def test_one_private_address_among_public_ones_is_enough() -> None:
     with pytest.raises(ToolError, match=r"10\.0\.0\.1"):
         reach("evil.example", of=Reach(resolve=answers("1.1.1.1", "10.0.0.1")))
-
-
-@given(st.sampled_from(SPECIAL), st.integers(min_value=0))
-def test_nothing_in_the_table_is_public_however_it_is_wrapped(
-    network: ipaddress.IPv4Network | ipaddress.IPv6Network, offset: int
-) -> None:
-    address = network[offset % network.num_addresses]
-    assert not is_public(address)
-    if isinstance(address, ipaddress.IPv4Address):
-        for prefix in ("::ffff:", "64:ff9b::"):
-            assert not is_public(ipaddress.ip_address(f"{prefix}{address}"))
-
-
-@given(st.ip_addresses())
-def test_whatever_is_public_here_is_global_to_python_too(
-    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
-) -> None:
-    if is_public(address):
-        inner = getattr(address, "ipv4_mapped", None) or address
-        assert inner.is_global
-        assert not inner.is_multicast
 
 
 def test_what_is_listed_is_reached() -> None:

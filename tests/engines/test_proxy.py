@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.waiting import run as run_async
-from toolkeel.builtin.web import proxy as module
-from toolkeel.builtin.web.addresses import Reach
-from toolkeel.builtin.web.proxy import Proxy, _forwarded, _length, _place, _Refused
+from toolkeel.engines import proxy as module
+from toolkeel.engines.proxy import Proxy, _forwarded, _length, _place, _Refused
+from toolkeel.engines.reach import Reach
 
 
 class Echo:
