@@ -15,6 +15,7 @@ from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, Usage
 from toolkeel.model import Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.providers.openai_chat import decode
 from toolkeel.providers.openai_chat.stream import StreamDecoder
 
 Json = dict[str, Any]
@@ -210,6 +211,27 @@ def test_an_error_in_place_of_a_chunk_is_raised(error: Json, status: int | None)
     with pytest.raises(ModelError, match="Too many") as raised:
         decoder.feed(error)
     assert raised.value.status == status
+
+
+@pytest.mark.parametrize("key", ["delta", "message"])
+def test_an_error_that_a_router_puts_beside_a_message_is_raised_with_what_was_spent(
+    key: str,
+) -> None:
+    failed = {"index": 0, "finish_reason": "error", key: {"content": ""}}
+    error = {"message": "the provider is down", "code": 502}
+    decoder = StreamDecoder()
+    with pytest.raises(ModelError, match="the provider is down") as raised:
+        decoder.feed({"choices": [{**failed, "error": error}], "usage": {"prompt_tokens": 3}})
+    assert (raised.value.status, raised.value.retryable) == (502, True)
+    assert decoder.billed().input_tokens == 3
+
+
+@pytest.mark.parametrize("choices", [[None], [{"message": "hi"}], [{"finish_reason": "stop"}]])
+def test_a_whole_answer_without_a_message_is_none(choices: list[Any]) -> None:
+    with pytest.raises(ModelError, match="no message"):
+        decode({"choices": choices})
+    filtered = {"choices": [{"finish_reason": "content_filter", "message": None}]}
+    assert decode(filtered).finish_reason == "filtered"
 
 
 def test_garbage_in_place_of_a_chunk_is_raised() -> None:

@@ -147,6 +147,8 @@ class StreamDecoder(Decoder):
             usage = usage or as_dict(data["x_groq"]).get("usage")
         if usage:
             self._usage = as_dict(usage)
+        if choice.get("error"):  # a router's, of the provider behind it
+            raise sent_error(choice)
         reason = as_text(choice.get("finish_reason"))
         if reason and REASONS.get(self._reason, "stop") in ("stop", "tool_calls"):
             self._reason = reason
