@@ -17,9 +17,9 @@ from toolkeel.mcp.config import (
     read_all,
     read_config,
     with_more,
-    write_server,
 )
 from toolkeel.mcp.consent import check_consent
+from toolkeel.mcp.hosts import write_server
 from toolkeel.mcp.variables import expand
 
 
@@ -109,6 +109,13 @@ def test_a_server_of_a_file_of_codex_is_named_like_one_of_any_other(tmp_path: Pa
     assert find_server(f"{file}:b").command == ("y",)
     with pytest.raises(SetupError, match="has a, b; say"):
         find_server(str(file))
+
+
+def test_a_file_may_name_the_revision_that_a_server_is_spoken_to_in(tmp_path: Path) -> None:
+    versions = {"a": "2025-11-25", "b": "2026-07-28", "c": "newest"}
+    entries = {name: {"command": "x", "protocolVersion": said} for name, said in versions.items()}
+    found, problems = read_all(written(tmp_path, entries))
+    assert found["a"].older and not found["b"].older and "2025-11-25" in str(problems["c"])
 
 
 def test_a_new_file_of_a_host_has_that_hosts_form(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import SetupError
-from toolkeel.mcp.config import ServerConfig, find_server, read_all, read_config, write_server
-from toolkeel.mcp.hosts import entry_of, host_of, read_file, without_comments
+from toolkeel.mcp.config import ServerConfig, find_server, read_all, read_config
+from toolkeel.mcp.hosts import entry_of, host_of, read_file, without_comments, write_server
 from toolkeel.mcp.variables import read_env_file
 
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from toolkeel.cli import exits
-from toolkeel.cli.terminal.streams import RED, answer, note, prepare_streams
+from toolkeel.cli.terminal.streams import RED, answer, note, prepare_streams, show_warnings
 from toolkeel.errors import ModelError, SetupError
 
 COMMANDS = {
@@ -93,6 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         arguments: The words after the program's name; those of the process by default.
     """
     prepare_streams()
+    show_warnings()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         _run(words)

@@ -27,11 +27,10 @@ from urllib.parse import urlsplit
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.hosts import (
-    ROOTS,
     entry_of,
     host_of,
+    named_servers,
     read_file,
-    servers_in,
     switched_off,
     workspace_of,
 )
@@ -71,6 +70,7 @@ class ServerConfig:
         only: Names of the tools to take; all if it is empty.
         without: Names of tools to leave.
         tls: Paths of PEM files: ``ca`` to trust beside the system's, ``cert`` and ``key`` of ours.
+        older: Whether it is spoken to in a revision up to 2025-11-25 though it may know a newer one.
     """
 
     name: str
@@ -85,6 +85,7 @@ class ServerConfig:
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     tls: Mapping[str, str] = NOTHING  # type: ignore[assignment]
+    older: bool = False
 
     def takes(self, tool: str) -> bool:
         """Whether its file lets a tool be used.
@@ -220,7 +221,7 @@ def read_all(path: str | Path) -> tuple[dict[str, ServerConfig], dict[str, Setup
     found: dict[str, ServerConfig] = {}
     problems: dict[str, SetupError] = {}
     data, host = read_file(file), host_of(file)
-    for name, written in _servers(data, file).items():
+    for name, written in named_servers(data, file).items():
         if switched_off(data, host, name):
             continue
         try:
@@ -233,20 +234,6 @@ def read_all(path: str | Path) -> tuple[dict[str, ServerConfig], dict[str, Setup
             if config is not None:
                 found[name] = config
     return found, problems
-
-
-def _servers(data: object, file: Path) -> Mapping[str, Any]:
-    """What a file says about its servers, as it is written.
-
-    Raises:
-        SetupError: it says nothing of any.
-    """
-    servers = servers_in(data, host_of(file))
-    if servers is None:
-        raise SetupError(
-            f'{file} names no servers; write {{"mcpServers": {{"name": {{"command": ...}}}}}}'
-        )
-    return servers
 
 
 def _server(name: str, written: object, file: Path) -> ServerConfig | None:
@@ -292,7 +279,14 @@ def _server(name: str, written: object, file: Path) -> ServerConfig | None:
         entry.only,
         entry.without,
         _tls(get.mapping("tls"), file.parent, where),
+        _older(get.text("protocolVersion"), where),
     )
+
+
+def _older(version: str, where: str) -> bool:
+    if version and re.fullmatch(r"20\d\d-\d\d-\d\d", version) is None:
+        raise SetupError(f"{where}: a protocolVersion is a date, as 2025-11-25; not {version!r}")
+    return "" < version < "2026-07-28"
 
 
 def _tls(said: Mapping[str, str], folder: Path, where: str) -> dict[str, str]:
@@ -356,44 +350,6 @@ def with_more(
         cwd=str(cwd) if cwd else config.cwd,
         headers={**config.headers, **(headers or {})},
     )
-
-
-def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> None:
-    """Put a server into a file, or take it out; everything else in the file stays.
-
-    Args:
-        file: Made if it is not there.
-        name: Of the server.
-        entry: As it shall be written; None takes it out.
-
-    Raises:
-        SetupError: if the file holds something else, or has no such server to take out.
-    """
-    data: dict[str, Any] = {host_of(file).root: {}}
-    if file.exists():
-        _servers(read_file(file), file)
-        data = _rewritable(file)
-    servers: dict[str, Any] = dict(servers_in(data, host_of(file)) or {})
-    root = next(key for key in (host_of(file).root, *ROOTS) if key in data)
-    if entry is not None:
-        servers[name] = dict(entry)
-    elif servers.pop(name, None) is None:
-        raise SetupError(f"{file} has no server {name!r}; there is {', '.join(servers) or 'none'}")
-    text = json.dumps({**data, root: servers}, indent=2, ensure_ascii=False) + "\n"
-    file.write_text(text, "utf-8")
-
-
-def _rewritable(file: Path) -> dict[str, Any]:
-    """A file as plain JSON; one with comments or in TOML would lose what its owner wrote there.
-
-    Raises:
-        SetupError: it is not plain JSON.
-    """
-    try:
-        data: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    except (ValueError, RecursionError):
-        raise SetupError(f"{file} has comments or is no JSON: change it by hand") from None
-    return data
 
 
 def _list(value: object) -> list[object]:

@@ -22,7 +22,9 @@ _COMMENT = r"//[^\n]*+|(?>/\*.*?(?:\*/|\Z))"
 _TOKENS = re.compile(  # possessive, and to the end at worst: read in one way, and once
     rf'"(?:\\.|[^"\\])*+(?:"|\\?\Z)|{_COMMENT}|,(?=(?:\s|{_COMMENT})*+[}}\]])', re.DOTALL
 )
-_OURS = frozenset(("command", "args", "env", "cwd", "url", "headers", "type", "tls"))
+_OURS = frozenset(
+    ("command", "args", "env", "cwd", "url", "headers", "type", "tls", "protocolVersion")
+)
 _LEFT = frozenset(
     ("description", "icon", "icons", "gallery", "dev", "timeout", "name", "source", "version",
      "startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "required", "alwaysLoad",
@@ -167,6 +169,20 @@ def switched_off(data: object, host: Host, name: str) -> bool:
     return (allowed is not None and name not in allowed) or name in (excluded or ())
 
 
+def named_servers(data: object, file: Path) -> Mapping[str, Any]:
+    """What a file says about its servers, as it is written.
+
+    Raises:
+        SetupError: it says nothing of any.
+    """
+    servers = servers_in(data, host_of(file))
+    if servers is None:
+        raise SetupError(
+            f'{file} names no servers; write {{"mcpServers": {{"name": {{"command": ...}}}}}}'
+        )
+    return servers
+
+
 @record
 class Entry:
     """One server, in our own words.
@@ -288,3 +304,41 @@ def _names(where: str, given: Mapping[str, Any], keys: tuple[str, ...]) -> tuple
         if wrong := [name for name in given.get(key, ()) if not isinstance(name, str)]:
             raise SetupError(f"{where}: {key!r} is a list of names, not of {wrong[0]!r:.60}")
     return tuple(name for key in keys for name in given.get(key, ()))
+
+
+def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> None:
+    """Put a server into a file, or take it out; everything else in the file stays.
+
+    Args:
+        file: Made if it is not there.
+        name: Of the server.
+        entry: As it shall be written; None takes it out.
+
+    Raises:
+        SetupError: if the file holds something else, or has no such server to take out.
+    """
+    data: dict[str, Any] = {host_of(file).root: {}}
+    if file.exists():
+        named_servers(read_file(file), file)
+        data = _rewritable(file)
+    servers: dict[str, Any] = dict(servers_in(data, host_of(file)) or {})
+    root = next(key for key in (host_of(file).root, *ROOTS) if key in data)
+    if entry is not None:
+        servers[name] = dict(entry)
+    elif servers.pop(name, None) is None:
+        raise SetupError(f"{file} has no server {name!r}; there is {', '.join(servers) or 'none'}")
+    text = json.dumps({**data, root: servers}, indent=2, ensure_ascii=False) + "\n"
+    file.write_text(text, "utf-8")
+
+
+def _rewritable(file: Path) -> dict[str, Any]:
+    """A file as plain JSON; one with comments or in TOML would lose what its owner wrote there.
+
+    Raises:
+        SetupError: it is not plain JSON.
+    """
+    try:
+        data: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    except (ValueError, RecursionError):
+        raise SetupError(f"{file} has comments or is no JSON: change it by hand") from None
+    return data

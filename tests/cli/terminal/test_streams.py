@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from toolkeel.cli.terminal.streams import (
     layout,
     note,
     output_held,
+    show_warnings,
     stdout_kept_clean,
     styled,
 )
@@ -98,3 +100,18 @@ def test_both_streams_are_held_and_each_gets_its_own(capsys: pytest.CaptureFixtu
         assert capsys.readouterr() == ("", "")
         raise ZeroDivisionError
     assert capsys.readouterr() == ("out\n", "err\n")
+
+
+def test_what_the_library_warns_of_is_seen_unless_the_program_takes_its_logs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = logging.getLogger("toolkeel.mcp")
+    monkeypatch.setattr(logging.root, "handlers", [])
+    show_warnings()
+    show_warnings()
+    log.warning("the server %r is left out", "北京")
+    log.info("no matter")
+    assert capsys.readouterr() == ("", "toolkeel: the server '北京' is left out\n")
+    monkeypatch.setattr(logging.root, "handlers", [logging.NullHandler()])
+    log.warning("theirs")
+    assert capsys.readouterr() == ("", "")

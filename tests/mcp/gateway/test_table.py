@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,13 @@ def command(tmp_path: Path) -> list[str]:
 
 
 @ERAS
+@pytest.mark.parametrize("older", [False, True])
 def test_prompts_resources_templates_and_completion_lead_to_their_server(
-    command: list[str], era: str
+    command: list[str], era: str, older: bool
 ) -> None:
     async def use() -> None:
-        async with client_of(Gateway([config("a", command)]), era) as client:
+        there = dataclasses.replace(config("a", command), older=older)
+        async with client_of(Gateway([there]), era) as client:
             [prompt] = (await client.list_prompts()).prompts
             assert prompt.name == "a__greet"
             filled = await client.get_prompt("a__greet", {"name": "Ada"})

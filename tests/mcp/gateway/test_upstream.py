@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 
 import mcp_types as types
 import pytest
@@ -94,3 +95,51 @@ def test_an_error_of_a_server_reaches_the_client_as_it_came() -> None:
     said = of_peer(types.ErrorData(code=-32000, message="no", data={"x": 1}))
     error = as_it_came(MCPError.from_error_data(said))
     assert (error.code, error.message, error.data) == (-32000, "no", {"x": 1})
+
+
+HALF = """
+import json, sys
+FINE = {"name": "fine", "uri": "app://fine", "uriTemplate": "app://{x}"}
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, id = asked.get("method", ""), asked.get("id")
+    said = {"error": {"code": int(sys.argv[1]), "message": "no list"}}
+    if method == "initialize":
+        able = {"tools": {}, "prompts": {}, "resources": {}}
+        info = {"name": "half", "version": "1"}
+        said = {"result": {"protocolVersion": "2025-11-25", "capabilities": able, "serverInfo": info}}
+    elif method == "tools/list":
+        said = {"result": {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]}}
+    elif method == sys.argv[2]:
+        key = {"prompts/list": "prompts", "resources/list": "resources"}
+        key = key.get(method, "resourceTemplates")
+        said = {"result": {key: [{"name": 5}, "x", FINE, {"name": "a", "arguments": 3, "uri": 1}]}}
+    if id is not None:
+        print(json.dumps({"jsonrpc": "2.0", "id": id, **said}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("code", [-32601, -32603])
+@pytest.mark.parametrize(
+    ("method", "kept"),
+    [
+        ("prompts/list", (1, 0, 0)),
+        ("resources/list", (0, 1, 0)),
+        ("resources/templates/list", (0, 0, 1)),
+    ],
+)
+def test_a_list_that_cannot_be_had_costs_no_other_and_a_definition_no_list(
+    method: str, kept: tuple[int, int, int], code: int
+) -> None:
+    async def use() -> Upstream:
+        server = Upstream(
+            config("half", [sys.executable, "-c", HALF, str(code), method]), lambda: None
+        )
+        await server.refresh()
+        await server.close()
+        return server
+
+    server = asyncio.run(use())
+    lists = server.lists
+    assert server.problem == "" and list(lists.tools) == ["act"]
+    assert (len(lists.prompts), len(lists.resources), len(lists.templates)) == kept

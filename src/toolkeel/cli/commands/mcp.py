@@ -38,9 +38,10 @@ from toolkeel.cli.terminal.streams import (
     width_of,
 )
 from toolkeel.errors import SetupError
-from toolkeel.mcp.config import FILES, ServerConfig, find_server, is_url, read_config, write_server
+from toolkeel.mcp.config import FILES, ServerConfig, find_server, is_url, read_config
 from toolkeel.mcp.consent import Consents
 from toolkeel.mcp.consent_files import home
+from toolkeel.mcp.hosts import write_server
 from toolkeel.mcp.pins import Pin, Pins, difference
 from toolkeel.observe.wording import escaped, pretty, visible_json, visible_line
 

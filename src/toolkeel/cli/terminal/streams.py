@@ -7,6 +7,7 @@ or fill the clipboard. What goes to a file or a pipe is left as it is.
 from __future__ import annotations
 
 import io
+import logging
 import os
 import shutil
 import sys
@@ -79,6 +80,21 @@ def note(text: str, style: str = "") -> None:
     if sys.stderr.isatty():
         text = escaped(text)
     print(styled(text, style, sys.stderr) if style else text, file=sys.stderr, flush=True)
+
+
+class _Warnings(logging.Handler):
+    """What the library warns of, as lines on stderr; a program that takes logs itself has them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not logging.root.handlers:
+            note(f"toolkeel: {record.getMessage()}", YELLOW)
+
+
+def show_warnings() -> None:
+    """Write what the library warns of to stderr, where nobody else asks for it."""
+    log = logging.getLogger("toolkeel")
+    if not any(isinstance(handler, _Warnings) for handler in log.handlers):
+        log.addHandler(_Warnings(logging.WARNING))
 
 
 @contextmanager

@@ -81,7 +81,7 @@ class Link:
         self._task: asyncio.Task[None] | None = None
         self._client: Client | None = None
         self._over = asyncio.Event()
-        self._legacy = False
+        self._legacy = options.config.older
         self.revision: str | None = None
         self._sse = options.config.kind == "sse"
         self._network = Network(options.config, options.auth, options.lent)

@@ -8,6 +8,7 @@ cannot costs itself, and both are told.
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -36,10 +37,18 @@ _SDK_LOST = (
     "server answered a request with 202",
 )  # what the SDK calls an invalid request, or one that cannot be parsed: the answer is
 _BLOCK: TypeAdapter[Any] = TypeAdapter(types.ContentBlock)
+_LISTS: Mapping[str, TypeAdapter[Any]] = {
+    "prompts": TypeAdapter(types.Prompt),
+    "resources": TypeAdapter(types.Resource),
+    "resourceTemplates": TypeAdapter(types.ResourceTemplate),
+}
 _NO_ARGUMENTS: Mapping[str, object] = {"type": "object"}
 _BLOCK_TEXT = 100_000
 _FAULTS = 20
 """Keywords taken out of one definition, beyond which its schema is none."""
+
+
+log = logging.getLogger("toolkeel.mcp")
 
 
 @record
@@ -108,12 +117,24 @@ class Sift:
         if version >= _ANY_STRUCTURE:  # there "missing" means ``complete``; the SDK insists
             result.setdefault("resultType", "complete")
             self.rounds += result["resultType"] == "input_required"
+        for key, of in _LISTS.items():
+            if isinstance(items := result.get(key), list):
+                result[key] = [item for item in items if self._fits(item, of, key)]
         if isinstance(result.get("tools"), list):
             result["tools"] = [
                 kept for tool in result["tools"] if (kept := self._tool(tool, version)) is not None
             ]
         elif method == "tools/call" or not (method or result.keys() & _OTHERS):
             _mend_call(result, version)
+
+    def _fits(self, item: object, of: TypeAdapter[Any], key: str) -> bool:
+        """Whether a prompt or a resource of a list is one; one that is none is left out."""
+        try:
+            of.validate_python(item, by_name=False)
+        except ValidationError:
+            log.warning("left out of a server's %s: %s", key, _short(item))
+            return False
+        return True
 
     def _tool(self, tool: object, version: str) -> dict[str, Any] | None:
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or not tool["name"]:

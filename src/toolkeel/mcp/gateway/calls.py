@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, cast
 
@@ -387,13 +387,3 @@ def client_of(request: Request) -> str:
     scope = getattr(request.request, "scope", None)
     name = scope.get(CLIENT, "") if isinstance(scope, dict) else ""
     return str(name)
-
-
-async def told(work: Callable[[], Awaitable[Any]]) -> Any:
-    """A request without results that are errors: what goes wrong is an error of the protocol."""
-    try:
-        return await work()
-    except MCPError as error:
-        raise as_it_came(error) from error
-    except (Unreachable, SetupError) as error:
-        raise MCPError(types.INTERNAL_ERROR, str(error)) from error

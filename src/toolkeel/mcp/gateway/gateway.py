@@ -36,7 +36,6 @@ from toolkeel.mcp.gateway.calls import (
     error_result,
     forwarded,
     progress_of,
-    told,
 )
 from toolkeel.mcp.gateway.ledger import Ledger, Shared
 from toolkeel.mcp.gateway.names import check_server
@@ -44,7 +43,7 @@ from toolkeel.mcp.gateway.policy import SEARCH_ABOVE, Policy
 from toolkeel.mcp.gateway.raw_calls import RawCalls
 from toolkeel.mcp.gateway.search import DEFINITION, NAME, find
 from toolkeel.mcp.gateway.table import Route, Table, for_revision
-from toolkeel.mcp.gateway.upstream import Upstream, instructions_of
+from toolkeel.mcp.gateway.upstream import Upstream, instructions_of, told
 from toolkeel.mcp.pins import Pins
 from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
 from toolkeel.mcp.server.snapshot import page
@@ -386,7 +385,7 @@ class Gateway(ToolServer):
             async with route.server.running(client_of(request), exchange):
                 return as_model(await answered(route.server, method, sent, exchange, None))
 
-        return await told(lambda: self._in_rounds(request, params, work))
+        return await told(lambda: self._in_rounds(request, params, work), request)
 
     async def _complete(self, request: Request, params: types.CompleteRequestParams) -> Any:
         table, said = await self._current(), dict(request.params or {})
@@ -396,4 +395,5 @@ class Gateway(ToolServer):
         else:
             route = table.resource(params.ref.uri)
             said["ref"] = {**said["ref"], "uri": route.name}
-        return await told(lambda: route.server.send("completion/complete", forwarded(said)))
+        said = forwarded(said)
+        return await told(lambda: route.server.send("completion/complete", said), request)

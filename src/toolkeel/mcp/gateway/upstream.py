@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any
@@ -27,7 +27,7 @@ from toolkeel.mcp.client.salvage import data_of
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.gateway.lane import TIMEOUT, Lane, current, stamp_client
 from toolkeel.mcp.hidden_text import clean
-from toolkeel.mcp.server.rounds import Exchange, is_modern
+from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
 from toolkeel.mcp.server.sessions import Sessions
 
 MOST = 32
@@ -133,14 +133,23 @@ class Upstream:
         resources: dict[str, types.Resource] = {}
         templates: dict[str, types.ResourceTemplate] = {}
         if has.prompts is not None:
-            async for page in walk(lambda at: client.list_prompts(cursor=at), self.name):
+            async for page in self._pages("prompts", client.list_prompts):
                 prompts |= {each.name: each for each in page.prompts}
         if has.resources is not None:
-            async for page in walk(lambda at: client.list_resources(cursor=at), self.name):
+            async for page in self._pages("resources", client.list_resources):
                 resources |= {each.uri: each for each in page.resources}
-            async for page in walk(lambda at: client.list_resource_templates(cursor=at), self.name):
+            async for page in self._pages("templates", client.list_resource_templates):
                 templates |= {each.uri_template: each for each in page.resource_templates}
         return Lists(tools, prompts, resources, templates)
+
+    async def _pages(self, what: str, fetch: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
+        """A list besides that of tools; one that cannot be had costs no other."""
+        try:
+            async for page in walk(lambda at: fetch(cursor=at), self.name):
+                yield page
+        except (MCPError, ValueError) as error:
+            if not isinstance(error, MCPError) or error.code != types.METHOD_NOT_FOUND:
+                log.warning("%s does not list its %s: %s", self.name, what, error)
 
     async def instructions(self) -> str:
         """How it says it should be used, under its name; empty if it says nothing."""
@@ -263,3 +272,17 @@ def is_first(params: Mapping[str, Any]) -> bool:
 def as_it_came(error: MCPError) -> MCPError:
     """An error of a server, for the client in front."""
     return MCPError(error.code, error.message, data_of(error.error))
+
+
+async def told(work: Callable[[], Awaitable[Any]], request: Request) -> Any:
+    """A request without results that are errors: what goes wrong is an error of the protocol."""
+    try:
+        result = await work()
+    except MCPError as error:
+        raise as_it_came(error) from error
+    except (Unreachable, SetupError) as error:
+        raise MCPError(types.INTERNAL_ERROR, str(error)) from error
+    if isinstance(result, dict) and is_modern(request):  # what servers of older ones do not say
+        kept = {"ttlMs": 0, "cacheScope": "private"} if "contents" in result else {}
+        return {"resultType": "complete", **kept, **result}
+    return result
