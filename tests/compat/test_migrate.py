@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 import toolkeel.compat.langchain as langchain
 import toolkeel.compat.openai_agents as agents
-from toolkeel.compat.migrate import migrate
+from toolkeel.compat.migrate import migrate, migrate_notebook
 
 PROGRAM = '''"""A program."""
 import asyncio
@@ -46,6 +47,47 @@ from .agents import mine
     [note] = made.notes
     assert note.line == 10 and "tool_namespace" in note.text and "with_prefix" in note.text
     ast.parse(made.source)
+
+
+def test_several_imports_of_one_line_are_all_rewritten() -> None:
+    ours = "toolkeel.compat.openai_agents"
+    line = "from agents.items import ItemHelpers as IH; import agents.tracing as tr; from agents import (\n  Agent,\n); x = 1\n"
+    made = migrate(f"def f():\n    {line}")
+    first, second = f"from {ours} import ItemHelpers as IH", f"from {ours} import Agent; x = 1"
+    tracing = "from toolkeel.compat import openai_agents as tr"
+    assert made.source == f"def f():\n    {first}; {tracing}; {second}\n"
+
+
+def test_lines_end_as_they_did() -> None:
+    made = migrate("from agents import Agent, tool_namespace\r\nx = 1\r\n").source
+    assert made.count("\r\n") == made.count("\n") == 3
+
+
+def test_a_module_that_is_named_in_a_text_is_told() -> None:
+    program = "import importlib\nm = importlib.import_module('agents.mcp')\nimport_module(name)\n"
+    [note] = migrate(program).notes
+    assert note.line == 2 and "import_module('agents.mcp')" in note.text
+
+
+def test_a_notebooks_cells_are_rewritten_and_told_by_number() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["from agents import Agent"]},
+        {"cell_type": "code", "source": ["%pip install x\n", "from agents import Agent\n", " !ls"]},
+        {"cell_type": "code", "source": "import agents\nawait agents.gone()"},
+    ]
+    made = migrate_notebook(json.dumps({"cells": cells}))
+    markdown, first, second = (cell["source"] for cell in json.loads(made.source)["cells"])
+    assert markdown == cells[0]["source"]
+    assert first == [
+        "%pip install x\n",
+        "from toolkeel.compat.openai_agents import Agent\n",
+        " !ls",
+    ]
+    assert second.startswith("from toolkeel.compat import openai_agents as agents\nawait")
+    [note] = made.notes
+    assert (note.line, note.text[:19]) == (2, "cell 3: agents.gone")
+    kept = json.dumps({"cells": cells[:1]})
+    assert migrate_notebook(kept).source == kept
 
 
 def test_langchain_and_langgraph_go_to_one_place() -> None:

@@ -7,6 +7,7 @@ counterpart keeps its old import and gets a line with what to write instead.
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -94,10 +95,47 @@ def migrate(source: str) -> Migrated:
         if made is not None:
             assert isinstance(node, ast.Import | ast.ImportFrom)
             edits.append((node, made))
-    notes += _used(tree, modules)
-    for node, statements in sorted(edits, key=lambda edit: -edit[0].lineno):
+    notes += [*_used(tree, modules), *_named(tree)]
+    for node, statements in sorted(edits, key=lambda edit: _place(edit[0]), reverse=True):
         _replace(lines, node, statements)
     return Migrated("".join(lines), tuple(sorted(notes, key=lambda note: note.line)))
+
+
+def _place(node: ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def migrate_notebook(source: str) -> Migrated:
+    """Rewrite the imports of a notebook's cells; see `migrate`.
+
+    Args:
+        source: The notebook's JSON.
+
+    Raises:
+        SyntaxError: a cell is no Python, magics apart.
+        ValueError: it is no notebook.
+    """
+    book = json.loads(source)
+    notes: list[Note] = []
+    changed = False
+    for number, cell in enumerate(book["cells"], 1):
+        if cell["cell_type"] != "code":
+            continue
+        lines = "".join(cell["source"]).splitlines(keepends=True)
+        made = migrate("".join(_MAGIC.sub(_HIDDEN, line) for line in lines))
+        notes += [Note(one.line, f"cell {number}: {one.text}") for one in made.notes]
+        text = made.source.replace(_HIDDEN, "")
+        if text != "".join(lines):
+            changed = True
+            many = isinstance(cell["source"], list)
+            cell["source"] = text.splitlines(keepends=True) if many else text
+    text = json.dumps(book, ensure_ascii=False, indent=1) + "\n" if changed else source
+    return Migrated(text, tuple(notes))
+
+
+_MAGIC = re.compile(r"^(?=\s*[%!?])")
+"""Before a line of a notebook that is no Python."""
+_HIDDEN = "#\N{INVISIBLE SEPARATOR}"
 
 
 def _whole(node: ast.Import, notes: list[Note], modules: dict[str, str]) -> list[str] | None:
@@ -132,6 +170,22 @@ def _used(tree: ast.AST, modules: Mapping[str, str]) -> Iterator[Note]:
             ours = modules.get(node.value.id)
             if ours is not None and (problem := _missing(ours, node.attr)):
                 yield Note(node.lineno, f"{node.value.id}.{node.attr}: {problem}")
+
+
+def _named(tree: ast.AST) -> Iterator[Note]:
+    """Modules that are named in texts: what is imported or replaced as the program runs."""
+    for node in ast.walk(tree):
+        given = node.args[:1] if isinstance(node, ast.Call) else []
+        for first in given:
+            called = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+            text = first.value if isinstance(first, ast.Constant) else None
+            if called not in _BY_TEXT or not isinstance(text, str):
+                continue
+            if (ours := LIBRARIES.get(text.split(".")[0])) is not None:
+                yield Note(node.lineno, f"{called}({text!r}): all its names stand in {ours}")
+
+
+_BY_TEXT = ("import_module", "__import__", "patch", "importorskip")
 
 
 def _rewritten(
@@ -189,6 +243,7 @@ def _replace(lines: list[str], node: _Import, statements: Sequence[str]) -> None
     before = lines[first].encode()[: node.col_offset].decode()
     after = lines[last].encode()[node.end_col_offset :].decode()
     indent = before if not before.strip() else ""
-    joint = "; " if before.strip() else f"\n{indent}"
-    text = joint.join(statement.replace("\n", f"\n{indent}") for statement in statements)
+    end = "\r\n" if lines[first].endswith("\r\n") else "\n"
+    joint = "; " if before.strip() else f"{end}{indent}"
+    text = joint.join(statement.replace("\n", f"{end}{indent}") for statement in statements)
     lines[first : last + 1] = [before + text + after]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.cli.conftest import Here
@@ -25,8 +26,22 @@ def test_files_are_changed_and_what_is_left_is_told_by_line(here: Here, tmp_path
     assert ended.code == 1
     assert "program.py:1: agents.tool_namespace: toolset.with_prefix" in ended.err
     assert file.read_bytes() == (
-        b"from toolkeel.compat.openai_agents import Agent\nfrom agents import tool_namespace\r\nx = 1\r\n"
+        b"from toolkeel.compat.openai_agents import Agent\r\nfrom agents import tool_namespace\r\nx = 1\r\n"
     )
+
+
+def test_a_file_keeps_its_encoding_and_a_notebook_its_form(here: Here, tmp_path: Path) -> None:
+    marked, latin, book = (tmp_path / name for name in ("bom.py", "latin.py", "book.ipynb"))
+    marked.write_bytes(b"\xef\xbb\xbffrom agents import Agent\n")
+    latin.write_bytes(b"# coding: latin-1\nfrom agents import Agent  # \xe9\n")
+    cell = {"cell_type": "code", "source": ["from agents import Agent\n"]}
+    book.write_text(json.dumps({"cells": [cell]}), "utf-8")
+    assert here("migrate", *map(str, (marked, latin, book)), "--write").code == 0
+    assert marked.read_bytes().startswith(b"\xef\xbb\xbffrom toolkeel.compat")
+    assert latin.read_bytes().endswith(b"import Agent  # \xe9\n")
+    assert "toolkeel.compat" in json.loads(book.read_text("utf-8"))["cells"][0]["source"][0]
+    book.write_text("[1, 2]", "utf-8")
+    assert "book.ipynb is no" in here("migrate", str(book)).err
 
 
 def test_a_file_that_is_none_or_no_python_is_named(here: Here, tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import tokenize
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +12,14 @@ import typer
 
 from toolkeel.cli import exits
 from toolkeel.cli.terminal.streams import YELLOW, answer, note
-from toolkeel.compat.migrate import migrate
+from toolkeel.compat.migrate import migrate, migrate_notebook
 from toolkeel.errors import SetupError
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Programs in Python.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Programs in Python, and notebooks.")
+    ],
     write: Annotated[
         bool, typer.Option("--write", "-w", help="Change the files instead of showing a diff.")
     ] = False,
@@ -34,18 +38,19 @@ def command(
 def _one(file: Path, write: bool) -> int:
     """Migrate one file; how many notes there are on it."""
     try:
-        with file.open(encoding="utf-8", newline="") as opened:
-            source = opened.read()
-        made = migrate(source)
+        raw = file.read_bytes()
+        encoding, _ = tokenize.detect_encoding(BytesIO(raw).readline)
+        source = raw.decode(encoding)
+        made = (migrate_notebook if file.suffix == ".ipynb" else migrate)(source)
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(f"{file} cannot be read: {error}") from None
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, LookupError, TypeError) as error:
         raise SetupError(f"{file} is no Python this interpreter reads: {error}") from None
     for each in made.notes:
         note(f"{file}:{each.line}: {each.text}")
     if made.source != source:
         if write:
-            file.write_text(made.source, encoding="utf-8", newline="")
+            file.write_bytes(made.source.encode(encoding))
             note(f"{file}: imports changed")
         else:
             lines = (source.splitlines(), made.source.splitlines())
