@@ -56,7 +56,7 @@ LINES = {
     "docs/quickstart.md": "toolkeel[cli,inspect]",
 }
 # Documents whose first Python is the file that their commands use.
-THEIR_OWN = ("README.md", "README.zh-CN.md", "docs/cli.md", "docs/quickstart.md")
+THEIR_OWN = ("docs/cli.md", "docs/quickstart.md")
 # Commands that another line of the same document installs what they need for.
 ELSEWHERE = {
     "toolkeel serve my_tools.py": "toolkeel[cli,mcp]",

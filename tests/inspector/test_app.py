@@ -94,6 +94,18 @@ def test_a_newcomer_tries_talks_watches_approves_and_compares(
         page.wait_for_selector("form.ticket")  # it came by itself: nobody has loaded the page anew
         assert "猫.txt" in page.inner_text("form.ticket pre")
         assert page.locator("form.ticket").count() == 1
+        page.click("form.ticket >> text=Edit the arguments")
+        page.fill("form.ticket [name=arguments]", '{"path": 7}')
+        page.click(
+            "form.ticket >> text=Run it so"
+        )  # refused: what was wrong stays, and what was typed
+        page.wait_for_load_state()
+        page.evaluate("() => new Promise((done) => setTimeout(done, 1500))")
+        assert "path: expected a string" in page.inner_text("#problem")
+        assert page.input_value("[aria-invalid]") == '{"path": 7}'
+        said.remove(
+            "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
+        )
         page.click("form.ticket >> text=Approve")
         page.wait_for_selector(".answer >> text=Done.")
         assert REMOVED == ["猫.txt"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import re
 import sqlite3
@@ -76,7 +77,15 @@ def test_edited_arguments_run_instead_of_the_models(tmp_path: Path) -> None:
     with served(tmp_path, busy()[2:]) as page:
         page.post("/sessions", text="Remove it.", name="ada")
         shown = seal(page.until("/sessions/ada", "data-ticket"))
-        page.post("/sessions/ada", _do="decide", verdict="edit", arguments='{"path": "b"}', **shown)
+        edit = {"_do": "decide", "verdict": "edit", **shown}
+        for wrong in ('{"path": 7', '{"path": 7}'):
+            told = page.post("/sessions/ada", arguments=wrong, **edit)
+            assert told.status_code == 422 and REMOVED == []
+            kept = html.unescape(told.text).partition(
+                f'aria-describedby="wrong-{shown["ticket"]}">'
+            )
+            assert kept[2].startswith(f"{wrong}</textarea>")
+        page.post("/sessions/ada", arguments='{"path": "b"}', **edit)
         page.until("/sessions/ada", 'class="answer"')
         assert REMOVED == ["b"]
 

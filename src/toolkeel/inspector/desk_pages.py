@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from toolkeel._records.tickets import VERDICTS, Decision
 from toolkeel.errors import ToolkeelError
 from toolkeel.inspector.runs import WHO, Runs
-from toolkeel.inspector.site import form, page
+from toolkeel.inspector.site import UNTOUCHED, form, page
 from toolkeel.sessions.desk import Desk
 
 
@@ -31,20 +31,28 @@ class DeskPages:
         """All that waits for a person."""
         return self._shown(request)
 
-    def _shown(self, request: Request, told: str = "", code: int = 200) -> Response:
+    def _shown(
+        self,
+        request: Request,
+        told: str = "",
+        code: int = 200,
+        typed: Mapping[str, str] = UNTOUCHED,
+    ) -> Response:
         beside = [("", ticket) for ticket in self._desk.waiting()] if self._desk else []
         tickets = [*beside, *self._runs.waiting()]
         questions, model = self._runs.questions(), self._runs.agent.model.name
         given = {"tickets": tickets, "questions": questions, "told": told, "model": model}
-        return HTMLResponse(page("approvals.html", request, **given), code)
+        kept = {**typed, "told": told}
+        return HTMLResponse(page("approvals.html", request, typed=kept, **given), code)
 
     async def decide(self, request: Request) -> Response:
         """Decide about a call at the desk; the second of two is told what the first said."""
+        typed = await form(request)
         try:
-            decision = _decision(await form(request))
+            decision = _decision(typed)
             first = self._desk.decide(decision, WHO) if self._desk else None
         except (ToolkeelError, ValueError, RecursionError) as error:
-            return self._shown(request, str(error), 409)
+            return self._shown(request, str(error), 409, typed)
         if first is not None:
             told = f"decided already by {first.who}: {first.decision.verdict}"
             return self._shown(request, told, 409)

@@ -16,7 +16,7 @@ from toolkeel.errors import CallError, InvalidArguments, ToolkeelError
 from toolkeel.inspector.compare import compare
 from toolkeel.inspector.forms import changed, form_of, pointer_of, typed_of
 from toolkeel.inspector.runs import WHO, Live, Runs
-from toolkeel.inspector.site import address, form, page
+from toolkeel.inspector.site import UNTOUCHED, address, form, page
 from toolkeel.inspector.story import Story, story_of
 from toolkeel.inspector.timeline import timeline_of
 from toolkeel.observe.stats import Stats, StatsReader
@@ -31,7 +31,6 @@ LOOK = 0.2
 PING = 50
 """Looks after which a stream says that it still lives."""
 
-UNTOUCHED: Mapping[str, str] = {}
 """A form in which nobody has typed."""
 
 
@@ -137,13 +136,14 @@ class SessionPages:
         name = session.name
         live = self._runs.live.get(name)
         given = {"session": info, "story": story, "live": live, "latest": upto == head}
-        given["open"] = self._runs.open_tickets(session) if story.reason == "waiting" else {}
+        waits = self._runs.open_tickets(session) if story.reason == "waiting" else {}
+        given["open"] = {id: typed if typed.get("ticket") == id else UNTOUCHED for id in waits}
         given["question"] = _question(live, typed, errors)
         given |= {"timeline": timeline_of(_last_run(story)), "earlier": after + 1 if after else 0}
         given["before_turns"] = info.turns - len(story.turns) if after else 0
         given["activity"] = _heights(session) if head > WINDOW else ()
         given["unread"] = session.unread if upto == head else ()
-        given["problem"] = told or self._runs.problems.get(name, "")
+        given |= {"told": told, "problem": told or self._runs.problems.get(name, "")}
         running = self._runs.is_running(name)
         return self._page("session.html", request, running=running, **given)
 
@@ -190,7 +190,8 @@ class SessionPages:
         try:
             first = self._runs.decide(session.name, ticket, seal, typed)
         except CallError as error:
-            return HTMLResponse(self._shown(request, session, str(error)), 422)
+            given = {**typed, "told": str(error)}
+            return HTMLResponse(self._shown(request, session, str(error), given), 422)
         if first is not None:
             by = first.who or "somebody else"
             return self._too_late(request, session, f"{by}: {first.decision.verdict}")

@@ -42,6 +42,8 @@ PICTURE = 4_000_000
 FORM = 2_000_000
 """Bytes of a form."""
 LANGUAGES = ("en", "zh")
+UNTOUCHED: Mapping[str, str] = {}
+"""A form that nobody has sent."""
 
 
 async def form(request: Request) -> dict[str, str]:

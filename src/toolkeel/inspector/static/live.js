@@ -37,7 +37,8 @@ function wholly(text) {
 function inUse(part) {
   const at = document.activeElement;
   const typed = [...part.querySelectorAll("input, textarea")].some((field) => field.value !== field.defaultValue);
-  return typed || part.querySelector("[aria-invalid]") !== null || (part.contains(at) && at.matches("input, textarea, select"));
+  const told = part.matches("[data-stays]") || part.querySelector("[aria-invalid]") !== null;
+  return typed || told || (part.contains(at) && at.matches("input, textarea, select"));
 }
 
 function openAgain(was, now) {
