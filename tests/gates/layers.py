@@ -544,6 +544,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "terminal.text",
         "terminal.streams",
         "terminal.beside",
+        "terminal.markdown",
         "terminal.interrupt",
         "arguments",
         "terminal.progress",

@@ -25,3 +25,15 @@ def test_lines_wait_for_the_prompt_and_what_is_begun_stays_apart_from_them() -> 
     above.closed()
     out.write("!\n")
     assert terminal.getvalue() == "before one\na note\nlast\n去杭州!\n" and not above.begun
+
+
+def test_lines_are_styled_when_they_are_whole() -> None:
+    terminal, above = io.StringIO(), Above()
+    out = above.stream(terminal, str.upper)
+    above.opened(list)
+    out.write("one\ntwo\nth")
+    above.print_lines()
+    out.write("ree")
+    assert (terminal.getvalue(), above.begun) == ("ONE\nTWO\n", "three")
+    above.closed()
+    assert terminal.getvalue() == "ONE\nTWO\nTHREE"

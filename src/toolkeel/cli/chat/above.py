@@ -18,9 +18,14 @@ class Above:
         self._wake: Callable[[], object] | None = None
         self._lock = threading.RLock()
 
-    def stream(self, stream: TextIO) -> Standing:
-        """One that stands for a stream of the terminal."""
-        made = _Stream(stream, self)
+    def stream(self, stream: TextIO, style: Callable[[str], str] = str) -> Standing:
+        """One that stands for a stream of the terminal.
+
+        Args:
+            stream: It.
+            style: How a whole line is shown.
+        """
+        made = _Stream(stream, self, style)
         self._streams.append(made)
         return made
 
@@ -37,7 +42,8 @@ class Above:
                 return
             lines, end, stream.begun = (stream.begun + text).rpartition("\n")
             if end:
-                self._lines.append((stream.stream, lines + end))
+                shown = "\n".join(map(stream.style, lines.split("\n")))
+                self._lines.append((stream.stream, shown + end))
             self._wake()
 
     def opened(self, wake: Callable[[], object]) -> None:
@@ -62,15 +68,15 @@ class Above:
         with self._lock:
             self._wake = None
             for each in self._streams:
-                self._lines.append((each.stream, each.begun))
+                self._lines.append((each.stream, each.style(each.begun)))
                 each.begun = ""
             self.print_lines()
 
 
 class _Stream(Standing):
-    def __init__(self, stream: TextIO, above: Above) -> None:
+    def __init__(self, stream: TextIO, above: Above, style: Callable[[str], str]) -> None:
         super().__init__(stream)
-        self.begun = ""
+        self.begun, self.style = "", style
         self._above = above
 
     def write(self, text: str, /) -> int:

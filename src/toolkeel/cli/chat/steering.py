@@ -28,7 +28,8 @@ from prompt_toolkit.output import Output, create_output
 
 from toolkeel.agent.run import Run
 from toolkeel.cli.chat.above import Above
-from toolkeel.cli.terminal.streams import BOLD, DIM, answers_are_seen, note, styled
+from toolkeel.cli.terminal.markdown import Markdown
+from toolkeel.cli.terminal.streams import BOLD, DIM, answers_are_seen, is_lively, note, styled
 from toolkeel.cli.terminal.text import wrapped
 from toolkeel.observe.wording import visible_line
 
@@ -73,7 +74,8 @@ class Steering:
         """Print above the prompt whatever is printed within the block."""
         self._above = above = Above()
         err, self._output = above.stream(sys.stderr), create_output(sys.stderr)
-        out = above.stream(sys.stdout) if answers_are_seen() else sys.stdout
+        style = Markdown() if is_lively(sys.stdout) else str
+        out = above.stream(sys.stdout, style) if answers_are_seen() else sys.stdout
         try:
             with redirect_stderr(err), redirect_stdout(out):
                 yield
