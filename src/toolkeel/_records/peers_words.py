@@ -13,156 +13,127 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Words = Mapping[str, str]
 
-TOOL: Final[Words] = MappingProxyType(
+
+def _by_word(rows: Mapping[str, str]) -> Words:
+    """Theirs by ours, with blanks between, the other way round."""
+    return MappingProxyType({word: ours for ours, words in rows.items() for word in words.split()})
+
+
+TOOL: Final[Words] = _by_word(
     {
-        "args_schema": "parameters=",
-        "bind": "name= and description=",
-        "description_override": "description=",
-        "error_on_invalid_docstring": 'docstring="strict"',
-        "extra": "unknown_keys=",
-        "extras": "provider_options=",
-        "failure_error_function": "on_error= and on_crash=",
-        "handle_crash": "on_crash=",
-        "handle_tool_error": "on_error=",
-        "handle_validation_error": "on_invalid=",
-        "infer_schema": "parameters= to describe them elsewhere",
-        "input_schema": "parameters=",
-        "is_enabled": "enabled=",
-        "max_retries": "steps=[Retry(2)], of toolkeel.steps",
-        "name_override": "name=",
-        "needs_approval": "approval=",
-        "parse_docstring": 'docstring="parse" or "plain"',
-        "prepare": "enabled=",
-        "requires_approval": "approval=",
-        "require_confirmation": "approval=",
-        "response_format": "returns=",
-        "retries": "steps=[Retry(2)], of toolkeel.steps",
-        "return_direct": "ends_run=",
-        "strict": "settings=Settings(strict=True) of the agent",
-        "strict_mode": "settings=Settings(strict=True) of the agent",
-        "takes_ctx": "a parameter annotated ToolContext",
-        "timeout_seconds": "timeout=",
-        "tool_input_guardrails": "steps=[input_guard(...)], of toolkeel.steps",
-        "tool_output_guardrails": "steps=[output_guard(...)], of toolkeel.steps",
-        "use_docstring_info": 'docstring="parse" or "plain"',
+        "parameters=": "args_schema input_schema",
+        "name= and description=": "bind",
+        "description=": "description_override",
+        'docstring="strict"': "error_on_invalid_docstring",
+        "unknown_keys=": "extra",
+        "provider_options=": "extras",
+        "on_error= and on_crash=": "failure_error_function",
+        "on_crash=": "handle_crash",
+        "on_error=": "handle_tool_error",
+        "on_invalid=": "handle_validation_error",
+        "parameters= to describe them elsewhere": "infer_schema",
+        "enabled=": "is_enabled prepare",
+        "steps=[Retry(2)], of toolkeel.steps": "max_retries retries",
+        "name=": "name_override",
+        "approval=": "needs_approval requires_approval require_confirmation",
+        'docstring="parse" or "plain"': "parse_docstring use_docstring_info",
+        "returns=": "response_format",
+        "ends_run=": "return_direct",
+        "settings=Settings(strict=True) of the agent": "strict strict_mode",
+        "a parameter annotated ToolContext": "takes_ctx",
+        "timeout=": "timeout_seconds",
+        "steps=[input_guard(...)], of toolkeel.steps": "tool_input_guardrails",
+        "steps=[output_guard(...)], of toolkeel.steps": "tool_output_guardrails",
     }
 )
 """By word for an option of a tool: ours."""
-AGENT: Final[Words] = MappingProxyType(
+AGENT: Final[Words] = _by_word(
     {
-        "approval": "approval=True of the tool",
-        "approver": "run(prompt, approver=...): each run has its own",
-        "checkpointer": "run(session=...)",
-        "context": "run(prompt, deps=...): each run has its own",
-        "decided": "used_tickets=",
-        "deps": "run(prompt, deps=...): each run has its own",
-        "hooks": "run(prompt, listeners=[...]): each run has its own",
-        "llm": "model=",
-        "max_iterations": "max_turns=",
-        "max_steps": "max_turns=",
-        "max_tokens": "settings=Settings(max_tokens=...)",
-        "memory": "run(session=...)",
-        "middleware": "steps=",
-        "model_settings": "settings=",
-        "prompt": "instructions=",
-        "response_format": "output_type=",
-        "result_type": "output_type=",
-        "retries": "output_retries=, or steps=[Retry(2)] of toolkeel.steps",
-        "system": "instructions=",
-        "system_prompt": "instructions=",
-        "temperature": "settings=Settings(temperature=...)",
-        "tool_choice": "settings=Settings(tool_choice=...)",
-        "tool_use_behavior": "ends_run=True of the tool",
-        "toolsets": "tools=",
-        "verbose": "run(prompt, listeners=[...]), or toolkeel inspect",
+        "approval=True of the tool": "approval",
+        "run(prompt, approver=...): each run has its own": "approver",
+        "run(session=...)": "checkpointer memory",
+        "run(prompt, deps=...): each run has its own": "context deps",
+        "used_tickets=": "decided",
+        "run(prompt, listeners=[...]): each run has its own": "hooks",
+        "model=": "llm",
+        "max_turns=": "max_iterations max_steps",
+        "settings=Settings(max_tokens=...)": "max_tokens",
+        "steps=": "middleware",
+        "settings=": "model_settings",
+        "instructions=": "prompt system system_prompt",
+        "output_type=": "response_format result_type",
+        "output_retries=, or steps=[Retry(2)] of toolkeel.steps": "retries",
+        "settings=Settings(temperature=...)": "temperature",
+        "settings=Settings(tool_choice=...)": "tool_choice",
+        "ends_run=True of the tool": "tool_use_behavior",
+        "tools=": "toolsets",
+        "run(prompt, listeners=[...]), or toolkeel inspect": "verbose",
     }
 )
 """By word for an option of an agent: ours."""
-SETTINGS: Final[Words] = MappingProxyType(
+_SERVERS = (
+    "frequency_penalty logit_bias presence_penalty reasoning reasoning_effort seed"
+    " service_tier stop stop_sequences thinking top_k top_p verbosity"
+)
+SETTINGS: Final[Words] = _by_word(
     {
-        "extra_body": "provider_options={...}",
-        "extra_headers": "client= of the model, such as AsyncOpenAI(default_headers={...})",
-        "max_completion_tokens": "max_tokens=",
-        "max_output_tokens": "max_tokens=",
-        "timeout": "run(prompt, timeout=...)",
+        "provider_options={...}": "extra_body",
+        "client= of the model, such as AsyncOpenAI(default_headers={...})": "extra_headers",
+        "max_tokens=": "max_completion_tokens max_output_tokens",
+        "run(prompt, timeout=...)": "timeout",
     }
     | {
-        word: f"provider_options={{{word!r}: ...}}, as its server calls it"
-        for word in (
-            "frequency_penalty",
-            "logit_bias",
-            "presence_penalty",
-            "reasoning",
-            "reasoning_effort",
-            "seed",
-            "service_tier",
-            "stop",
-            "stop_sequences",
-            "thinking",
-            "top_k",
-            "top_p",
-            "verbosity",
-        )
+        f"provider_options={{{word!r}: ...}}, as its server calls it": word
+        for word in _SERVERS.split()
     }
 )
 """By word for a setting: ours."""
-RUN: Final[Words] = MappingProxyType(
+RUN: Final[Words] = _by_word(
     {
-        "callbacks": "listeners=",
-        "config": "inject=",
-        "context": "deps=",
-        "conversation_id": "session=",
-        "hooks": "listeners=",
-        "input": "the prompt, as the first argument",
-        "max_iterations": "max_turns= of the agent, or limits=RunLimits(requests=...)",
-        "max_turns": "max_turns= of the agent, or limits=RunLimits(requests=...)",
-        "memory": "session=",
-        "message_history": "the transcript as the prompt: run([*messages, ...])",
-        "messages": "the transcript as the prompt: run(messages)",
-        "model_settings": "settings=",
-        "recursion_limit": "limits=RunLimits(requests=...)",
-        "run_context": "deps=",
-        "session_id": "session=",
-        "thread_id": "session=",
-        "usage_limits": "limits=RunLimits(...)",
+        "listeners=": "callbacks hooks",
+        "inject=": "config",
+        "deps=": "context run_context",
+        "session=": "conversation_id memory session_id thread_id",
+        "the prompt, as the first argument": "input",
+        "max_turns= of the agent, or limits=RunLimits(requests=...)": "max_iterations max_turns",
+        "the transcript as the prompt: run([*messages, ...])": "message_history",
+        "the transcript as the prompt: run(messages)": "messages",
+        "settings=": "model_settings",
+        "limits=RunLimits(requests=...)": "recursion_limit",
+        "limits=RunLimits(...)": "usage_limits",
     }
 )
 """By word for an option of a run: ours."""
-RESULT: Final[Words] = MappingProxyType(
-    dict.fromkeys(("content", "data", "final_output", "response", "result", "text"), ".output")
-    | dict.fromkeys(("all_messages", "new_items", "new_messages", "to_input_list"), ".messages")
-    | {
-        "get": ".output, an object of the agent's output_type",
-        "interruptions": ".pending",
-        "last_agent": ".agent",
-        "tool_calls": ".messages: an AssistantMessage has tool_calls",
+RESULT: Final[Words] = _by_word(
+    {
+        ".output": "content data final_output response result text",
+        ".messages": "all_messages new_items new_messages to_input_list",
+        ".output, an object of the agent's output_type": "get",
+        ".pending": "interruptions",
+        ".agent": "last_agent",
+        ".messages: an AssistantMessage has tool_calls": "tool_calls",
     }
 )
 """By attribute that other libraries' results have: ours."""
-AGENT_ATTRIBUTES: Final[Words] = MappingProxyType(
-    dict.fromkeys(("iter", "run_stream", "run_stream_events", "run_streamed"), ".stream(prompt)")
-    | dict.fromkeys(("chat", "invoke", "kickoff"), ".run_sync(prompt)")
-    | dict.fromkeys(("add_tool", "tool", "tool_plain", "toolset"), "Agent(model, tools=[...])")
-    | {
-        "ainvoke": ".run(prompt)",
-        "astream": ".stream(prompt)",
-        "clone": "Agent(...) anew, or a run's own model=, settings= and limits=",
-        "output_validator": "output_guardrails=[...]",
-        "system_prompt": "instructions=, a text or a function of the run",
+AGENT_ATTRIBUTES: Final[Words] = _by_word(
+    {
+        ".stream(prompt)": "iter run_stream run_stream_events run_streamed astream",
+        ".run_sync(prompt)": "chat invoke kickoff",
+        "Agent(model, tools=[...])": "add_tool tool tool_plain toolset",
+        ".run(prompt)": "ainvoke",
+        "Agent(...) anew, or a run's own model=, settings= and limits=": "clone",
+        "output_guardrails=[...]": "output_validator",
+        "instructions=, a text or a function of the run": "system_prompt",
     }
 )
 """By attribute that other libraries' agents have: ours."""
-TOOL_ATTRIBUTES: Final[Words] = MappingProxyType(
-    dict.fromkeys(
-        ("args", "args_schema", "input_schema", "json_schema", "params_json_schema", "schema"),
-        ".parameters",
-    )
-    | {
-        "arun": ".ainvoke({...})",
-        "func": ".function",
-        "on_invoke_tool": ".ainvoke({...})",
-        "run": ".invoke({...})",
-        "to_openai": "toolkeel.providers.openai_chat.encode_tools([...])",
+TOOL_ATTRIBUTES: Final[Words] = _by_word(
+    {
+        ".parameters": "args args_schema input_schema json_schema params_json_schema schema",
+        ".ainvoke({...})": "arun on_invoke_tool",
+        ".function": "func",
+        ".invoke({...})": "run",
+        "toolkeel.providers.openai_chat.encode_tools([...])": "to_openai",
     }
 )
 """By attribute that other libraries' tools have: ours."""

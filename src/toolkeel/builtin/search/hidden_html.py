@@ -49,6 +49,8 @@ _ALIKE = 16
 _HIDDEN_CLASSES = frozenset(
     ["sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "d-none"]
 )
+_HOLDERS = ("ul", "ol", "table", "div", "body", "select")
+"""Elements by whose end an open item ends, too."""
 _VOID = frozenset(
     "area base br col embed hr img input link meta source track wbr".split()  # noqa: SIM905
 )
@@ -136,14 +138,7 @@ class _Visible(HTMLParser):
         elif tag == self._inside:
             self._depth -= 1
             self._inside = self._inside if self._depth else ""
-        elif self._inside in _ENDED_BY_NEXT and tag in (
-            "ul",
-            "ol",
-            "table",
-            "div",
-            "body",
-            "select",
-        ):
+        elif self._inside in _ENDED_BY_NEXT and tag in _HOLDERS:
             self._inside = ""
             self.kept.append(f"</{tag}>")
 

@@ -138,7 +138,7 @@ class _Reader:
         schema["additionalProperties"] = False
         defs = self._used(schema)
         return Operation(
-            node.get("operationId") or _slug(f"{method}_{path}"),
+            node.get("operationId") or re.sub(r"[\W_]+", "_", f"{method}_{path}").strip("_"),
             method.upper(),
             path,
             "\n\n".join(filter(None, (node.get("summary"), node.get("description")))),
@@ -276,11 +276,8 @@ def _names(schema: Any) -> Iterator[str]:
 
 
 _MEDIA = (
-    r"application/json\b.*",
-    r".*\+json\b.*",
-    r"application/x-www-form-urlencoded",
-    r"multipart/.*",
-)
+    r"application/json\b.*", r".*\+json\b.*", r"application/x-www-form-urlencoded", r"multipart/.*",
+)  # fmt: skip
 
 
 def _rank(media_type: str) -> int:
@@ -306,7 +303,3 @@ def _modernise(node: Mapping[str, Any], made: Json) -> None:
     plain = dict(made)
     made.clear()
     made["anyOf"] = [plain, {"type": "null"}]
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[\W_]+", "_", text).strip("_")

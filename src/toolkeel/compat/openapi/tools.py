@@ -185,11 +185,8 @@ async def _answer(
                 await response.aclose()
     except httpx2.RequestError as error:
         slow = isinstance(error, httpx2.TimeoutException)
-        why = (
-            "the server took too long"
-            if slow
-            else f"no answer from the server ({type(error).__name__})"
-        )
+        why = f"no answer from the server ({type(error).__name__})"
+        why = "the server took too long" if slow else why
         if reads or isinstance(error, UNSENT):
             raise ToolError(f"{what}: {why}.") from None
         text = f"{what}: {why}. Whether it took effect is not known: look before you call it again."

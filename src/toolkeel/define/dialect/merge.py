@@ -14,36 +14,21 @@ from toolkeel.define.dialect.facts import words
 from toolkeel.define.dialect.normal_form import ANNOTATIONS, Node, Schema, name_of
 
 TYPE_OF: dict[type, str] = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    list: "array",
-    dict: "object",
-    type(None): "null",
-}
+    str: "string", bool: "boolean", int: "integer", float: "number", list: "array",
+    dict: "object", type(None): "null",
+}  # fmt: skip
 """JSON Schema's name for the type of a JSON value."""
 
-KEYWORD_TYPES: dict[str, frozenset[str]] = {
-    **dict.fromkeys(
-        words("minLength maxLength pattern contentEncoding contentMediaType"),
-        frozenset({"string"}),
-    ),
-    **dict.fromkeys(
-        words("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
-        frozenset({"number", "integer"}),
-    ),
-    **dict.fromkeys(
-        words("items prefixItems minItems maxItems uniqueItems contains minContains maxContains")
-        | words("unevaluatedItems"),
-        frozenset({"array"}),
-    ),
-    **dict.fromkeys(
-        words("properties required additionalProperties patternProperties propertyNames")
-        | words("minProperties maxProperties dependentRequired dependentSchemas")
-        | words("unevaluatedProperties"),
-        frozenset({"object"}),
-    ),
+_KEYWORDS_OF = {
+    "string": "minLength maxLength pattern contentEncoding contentMediaType",
+    "number integer": "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf",
+    "array": "items prefixItems minItems maxItems uniqueItems contains minContains maxContains"
+    " unevaluatedItems",
+    "object": "properties required additionalProperties patternProperties propertyNames"
+    " minProperties maxProperties dependentRequired dependentSchemas unevaluatedProperties",
+}
+KEYWORD_TYPES = {
+    word: words(types) for types, keywords in _KEYWORDS_OF.items() for word in words(keywords)
 }
 """The types a keyword says anything about; those missing here concern every type."""
 
@@ -198,16 +183,8 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "enum": _meet_lists,
     "additionalProperties": conjoin,
     "items": conjoin,
-    "minimum": max,
-    "exclusiveMinimum": max,
-    "minLength": max,
-    "minItems": max,
-    "minProperties": max,
-    "maximum": min,
-    "exclusiveMaximum": min,
-    "maxLength": min,
-    "maxItems": min,
-    "maxProperties": min,
+    **dict.fromkeys(words("minimum exclusiveMinimum minLength minItems minProperties"), max),
+    **dict.fromkeys(words("maximum exclusiveMaximum maxLength maxItems maxProperties"), min),
     "multipleOf": _multiple,
     "uniqueItems": lambda a, b: a or b,
 }

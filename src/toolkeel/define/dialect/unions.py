@@ -276,7 +276,9 @@ def widen(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | Non
     branches = [one[0] for one in found if one and isinstance(one[0], dict)]
     inside = place
     if len(branches) == len(found):
-        values = [constants(branch) for branch in branches if not constrains(_bare(branch))]
+        values = [
+            constants(branch) for branch in branches if not constrains(without(branch, *_LISTS))
+        ]
         if len(values) == len(found) and all(value is not None for value in values):
             merged = conjoin(rest, _one_enum(values))
             if isinstance(merged, dict):
@@ -285,14 +287,13 @@ def widen(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | Non
     return _widest(node, branches if len(branches) == len(found) else [], run, inside), inside
 
 
+_LISTS = ("const", "enum", "type")
+
+
 def _one_enum(lists: list[list[Any] | None]) -> Node:
     enum: Node = {"enum": [item for values in lists for item in values or ()]}
     kinds = types_of(enum)
     return {"type": next(iter(kinds)), **enum} if kinds and len(kinds) == 1 else enum
-
-
-def _bare(branch: Node) -> Node:
-    return without(branch, "const", "enum", "type")
 
 
 def _widest(node: Node, branches: list[Node], run: Conversion, place: Place) -> Node:
@@ -302,22 +303,13 @@ def _widest(node: Node, branches: list[Node], run: Conversion, place: Place) -> 
     if len(kinds) != 1 or None in kinds:
         return told
     (shared,) = kinds
-    if shared == frozenset({"object"}):
-        wide: Schema | None = one_object(branches)
-    else:
-        wide = {"type": sorted(shared or ())}
+    is_object = shared == frozenset({"object"})
+    wide = one_object(branches) if is_object else {"type": sorted(shared or ())}
     merged = conjoin(told, wide) if wide is not None else None
     return merged if isinstance(merged, dict) else told
 
 
 STEPS: tuple[Step, ...] = (
-    references,
-    intersections,
-    one_of,
-    nulls,
-    single,
-    beside,
-    split_types,
-    widen,
-)
+    references, intersections, one_of, nulls, single, beside, split_types, widen,
+)  # fmt: skip
 """In this order: what hides structure first, then unions, then what is left of types."""

@@ -170,13 +170,14 @@ def _has_code(part: Mapping[str, Any]) -> bool:
     config = getattr(part.get("cls"), "model_config", {})
     return callable(config.get("json_schema_extra")) or any(
         callable(each) and str(getattr(each, "__module__", "")).partition(".")[0] not in _OWN
-        for key in (
-            "pydantic_js_functions",
-            "pydantic_js_annotation_functions",
-            "pydantic_js_extra",
-        )
+        for key in _OF_SCHEMAS
         for each in _several(part.get(key))
     )
+
+
+_OF_SCHEMAS = (
+    "pydantic_js_functions", "pydantic_js_annotation_functions", "pydantic_js_extra",
+)  # fmt: skip
 
 
 def _several(held: object) -> Sequence[object]:

@@ -145,11 +145,8 @@ def _subject(done: Done) -> str:
 
 def _mapping(language: Language, done: Done, value: Mapping[str, object]) -> str:
     fields = {str(key).lower(): item for key, item in value.items()}
-    return (
-        _weather(language, done, fields)
-        or _moment(language, fields)
-        or _fields(language, done, value)
-    )
+    told = _weather(language, done, fields) or _moment(language, fields)
+    return told or _fields(language, done, value)
 
 
 def _pick(fields: Mapping[str, object], names: Sequence[str]) -> object:

@@ -42,17 +42,9 @@ _WEAK = {"today": 0.3, "time": 0.8, "count": 0.5, "search": 0.8, "name": 0.5, "t
 _GENERIC = frozenset(("start", "end", "tool", "function", "string", "value", "information"))
 _MUTE = frozenset(("quoted", "url", "email", "path", "uuid"))
 _VALUE_BONUS = {
-    "expression": 3.0,
-    "path": 1.6,
-    "glob": 1.0,
-    "url": 2.0,
-    "email": 1.5,
-    "zone": 1.5,
-    "place": 0.6,
-    "language": 0.8,
-    "symbol": 0.8,
-    "date": 0.5,
-}
+    "expression": 3.0, "path": 1.6, "glob": 1.0, "url": 2.0, "email": 1.5, "zone": 1.5,
+    "place": 0.6, "language": 0.8, "symbol": 0.8, "date": 0.5,
+}  # fmt: skip
 
 
 @record
@@ -213,13 +205,8 @@ class Scorer:
         """The tool a stretch of a text speaks of, if any reaches the least score, and its score."""
         values = [v for v in find_values(text) if start <= v.start and v.end <= end]
         mute = [v for v in values if v.kind in _MUTE]
-        said = [
-            word
-            for word in words(text)
-            if start <= word.start
-            and word.end <= end
-            and not any(v.start <= word.start < v.end for v in mute)
-        ]
+        here = [word for word in words(text) if start <= word.start and word.end <= end]
+        said = [w for w in here if not any(v.start <= w.start < v.end for v in mute)]
         scored = [(self.score(tool, said, values, text[start:end]), tool) for tool in self.tools]
         score, tool = max(scored, key=lambda pair: pair[0], default=(0.0, None))
         return (tool, score) if score >= least else (None, score)

@@ -21,19 +21,9 @@ _DIRECTION = {
 }
 
 _ROLELESS = {
-    "quoted": 2.0,
-    "name": 1.0,
-    "code": 1.0,
-    "symbol": 0.9,
-    "place": 0.8,
-    "path": 0.8,
-    "url": 0.8,
-    "email": 0.8,
-    "language": 0.6,
-    "when": 0.6,
-    "date": 0.6,
-    "number": 0.3,
-}
+    "quoted": 2.0, "name": 1.0, "code": 1.0, "symbol": 0.9, "place": 0.8, "path": 0.8, "url": 0.8,
+    "email": 0.8, "language": 0.6, "when": 0.6, "date": 0.6, "number": 0.3,
+}  # fmt: skip
 
 
 @record
