@@ -296,6 +296,12 @@ def test_an_alias_of_an_enum_is_told_once() -> None:
     assert json.dumps(made.parameters).count('"r"') == 1
 
 
+def test_what_only_gaps_find_is_told_by_the_first_hundred() -> None:
+    message = _call(_tool(dict[int, int]), json.dumps({"x": {f"0{n}": n for n in range(5000)}}))  # type: ignore[arg-type]
+    assert message.kind == "invalid_arguments"
+    assert len(message.details["errors"]) == 100  # type: ignore[arg-type]
+
+
 def test_keys_are_told_in_words() -> None:
     for annotation, sent, wanted in (
         (dict[dt.datetime, int], "2026", "a date and time (ISO 8601)"),

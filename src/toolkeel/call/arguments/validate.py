@@ -20,6 +20,7 @@ from toolkeel.call.arguments.partial import PartialArguments, PartialValue
 from toolkeel.call.arguments.strict_reparse import needs_strict_check
 from toolkeel.call.steps.compose import Begin, Handler
 from toolkeel.context import ToolContext
+from toolkeel.define.explain.error_budget import LARGE, LONG
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.schema.canonical import canonical
 from toolkeel.define.secret import Mask
@@ -29,8 +30,6 @@ from toolkeel.errors import CallError, InvalidArguments, MalformedArguments, Tru
 from toolkeel.messages import ToolCall
 
 _prepared = maker(Prepared)
-LARGE = 20_000
-"""Characters from which on wrong arguments are not looked at on the event loop."""
 
 
 class LooksLong(Exception):
@@ -57,11 +56,14 @@ def prepare(call: ToolCall, tool: AnyTool, at_once: bool = False) -> Prepared:
             "Send a smaller payload, or split it into several calls."
         )
     text = call.arguments if type(call.arguments) is str else _text(call, tool)
-    if len(text) > MAX_SIZE:
-        raise too_large(len(text))
     arguments = tool.arguments
+    validate = arguments.validate
+    if len(text) > LONG:
+        if len(text) > MAX_SIZE:
+            raise too_large(len(text))
+        validate = arguments.validate_long or validate
     try:
-        values = arguments.validate(text)
+        values = validate(text)
     except ValueError as error:
         if at_once and len(text) > LARGE and (text is call.arguments or not tool.effects.resources):
             raise LooksLong from None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolkeel.define.subschemas import Schema, subschemas
+from toolkeel.define.subschemas import Schema, all_subschemas, subschemas
 from toolkeel.errors import FieldError
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 MOST = 100
 """Faults of pydantic's that are told one by one."""
+LARGE, LONG = 20_000, 1_000_000
+"""Characters from which on what has a union of lists or objects, and any text, is not given to pydantic
+alone: a fault costs it half a kilobyte, for each branch of a union."""
 SHALLOW = 8
 """Objects and lists of a text up to which pydantic alone judges a recursive type."""
 
@@ -30,12 +33,17 @@ class Bounded:
         schema: Of all arguments.
     """
 
-    __slots__ = ("_mismatches", "_schema", "is_recursive")
+    __slots__ = ("_mismatches", "_schema", "is_recursive", "is_wide")
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._mismatches: Mismatches | None = None
         self.is_recursive = "$defs" in schema and _is_recursive(schema)
+        self.is_wide = any(map(_is_wide, all_subschemas(schema)))
+
+    def asked_first(self, size: int) -> bool:
+        """Whether a text of so many characters is asked about before pydantic is."""
+        return self.is_recursive or size > (LARGE if self.is_wide else LONG)
 
     def refuses(self, text: str | bytes, value: object) -> bool:
         """Whether a value surely does not fit, asked before pydantic would take for ever.
@@ -49,7 +57,9 @@ class Bounded:
             if isinstance(text, bytes)
             else (text.count("{") + text.count("["))
         )
-        return count > SHALLOW and not self._judge().validator.is_valid(value)
+        return (count > SHALLOW or len(text) > LARGE) and not self._judge().validator.is_valid(
+            value
+        )
 
     def errors(self, value: object) -> list[FieldError]:
         """At most `MOST` fields that failed; none if only the type's own code says no."""
@@ -68,6 +78,15 @@ class Bounded:
             )
             self._mismatches = Mismatches(plain, validator, {}, engine)
         return self._mismatches
+
+
+def _is_wide(part: Schema) -> bool:
+    """Whether it is a union of which several branches are no scalars."""
+    branches = part.get("anyOf") or part.get("oneOf")
+    if not isinstance(branches, list):
+        return False
+    holding = [b for b in branches if "$ref" in b or b.get("type") in ("array", "object")]
+    return len(holding) > 1
 
 
 def _is_recursive(schema: Schema) -> bool:

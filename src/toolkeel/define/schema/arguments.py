@@ -66,6 +66,7 @@ class Arguments:
         model_validators: Shows them and what was injected to a model's validators; gives them back.
         defaults: The function's own, by parameter. They stand in for what the model left out
             wherever somebody looks at a call; a body alone defaults them itself.
+        validate_long: `validate` for long texts; None if it is the same.
         exact: Raises `InvalidArguments` if decimals in a text have more digits than are kept.
     """
 
@@ -81,6 +82,7 @@ class Arguments:
     model_validators: Callable[[Values, Values], Values] | None = None
     defaults: Mapping[str, object] = NOTHING
     exact: Callable[[str], None] | None = None
+    validate_long: Validate | None = None
 
 
 def from_parameters(
@@ -220,7 +222,7 @@ def _reserved(title: str, made: Arguments, keys: Mapping[str, str]) -> Arguments
             raise invalid_arguments(title, wrong)
         return made.check(value)
 
-    return replace(made, validate=validate, check=check)
+    return replace(made, validate=validate, check=check, validate_long=None)
 
 
 def _filler(
@@ -256,7 +258,7 @@ def compile_arguments(
     check_fillable(title, schema)
     gaps = gaps_of(schema)
     checks = _Checks(title, schema, validate, facts.mixed, gaps)
-    if gaps is not None or checks.bounded.is_recursive:
+    if gaps is not None or checks.bounded.is_recursive or checks.bounded.is_wide:
         validate = checks.validate
     mask = Mask(schema) if facts.secret else None
     return Arguments(
@@ -269,6 +271,7 @@ def compile_arguments(
         mask,
         facts.nested,
         checks.explain,
+        validate_long=checks.validate,
         exact=checks.exact if gaps is not None and gaps.has_decimals else None,
     )
 
@@ -294,17 +297,20 @@ class _Checks:
         self._mixed = mixed
 
     def validate(self, text: str | bytes) -> Values:
-        """The arguments of a text, where pydantic alone would take too much."""
+        """The arguments of a text, where pydantic alone would take too much, or too long."""
+        judged = self.bounded.asked_first(len(text))
+        if self._gaps is None and not judged:
+            return self._validate(text)
         try:
             sent = from_json(text)
         except TypeError:  # half a surrogate pair: told as wrong by the validator
             return self._validate(text)
-        if self.bounded.is_recursive and self.bounded.refuses(text, sent):
+        if judged and self.bounded.refuses(text, sent):
             raise ValueError(self._title)
         values = self._validate(text)
         if self._gaps is None:
             return values
-        if self._gaps.errors(sent):
+        if self._gaps.errors(sent, 1):
             raise ValueError(self._title)
         if self._gaps.has_decimals:
             self.exact(text if isinstance(text, str) else text.decode())
@@ -334,7 +340,7 @@ class _Checks:
     def check(self, value: Values) -> Values:
         schema = self._schema
         text = to_json(value)
-        if self.bounded.is_recursive and self.bounded.refuses(text, value):
+        if self.bounded.asked_first(len(text)) and self.bounded.refuses(text, value):
             raise invalid_arguments(self._title, self.bounded.errors(value))
         try:
             values = self._validate(text)

@@ -12,10 +12,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, time
 from decimal import Decimal
+from itertools import islice
 from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
+from toolkeel.define.explain.error_budget import MOST
 from toolkeel.define.explain.phrases import DECIMAL, cut, describe_type, describe_value, quoted
 from toolkeel.define.explain.validation_errors import expected
 from toolkeel.define.schema.json_schema import KEYS
@@ -59,16 +61,17 @@ class Gaps:
         self._root = schema
         self.has_decimals = any(map(_is_decimal, all_subschemas(schema)))
 
-    def errors(self, value: object) -> list[FieldError]:
+    def errors(self, value: object, most: int = MOST) -> list[FieldError]:
         """What is wrong with JSON data that pydantic has taken."""
-        return list(self._at(value, self._root, ()))
+        return list(islice(self._at(value, self._root, ()), most))
 
     def lost_digits(self, text: str) -> list[FieldError]:
         """The decimals in a text that has more digits than a JSON number keeps here."""
         if not self.has_decimals or _LONG.search(text) is None:
             return []
         value = json.loads(text, parse_float=_Digits)
-        return [error for error in self._at(value, self._root, ()) if _TOO_LONG in error.expected]
+        found = self._at(value, self._root, ())
+        return list(islice((error for error in found if _TOO_LONG in error.expected), MOST))
 
     def _at(self, value: object, schema: object, path: Path) -> Iterator[FieldError]:
         if not isinstance(schema, Mapping):
@@ -215,17 +218,15 @@ def _key_phrase(keys: Schema, root: Schema) -> str:
 
 
 def _all_differ(items: list[object]) -> bool:
-    seen: set[str] = set()
+    seen: set[object] = set()
     for item in items:
-        text = json.dumps(_number(item), sort_keys=True)
-        if text in seen:
+        # True is no 1, where 1.0 is one.
+        text = json.dumps(item, sort_keys=True) if isinstance(item, list | dict) else item
+        key = (type(item) in (bool, list, dict), text)
+        if key in seen:
             return False
-        seen.add(text)
+        seen.add(key)
     return True
-
-
-def _number(item: object) -> object:
-    return int(item) if isinstance(item, float) and item.is_integer() else item
 
 
 # — parameters that no arguments can fill —

@@ -70,6 +70,7 @@ def arguments_of_old_model(
         arguments,
         validate=lambda text: made(arguments.validate(text)),
         check=lambda value: made(arguments.check(value)),
+        validate_long=None,
         fill=fill,
         keys={name: field.alias for name, field in model.__fields__.items()},
     )
