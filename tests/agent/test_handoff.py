@@ -45,6 +45,14 @@ def triage(*script: Any, to: Any, **more: Any) -> Agent:
     )
 
 
+def test_agents_of_one_name_are_refused_since_a_saved_run_could_not_tell_them() -> None:
+    for to in ([Agent(Scripted([]))], [billing(), billing()]):
+        with pytest.raises(SetupError, match=r"two agents .* are called .*give each a name"):
+            Agent(Scripted([]), handoffs=to)
+    desk = billing()
+    assert Agent(Scripted([]), name="a", handoffs=[Handoff(desk, "one"), Handoff(desk, "two")])
+
+
 def test_a_call_that_an_agents_settings_force_is_made_by_that_agent() -> None:
     must = Settings(tool_choice="required")
     asks = call("refund", {"order": "7"})
@@ -207,8 +215,10 @@ def test_a_filtered_run_goes_on_in_another_process_with_the_same_view() -> None:
 
 
 def test_a_filter_that_gives_no_messages_is_the_programs_mistake() -> None:
-    with pytest.raises(SetupError, match="input_filter"):
-        triage(TO_BILLING, to=Handoff(billing(), input_filter=lambda h: [])).run_sync("go")
+    for given in ([], ["text"], None):
+        desk = Handoff(billing(), input_filter=lambda h, given=given: given)  # type: ignore[misc]
+        with pytest.raises(SetupError, match="input_filter"):
+            triage(TO_BILLING, to=desk).run_sync("go")
 
 
 def test_the_ready_filters_leave_out_calls_or_tell_them_as_text() -> None:
@@ -302,8 +312,9 @@ def test_tools_that_are_searched_for_do_not_hide_handoffs() -> None:
 def test_what_is_no_handoff_and_a_name_twice_are_refused() -> None:
     with pytest.raises(SetupError, match="no handoff"):
         Agent(Scripted([]), handoffs=["billing"])  # type: ignore[list-item]
+    desk = billing()
     with pytest.raises(DuplicateToolError):
-        Agent(Scripted([]), handoffs=[billing(), billing()])
+        Agent(Scripted([]), handoffs=[desk, desk])
 
 
 def test_an_agent_is_found_over_others_and_a_handoff_by_its_result() -> None:

@@ -150,14 +150,14 @@ class Handoff:
         if self.input_filter is None:
             return None
         given = self.input_filter(history)
-        messages = list(await given if inspect.isawaitable(given) else given)
-        kept = [message for message in messages if isinstance(message, get_args(Message))]
-        if len(kept) < len(messages) or not kept:
+        given = await given if inspect.isawaitable(given) else given
+        messages = list(given) if isinstance(given, Iterable) else []
+        if not messages or not all(isinstance(each, get_args(Message)) for each in messages):
             raise SetupError(
-                f"the input_filter of the handoff {self.tool.name!r} gave {messages!r:.80}; let it "
+                f"the input_filter of the handoff {self.tool.name!r} gave {given!r:.80}; let it "
                 "return messages, one at least"
             )
-        return repair(kept)
+        return repair(messages)
 
 
 def tool_name(agent: str) -> str:

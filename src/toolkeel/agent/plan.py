@@ -22,6 +22,7 @@ from toolkeel.call.sources import Source
 from toolkeel.call.steps.rules import Rules, check_rules, check_tool_name
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import CancelToken, Listener
+from toolkeel.errors import SetupError
 from toolkeel.limits import RunLimits
 from toolkeel.model import Model, Settings
 
@@ -108,9 +109,20 @@ class Plan:
     history: HistoryPolicy | None = None
 
     def handing(self, handoffs: Sequence[Handoff]) -> Plan:
-        """The same, with the tools by which the run is given to other agents."""
+        """The same, with the tools by which the run is given to other agents.
+
+        Raises:
+            SetupError: two of the agents have one name, by which a saved run knows them.
+        """
         if not handoffs:
             return self
+        known: dict[str, object] = {self.agent: None}
+        for each in handoffs:
+            if known.setdefault(each.agent.name, each.agent) is not each.agent:
+                raise SetupError(
+                    f"two agents of a handoff are called {each.agent.name!r}, so that nobody could "
+                    "tell which of them has a saved run; give each a name: Agent(..., name='billing')"
+                )
         tools = [each.tool for each in handoffs]
         return dataclasses.replace(
             self,

@@ -119,8 +119,8 @@ class Toolset(Shown):
             if first.function is made.function:
                 raise DuplicateToolError(f"{made.name!r} is given twice; give it once")
             raise DuplicateToolError(
-                f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; "
-                "give one of them another name, @tool('name'), or use with_prefix"
+                f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; give one "
+                "of them another name, @tool('name'), of an agent .as_tool('name'), or use with_prefix"
             )
         self.has_secrets = self.has_secrets or made.arguments.mask is not None
         begin = begin_of(made, self.steps, self.rules, self._invoke)
