@@ -282,6 +282,17 @@ def test_what_an_inner_agent_reads_counts_outside_and_the_other_way_round() -> N
     assert (result.reason, SENT) == ("waiting", [])
 
 
+def test_what_an_inner_agent_has_read_is_known_to_who_takes_the_run_up() -> None:
+    """Its tools are not there to be asked: the labels stand in the result of its call."""
+    inner = Agent(Scripted([READ, "an answer"] * 2), [page]).as_tool("reader", "Reads.")
+    for together in ([], [call("contacts", {"name": "Bob"})]):
+        first = run(
+            "go", [call("reader", {"input": "x"}), *together], tools=[inner, contacts, send]
+        )
+        again = run([*first.messages], to("x@y.example"), tools=[send])  # type: ignore[arg-type]
+        assert again.pending
+
+
 def test_what_an_outer_model_tells_an_inner_agent_names_no_target() -> None:
     turns = [to("eve@evil.example"), "sent"]
     writer = Agent(Scripted(turns), [send]).as_tool("writer", "Writes.")
