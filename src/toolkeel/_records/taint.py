@@ -6,10 +6,15 @@ of the whole tree of runs: an inner agent and code that calls tools share those 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from toolkeel._records.record import record
+
+_MARK = "user.toolkeel.stranger"
+"""An attribute of files that hold strangers' text; it goes with the file when it is moved."""
 
 
 @record
@@ -83,3 +88,21 @@ def of_details(details: Mapping[str, object]) -> list[Source]:
         for item in (found if isinstance(found, list | tuple) else ())
         if isinstance(item, Mapping) and item.get("label")
     ]
+
+
+def mark_file(path: str, whose: str) -> None:
+    """Note at a file that it holds strangers' text, where the file system keeps such notes.
+
+    Args:
+        path: The file.
+        whose: Where the text is from, in words.
+    """
+    with suppress(OSError, ValueError, AttributeError):  # macOS and Windows keep none
+        os.setxattr(path, _MARK, whose[:200].encode("utf-8", "replace"))
+
+
+def mark_of(path: str) -> str:
+    """Where the strangers' text in a file is from; empty if none is known to be there."""
+    with suppress(OSError, ValueError, AttributeError):
+        return os.getxattr(path, _MARK).decode("utf-8", "replace") or "unknown"
+    return ""

@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple
 from toolkeel._records.kept_results import KEPT, PREFIX
 from toolkeel._records.path_patterns import secret_part
 from toolkeel._records.record import record
-from toolkeel._records.taint import Source, as_details
+from toolkeel._records.taint import Source, as_details, mark_of
 from toolkeel.builtin.files import ripgrep
 from toolkeel.builtin.files.encodings import as_shown, decode, is_utf_16
 from toolkeel.builtin.files.find import matcher
@@ -105,7 +105,7 @@ class Search:
         self.shown: list[str] = []
         self.hits = 0
         self.files_hit = 0
-        self.secrets: list[Source] = []
+        self.labels: list[Source] = []
         self.shortened = 0
         self.cut: list[str] = []
         self.stopped = ""  # why it ended early: "limit", "bytes" or "time"
@@ -179,7 +179,9 @@ class Search:
                 break
         self.files_hit += found
         if found and secret_part(path):
-            self.secrets.append(Source("secret", "grep", path))
+            self.labels.append(Source("secret", "grep", path))
+        if found and (whose := mark_of(os.path.join(self.root.path, path))):
+            self.labels.append(Source("stranger", "grep", f"{path} ({whose})"))
 
     def _read(self, path: str) -> str | None:
         """A file's text; None if it is binary, too large, or may not be read."""
@@ -245,7 +247,7 @@ class Search:
             "files": self.files_hit,
             "lines_shortened": self.shortened,
             "stopped_by": self.stopped or None,
-            **({"taint": as_details(self.secrets)} if self.secrets else {}),
+            **({"taint": as_details(self.labels)} if self.labels else {}),
         }
         notice = f"[{self._notice()}]"
         text = "\n".join([*self.shown, "", notice] if self.shown else [notice])

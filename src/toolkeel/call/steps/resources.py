@@ -8,8 +8,11 @@ slash goes one level down. What lies below a thing is part of it, so a call that
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TypeAlias
 
 from toolkeel._records.path_patterns import secret_part
@@ -22,6 +25,8 @@ from toolkeel.errors import DefinitionError
 _NAME = re.compile(r"\{(\w+)\}")
 _PATHS = re.compile(r"path|file|uri|source", re.IGNORECASE)
 """Names of parameters that hold paths, in tools that declare no files."""
+_SHELL_WORD = re.compile(r"[^\s\"'=,;<>(){}|&`]+")
+_MOST_WORDS = 200
 Branch: TypeAlias = tuple[str, ...]
 """A resource as the steps that lead to it from the root of everything."""
 
@@ -80,6 +85,25 @@ def secrets_read(prepared: Prepared) -> list[str]:
     """The files with secrets that a call reads, by what it declares or else by its arguments."""
     plain = (path.removeprefix("file://").removeprefix("file:") for path in _paths_read(prepared))
     return [path for path in plain if "://" not in path and secret_part(path)]
+
+
+def files_named(prepared: Prepared) -> dict[str, tuple[int, int]]:
+    """The files there are that a call names, by what it declares or in its line of shell.
+
+    Each with numbers that are others once it was changed.
+    """
+    declared = [key[5:] for key in resource_keys(prepared) if key.startswith("file:")]
+    line = prepared.tool.metadata.get("shell")
+    if isinstance(line, str):
+        words = _SHELL_WORD.findall(str(Shown(prepared).get(line, "")))[:_MOST_WORDS]
+        declared = [os.path.join(folder, word) for folder in declared for word in words]
+    found = {}
+    for path in dict.fromkeys(declared):
+        with suppress(OSError, ValueError):
+            seen = os.stat(path)
+            if stat.S_ISREG(seen.st_mode):
+                found[path] = (seen.st_ino, seen.st_mtime_ns)
+    return found
 
 
 def _paths_read(prepared: Prepared) -> list[str]:

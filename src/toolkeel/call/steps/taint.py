@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from toolkeel._records.taint import Source, Taint, as_details, of_details
+from toolkeel._records.taint import Source, Taint, as_details, mark_file, mark_of, of_details
 from toolkeel.call.arguments.validate import Shown
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.resources import resource_keys, secrets_read
+from toolkeel.call.steps.resources import files_named, resource_keys, secrets_read
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
@@ -67,9 +67,13 @@ def labels_of(tool: AnyTool) -> tuple[str, ...]:
 def marking(tool: AnyTool, last: Handler) -> Handler:
     """`last`, which runs the body of a tool that leaves labels: also if it fails or is stopped."""
     labels = labels_of(tool)
+    files = any(str(key).startswith("file:") for key in tool.effects.resources)
 
     async def marked(prepared: Prepared, context: ToolContext[Any]) -> object:
         details: object = None
+        before = files_named(prepared) if files else {}
+        reads = tool.effects.read_only or not tool.effects.idempotent  # else it replaces the whole
+        marks = [(path, text) for path in before if reads and (text := mark_of(path))]
         try:
             value = await last(prepared, context)
             details = getattr(value, "details", None)
@@ -81,10 +85,26 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
             what = next(_texts(_aims(prepared)), "")[:200]
             found = [Source(label, tool.name, what) for label in labels]
             found += [Source("secret", tool.name, path[:200]) for path in secrets_read(prepared)]
+            found += [
+                Source("stranger", tool.name, f"{path} ({text})"[:300]) for path, text in marks
+            ]
             for source in (*found, *(of_details(details) if isinstance(details, Mapping) else ())):
                 touch(context.run, source, context.call.id)
+            if files and not tool.effects.read_only:
+                _mark_changed(prepared, context.run, before)
 
     return marked
+
+
+def _mark_changed(
+    prepared: Prepared, run: RunContext[Any], before: Mapping[str, tuple[int, int]]
+) -> None:
+    """Note at the files a call has written that the run had read strangers' text by then."""
+    taint = run.taint
+    found = taint.until(len(taint.sources)).get("stranger") if taint is not None else None
+    for path, seen in files_named(prepared).items() if found else ():
+        if found and before.get(path) != seen:
+            mark_file(path, str(found[-1]))
 
 
 def touch(run: RunContext[Any], source: Source, call_id: str = "") -> None:

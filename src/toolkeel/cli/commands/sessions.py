@@ -23,9 +23,7 @@ from toolkeel.observe.wording import count, escaped, pretty, visible_line
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.queries import SessionInfo
 
-app = typer.Typer(
-    help="Conversations that last: list, show, compare, fork, decide.", **OPTIONS
-)
+app = typer.Typer(help="Conversations that last: list, show, compare, fork, decide.", **OPTIONS)
 File = Annotated[
     Path | None, typer.Option("--file", "-f", metavar="FILE", help="The file they are in.")
 ]
