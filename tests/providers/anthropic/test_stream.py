@@ -427,3 +427,11 @@ def test_nothing_that_a_server_sends_makes_it_fail(told: list[Event]):
     assert (reply.finish_reason == "incomplete") == (latest < 0 or kinds[latest] != "message_stop")
     turn = anthropic.encode_turn(reply, [result("")] * len(starts))
     assert len(turn) == (2 if starts else len(turn))
+
+
+@pytest.mark.parametrize(("mark", "reason"), [("[DONE]", "stop"), ("", "incomplete")])
+def test_the_mark_of_other_servers_ends_a_message_that_said_why(mark: str, reason: str) -> None:
+    said = [begin(), start(0, "text", text="a")]
+    ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+    assert assemble([*anthropic.decode_stream([*said, ended, mark])]).finish_reason == reason
+    assert assemble([*anthropic.decode_stream([*said, mark])]).finish_reason == "incomplete"

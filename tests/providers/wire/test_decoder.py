@@ -36,6 +36,28 @@ SAYING: dict[str, Any] = {
 """One whole answer of each wire."""
 
 
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        ({"error": {"message": "broke", "code": 503}}, 503),
+        ({"error": "broke"}, None),
+        ({"error": {"code": 503}}, 503),
+        ({"detail": "broke"}, None),
+        ({"message": "broke", "status": 429}, 429),
+        ({"object": "error", "message": "broke", "code": 400}, 400),
+        ({"type": "error", "message": "broke", "code": "server_error"}, 500),
+    ],
+)
+@pytest.mark.parametrize("wire", SAYING)
+def test_what_a_proxy_sends_in_place_of_an_event_is_an_error_on_every_wire(
+    wire: str, error: dict[str, Any], status: int | None
+) -> None:
+    read = import_module(f"toolkeel.providers.{wire}").decode_stream([SAYING[wire], error])
+    with pytest.raises(ModelError, match=r"broke|503|error") as raised:
+        list(read)
+    assert raised.value.status == status
+
+
 @pytest.mark.parametrize("wire", SAYING)
 def test_a_whole_answer_of_each_wire_is_one_message(wire: str) -> None:
     door = import_module(f"toolkeel.providers.{wire}")

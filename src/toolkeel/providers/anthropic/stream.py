@@ -114,6 +114,10 @@ class StreamDecoder(BlockDecoder):
         blocks = [block.back() for block in self._blocks if block.part]
         return [{"role": "assistant", "content": blocks}]
 
+    def done(self) -> None:
+        """The mark of the end that other servers of this wire send in place of ``message_stop``."""
+        self._ended = self._ended or bool(self._reason)
+
     def take(self, data: Json) -> list[Delta]:
         """The deltas in one event.
 

@@ -33,6 +33,7 @@ from toolkeel.providers.wire.plain_json import (
     dumps,
     extra_under,
     input_text,
+    plain,
 )
 from toolkeel.providers.wire.server_errors import no_answer, sent_error
 from toolkeel.providers.wire.tools import WireTools
@@ -78,9 +79,10 @@ class StreamDecoder(Decoder):
         Raises:
             ModelError: if it is an error, or nothing that could be an answer.
         """
-        data = wire_form(reply)
+        given = plain(reply)
+        data = wire_form(given if isinstance(given, list) else answer_of(WIRE, given))
         self._pieces = False
-        deltas = self.feed(data if isinstance(data, list) else answer_of(WIRE, data))
+        deltas = self.feed(data)
         if self.empty:
             raise ModelUnavailable(str(no_answer("candidates", data)))
         return deltas

@@ -75,7 +75,7 @@ class StreamDecoder(Decoder):
     def take(self, data: Json) -> list[Delta]:
         """The deltas in one event; a whole response is one."""
         kind = as_text(data.get("type"))
-        if kind == "error" or (not kind and data.get("error")):
+        if kind == "error":
             raise sent_error(data)
         if data.get("object") == "response":
             return self._response(data)

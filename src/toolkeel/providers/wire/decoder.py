@@ -26,9 +26,11 @@ from toolkeel.providers.wire.plain_json import (
     input_text,
     plain,
 )
+from toolkeel.providers.wire.server_errors import is_error, sent_error
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 _NOTHING = ("", "[DONE]", b"", b"[DONE]")
+_OF_ERRORS = frozenset({"error", "detail", "message"})
 
 
 class Decoder:
@@ -81,7 +83,10 @@ class Decoder:
         data = self.form(event)
         if isinstance(data, list):
             return [delta for one in data for delta in self.feed(one)]
-        return self.take(as_dict(data))
+        said = as_dict(data)
+        if said.keys() & _OF_ERRORS and is_error(said):
+            raise sent_error(said)
+        return self.take(said)
 
     form = staticmethod(plain)
     """An event as plain data, under the wire's names."""

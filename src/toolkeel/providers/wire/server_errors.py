@@ -44,6 +44,12 @@ _WORDS = (
 )
 
 
+_ALONE = frozenset(
+    {*_WORDS, *_STATUS_KEYS, "object", "param", "request_id", "requestId", "instance"}
+)
+"""What an error holds, and an envelope round an answer as well: so it must hold nothing else."""
+
+
 def words_of(value: object, depth: int = 4) -> str:
     """What a server says in an error, wherever it puts it; empty if it says nothing.
 
@@ -82,6 +88,16 @@ def status_of(error: Mapping[str, object], name: str = "") -> int | None:
         if word in STATUS or word.startswith("invalid_"):
             return STATUS.get(word, 400)
     return None
+
+
+def is_error(data: Json) -> bool:
+    """Whether an event is an error in the place of one, as proxies and gateways send them on any wire.
+
+    >>> is_error({"detail": "overloaded"}), is_error({"type": "message_start", "message": {}})
+    (True, False)
+    """
+    unnamed = data.get("type", "error") == "error" and data.get("object", "error") == "error"
+    return unnamed and bool(data.get("error") or (data.keys() <= _ALONE and words_of(data)))
 
 
 def sent_error(data: Json, name: str = "") -> ModelError:
