@@ -47,7 +47,7 @@ def agent_of(folder: Path, *, safe: bool = True, pause: float = 0) -> Agent:
         pause: Seconds that a step takes.
     """
 
-    @tool(effects=Effects(idempotent=safe))
+    @tool(effects=Effects(idempotent=safe), timeout=None)
     def work(n: int, plan: str, context: ToolContext) -> str:
         """Do a step."""
         die(folder, plan, f"before {n}")
