@@ -11,6 +11,7 @@ from mcp_types import JSONRPCError, JSONRPCResponse
 
 from toolkeel.mcp.messages import (
     DEEPEST,
+    body_of_answer,
     read_answer,
     read_from_server,
     read_message,
@@ -85,3 +86,22 @@ def test_what_is_nested_too_deeply_costs_itself(value: object, levels: int) -> N
 def test_what_is_no_json_is_not_made_one(text: bytes) -> None:
     with pytest.raises(ValueError):
         read_answer(shallow(text))
+
+
+FINE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        (FINE, FINE),
+        (b"\xef\xbb\xbf" + FINE, FINE),
+        (b"[" + FINE + b"]", FINE),
+        (FINE.replace(b"{}", b"null"), FINE),
+        (FINE.replace(b"1", b"99"), FINE),
+        (b"{", b"{"),
+    ],
+)
+def test_a_body_is_read_as_a_line_is_and_what_is_no_message_stays(body: bytes, read: bytes) -> None:
+    said = body_of_answer(body, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+    assert said == read or json.loads(said) == json.loads(read)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -47,12 +48,35 @@ def read_answer(line: bytes) -> object:
         ValueError: it is no JSON.
     """
     data = _read(line, from_json, shallow)
+    if isinstance(data, list) and len(data) == 1 and isinstance(data[0], dict):  # a batch of one, as a revision had it
+        [data] = data
     if not isinstance(data, dict) or "method" in data or data.get("jsonrpc") != "2.0":
         return data
     if (error := data.get("error")) is not None:
         return {**data, "error": _error(error)}
     result = data.get("result", {})
     return data if isinstance(result, dict) else {**data, "result": _result(result)}
+
+
+def body_of_answer(body: bytes, request: bytes) -> bytes:
+    """The same as bytes again, where it cannot be read otherwise, or names another request.
+
+    Args:
+        body: What came in answer to one request, over HTTP.
+        request: It.
+    """
+    asked = from_json(request)
+    id = asked.get("id") if isinstance(asked, dict) else None
+    try:
+        message = jsonrpc_message_adapter.validate_json(body, by_name=False)
+        if getattr(message, "id", None) in (id, None) or hasattr(message, "method"):
+            return body
+    except ValueError:
+        pass
+    with suppress(ValueError):
+        answer = read_answer(body)
+        return to_json({**answer, "id": id} if isinstance(answer, dict) else answer)
+    return body
 
 
 def _error(error: object) -> dict[str, Any]:

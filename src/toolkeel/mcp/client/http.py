@@ -27,7 +27,7 @@ from toolkeel.mcp.client.frames import FRAME_LIMIT
 from toolkeel.mcp.client.proxies import ByEnvironment, Lent, tls_context
 from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.messages import shallow, with_whole_characters
+from toolkeel.mcp.messages import body_of_answer, shallow, with_whole_characters
 
 _UNSENT = (
     httpx2.ConnectError,
@@ -61,25 +61,27 @@ class Bounded(httpx2.AsyncBaseTransport):
             await request.aread()
             return httpx2.Response(403, text="This address is not asked.", request=request)
         if request.method != "POST" or not _is_message(request):
-            return await self._read(await self._inner.handle_async_request(request), False)
+            return await self._read(await self._inner.handle_async_request(request))
         try:
             response = await self._inner.handle_async_request(request)
             if response.status_code == 404 and "mcp-session-id" in request.headers:
                 await response.aclose()
                 return _failure(request, FORGOTTEN, "the server has ended the session")
-            return await self._read(response)
+            return await self._read(response, request)
         except _UNSENT as error:
             return _failure(request, NOT_SENT, f"{request.url.host} cannot be reached: {error}")
         except httpx2.TransportError as error:
             why = str(error) or type(error).__name__
             return _failure(request, LOST, f"the connection to {request.url.host} broke: {why}")
 
-    async def _read(self, response: httpx2.Response, message: bool = True) -> httpx2.Response:
+    async def _read(
+        self, response: httpx2.Response, message: httpx2.Request | None = None
+    ) -> httpx2.Response:
         """The response with its body read, unless that is a stream of events.
 
         Args:
             response: As it came.
-            message: Whether it answers a message, and a refusal shall be one, too.
+            message: The message it answers, if it is one: a refusal shall be one, too.
 
         Raises:
             httpx2.ReadError: the body is too large, or compressed though nobody asked for that:
@@ -103,8 +105,11 @@ class Bounded(httpx2.AsyncBaseTransport):
             await response.aclose()
         content, headers = bytes(body), response.headers
         if response.headers.get("content-type", "").lower().startswith("application/json"):
-            content = shallow(with_whole_characters(content))
-        if message and (response.status_code in _TOLD or response.status_code >= 500):
+            if message is not None and response.status_code == 200:
+                content = body_of_answer(content, message.content)
+            else:
+                content = with_whole_characters(content)
+        if message is not None and (response.status_code in _TOLD or response.status_code >= 500):
             content, headers = _told(response.status_code, content, headers)
         return httpx2.Response(
             response.status_code,
