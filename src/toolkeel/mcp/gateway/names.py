@@ -34,7 +34,8 @@ def public_name(server: str, name: str) -> str:
     """
     plain = _REFUSED.sub("_", name)
     full = f"{_REFUSED.sub('_', server)}{APART}{plain}"
-    if plain == name and len(full) <= LENGTH:
+    clear = not (server.endswith("_") or name.startswith("_"))  # where the one ends is seen
+    if clear and full == f"{server}{APART}{name}" and len(full) <= LENGTH:
         return full
     digest = hashlib.sha256(f"{server}\0{name}".encode("utf-8", "surrogatepass")).hexdigest()[:_HEX]
     if not name.isascii():
