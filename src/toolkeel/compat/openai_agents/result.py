@@ -95,6 +95,15 @@ class RunResult:
     tool_input_guardrail_results = said(ToolInputGuardrailResult)
     tool_output_guardrail_results = said(ToolOutputGuardrailResult)
 
+    def __str__(self) -> str:
+        answer, counts = self.final_output, [len(self.new_items), len(self.raw_responses)]
+        counts += [len(self.input_guardrail_results), len(self.output_guardrail_results)]
+        named = ("new item", "raw response", "input guardrail result", "output guardrail result")
+        lines = [f'- Last agent: Agent(name="{self.last_agent.name}", ...)']
+        lines += [f"- Final output ({type(answer).__name__}):", f"    {answer}"]
+        lines += [f"- {n} {name}(s)" for n, name in zip(counts, named, strict=True)]
+        return "\n".join(["RunResult:", *lines, "(See `RunResult` for more details)"])
+
     @property
     def raw_responses(self) -> list[ModelResponse]:
         """The model's replies."""

@@ -15,6 +15,9 @@ from toolkeel.compat.openai_agents import (
     ModelSettings,
     ModelTracing,
     Runner,
+    ShellCommandOutput,
+    ShellResult,
+    ShellTool,
     Usage,
     function_tool,
     handoff,
@@ -106,3 +109,43 @@ def test_output_that_is_no_reply_is_an_error_of_the_model() -> None:
     odd = {"type": "function_call_output", "call_id": "c", "output": "x"}
     with pytest.raises(ModelError, match="one reply"):
         Runner.run_sync(Agent(name="a", model=Own([odd])), "hi")
+
+
+def test_it_calls_tools_that_have_items_of_their_own() -> None:
+    def ran(request: Any) -> ShellResult:
+        assert request.data.action.commands == ["ls"]
+        return ShellResult(output=[ShellCommandOutput(stdout="a.txt")])
+
+    asked = {"type": "shell_call", "id": "s1", "call_id": "c1", "action": {"commands": ["ls"]}}
+    for streamed in (False, True):
+        model = Own([asked], [said("done")])
+        agent = Agent("a", tools=[ShellTool(executor=ran)], model=model)
+        result = run(agent, streamed)
+        kinds = ["tool_call_item", "tool_call_output_item", "message_output_item"]
+        assert [item.type for item in result.new_items] == kinds
+    with pytest.raises(ModelError, match=r"no tool of the agent takes: \['shell_call'\]"):
+        run(Agent("a", model=Own([asked])), False)
+
+
+def run(agent: Agent[Any], streamed: bool) -> Any:
+    async def main() -> Any:
+        if not streamed:
+            return await Runner.run(agent, "go")
+        result = Runner.run_streamed(agent, "go")
+        async for _ in result.stream_events():
+            pass
+        return result
+
+    return asyncio.run(main())
+
+
+def test_its_items_go_back_as_it_gave_them() -> None:
+    mine = {**said("hello"), "id": "mine", "status": "completed"}
+    result = run(Agent("a", model=Own([mine])), False)
+    assert result.to_input_list()[-1] == mine
+    printed = str(result).splitlines()
+    assert printed[1:4] == [
+        '- Last agent: Agent(name="a", ...)',
+        "- Final output (str):",
+        "    hello",
+    ]

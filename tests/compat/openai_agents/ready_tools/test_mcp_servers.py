@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +39,44 @@ def test_a_servers_tools_are_the_agents_and_run_without_being_asked_about() -> N
 
     result = asyncio.run(main())
     assert result.final_output == "done" and not result.interruptions
+
+
+SERVER = """
+from mcp.server import MCPServer
+server = MCPServer("notes")
+@server.tool()
+def add(a: int, b: int) -> int:
+    return a + b
+@server.prompt()
+def greet(name: str) -> str:
+    return f"Greet {name}."
+@server.resource("note://1")
+def note() -> str:
+    return "buy tea"
+@server.resource("note://{number}/copy")
+def copy(number: str) -> str:
+    return number
+server.run()
+"""
+
+
+def test_a_program_may_ask_a_server_itself(tmp_path: Path) -> None:
+    program = tmp_path / "server.py"
+    program.write_text(SERVER, "utf-8")
+
+    async def main() -> None:
+        params = {"command": sys.executable, "args": [str(program)]}
+        async with MCPServerStdio(params=params) as server:
+            assert [one.name for one in (await server.list_prompts()).prompts] == ["greet"]
+            filled = await server.get_prompt("greet", {"name": "Ada"})
+            assert filled.messages[0].content.text == "Greet Ada."
+            assert str((await server.list_resources()).resources[0].uri) == "note://1"
+            assert (await server.read_resource("note://1")).contents[0].text == "buy tea"
+            [template] = (await server.list_resource_templates()).resource_templates
+            assert template.name == "copy"
+            assert (await server.call_tool("add", {"a": 2, "b": 3})).content[0].text == "5"
+
+    asyncio.run(main())
 
 
 def test_only_the_tools_that_are_allowed_are_taken() -> None:

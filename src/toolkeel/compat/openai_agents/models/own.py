@@ -11,7 +11,7 @@ from typing import Any
 from toolkeel._records.record import record
 from toolkeel.agent.bind_tools import Binds
 from toolkeel.compat.openai_agents.context import Usage
-from toolkeel.compat.openai_agents.items import input_list, items_of, messages_of, plain
+from toolkeel.compat.openai_agents.items import input_list, items_of, plain
 from toolkeel.compat.openai_agents.output import AgentOutputSchema
 from toolkeel.compat.openai_agents.settings import ModelSettings
 from toolkeel.compat.openai_agents.tools import FunctionTool
@@ -20,6 +20,9 @@ from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.messages import Usage as CoreUsage
 from toolkeel.model import Delta, HoldsOutput, ModelRequest, OutputFormat, TextDelta
 from toolkeel.model import Model as CoreModel
+from toolkeel.providers.openai_responses import decode_messages
+from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS
+from toolkeel.providers.openai_responses.profile import CALLS
 
 
 class ModelTracing(enum.Enum):
@@ -139,7 +142,7 @@ async def ask(
     nothing: dict[str, Any] = dict.fromkeys(("previous_response_id", "conversation_id", "prompt"))
     given = _asked(request, agent)
     if not streamed:
-        yield reply_of(await model.get_response(*given, **nothing))
+        yield reply_of(await model.get_response(*given, **nothing), request.tools)
         return
     whole = None
     async for event in model.stream_response(*given, **nothing):
@@ -149,7 +152,7 @@ async def ask(
             whole = event.response
     if whole is None:
         raise ModelError(f"{model.name} ended its stream without 'response.completed'")
-    yield reply_of(whole)
+    yield reply_of(whole, request.tools)
 
 
 def _asked(request: ModelRequest, agent: Any) -> tuple[Any, ...]:
@@ -177,18 +180,22 @@ def _as_given(tool: Any, agent: Any) -> Any:
     return FunctionTool(tool.name, tool.description, tool.parameters, refuse)
 
 
-def reply_of(response: Any) -> AssistantMessage:
-    """A `ModelResponse`, or OpenAI's own, as the core's reply.
+def reply_of(response: Any, tools: Any = ()) -> AssistantMessage:
+    """A `ModelResponse`, or OpenAI's own, as the core's reply; `tools` are those it may call.
 
     Raises:
         ModelError: it holds something that is no part of a reply.
     """
     items = map(plain, response.output)
     spoken = {"role": "assistant"}
-    made = messages_of([i | spoken if i.get("type") == "message" else i for i in items])
+    given = [i | spoken if i.get("type") == "message" else i for i in items]
+    made = decode_messages(given, tools=tools)
     reply = made[0] if made else AssistantMessage("")
     if len(made) > 1 or not isinstance(reply, AssistantMessage):
         raise ModelError("a model's output is one reply: messages, reasoning and calls")
+    calls = [i["type"] for i in given if i.get("type") in (*CALLS, *NATIVE_CALLS)]
+    if len(calls) > len(reply.tool_calls):
+        raise ModelError(f"the model made calls that no tool of the agent takes: {calls}")
     return dataclasses.replace(reply, usage=_spent(response.usage))
 
 

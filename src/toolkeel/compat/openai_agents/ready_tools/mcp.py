@@ -39,6 +39,9 @@ class Mcp:
     api_key: str | None = None
     config: Mapping[str, Any] | None = None
 
+    def __getitem__(self, key: str) -> Any:
+        return {"server_url": self.server_url, **(self.config or {})}[key]
+
 
 @record
 class McpApprovalRequest:

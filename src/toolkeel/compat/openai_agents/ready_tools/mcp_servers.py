@@ -80,6 +80,35 @@ class MCPServer(CoreServer):
         """The tools it has now; run and agent are for filters that are functions."""
         return await self.get_tools(RunContext(getattr(run_context, "context", None), agent=agent))
 
+    async def call_tool(self, tool_name: str, arguments: Mapping[str, Any] | None = None) -> Any:
+        """Call one of its tools as the program itself: its answer as the protocol has it.
+
+        Raises:
+            SetupError: the server cannot be reached.
+            ToolError: it answered with an error.
+        """
+        return await self._ask(lambda client: client.call_tool(tool_name, dict(arguments or {})))
+
+    async def list_prompts(self) -> Any:
+        """Its prompts, as the protocol has them; so the others, with the same exceptions."""
+        return await self._ask(lambda client: client.list_prompts())
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
+        """One of them, filled in."""
+        return await self._ask(lambda client: client.get_prompt(name, dict(arguments or {})))
+
+    async def list_resources(self, cursor: str | None = None) -> Any:
+        """Its resources."""
+        return await self._ask(lambda client: client.list_resources(cursor=cursor))
+
+    async def list_resource_templates(self, cursor: str | None = None) -> Any:
+        """Addresses of resources with parts to fill in."""
+        return await self._ask(lambda client: client.list_resource_templates(cursor=cursor))
+
+    async def read_resource(self, uri: str) -> Any:
+        """What one of them holds."""
+        return await self._ask(lambda client: client.read_resource(uri))
+
     async def connect(self) -> None:
         """Connect now rather than when its tools are first asked for."""
         await self.get_tools()
