@@ -294,7 +294,8 @@ async def everything(telemetry: OpenTelemetry, file: Path) -> None:
     sessions = Sessions(file)
     async with MCPServer(PEER, name="peer", trust=True) as server:
         tools = [look, server, inner.as_tool(), guarded]
-        outer = Agent(Scripted(turns), tools, name="outer", steps=[telemetry.step])
+        steps: Any = {"steps": [telemetry.step], "model_steps": [telemetry.model_step]}
+        outer = Agent(Scripted(turns), tools, name="outer", **steps)
         session = sessions.open("ada")
         waits = await outer.run(f"go {SECRET}", session=session, listeners=[telemetry])
         assert waits.reason == "waiting"
