@@ -33,7 +33,9 @@ def main() -> None:
     program = shutil.which("chromium") or shutil.which("google-chrome")
     with (
         tempfile.TemporaryDirectory() as folder,
-        served(Path(folder), [*busy()[:-1], call("ask")], [trains]) as server,
+        served(
+            Path(folder), [*busy()[:-1], "There is no quay here.", call("ask")], [trains]
+        ) as server,
         sync_playwright() as playwright,
     ):
         server.post("/sessions", text="Find the keel, then remove the old file.", name="harbour")
@@ -41,6 +43,9 @@ def main() -> None:
         GATE.wait(0.7)
         GATE.set()
         server.until("/sessions/harbour", "data-ticket")
+        server.sessions.fork("harbour", "quay", turn=0)
+        server.post("/sessions/quay", _do="say", text="Find the quay.")
+        server.until("/sessions/quay", 'class="answer"')
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         cookies = [
             {"name": name, "value": value, "url": server.base}
@@ -77,16 +82,22 @@ def show(page: Page, server: Served, look: str) -> None:
     page.evaluate("() => window.scrollTo(0, 0)")
     page.screenshot(path=PICTURES / f"tool-{look}.png")
     for name, path in PAGES.items():
-        if look not in ("light", "chinese") and name != "run":
-            continue
         page.goto(server.base + path)
         page.evaluate("() => scrollTo(0, document.body.scrollHeight)")  # the whole call was shown
+        if name != "run":
+            page.evaluate("() => scrollTo(0, 0)")
         page.screenshot(path=PICTURES / f"{name}-{look}.png", full_page=name == "run")
+    page.goto(server.base + PAGES["run"])
+    page.screenshot(path=PICTURES / f"watched-{look}.png")
 
 
 PAGES = {
+    "tools": "/tools",
+    "sessions": "/sessions",
     "run": "/sessions/harbour",
+    "compare": "/compare?a=harbour&b=quay",
     "approvals": "/approvals",
+    "servers": "/servers",
     "stats": "/stats",
 }
 
