@@ -18,7 +18,7 @@ from toolkeel._records.record import record
 from toolkeel.agent.arriving import PartialOutput
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
-from toolkeel.define.output_type import ANSWER, Answer, answer_of
+from toolkeel.define.output_type import ANSWER, Answer, answer_form
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import (
     FieldError,
@@ -86,7 +86,7 @@ def plan_output(
     """
     if output_type is str or output_type is None:
         return None
-    answer = answer_of(output_type, _free_name(taken))
+    answer = answer_form(output_type, _free_name(taken))
     if isinstance(model, HoldsOutput) and model.holds(answer.format, tools=tools):
         return OutputPlan(answer, answer.format, retries)
     return OutputPlan(answer, None, retries)

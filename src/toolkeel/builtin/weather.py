@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
-from toolkeel.builtin.web.service import answer_of, json_of
+from toolkeel.builtin.web.service import json_of, status_and_body
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
@@ -133,7 +133,7 @@ async def _get(url: str, timeout: float, params: dict[str, str]) -> dict[str, ob
     """Fetch a JSON object."""
     name = f"The weather service {urlsplit(url).hostname}"
     try:
-        status, data = await answer_of(name, "GET", url, timeout, params=params)
+        status, data = await status_and_body(name, "GET", url, timeout, params=params)
     except ToolError as error:
         hint = "There may be no network; do not guess the weather."
         raise ToolError(f"{error.text} {hint}") from None

@@ -63,7 +63,7 @@ class Answer:
     def readings(self, text: str) -> Iterator[str]:
         """The arguments that a reply's text may stand for, the likeliest first.
 
-        >>> list(answer_of(int).readings("5"))
+        >>> list(answer_form(int).readings("5"))
         ['5', '{"result": 5}', '{"result": "5"}']
         """
         yield text
@@ -76,7 +76,7 @@ class Answer:
         return partial.get(_VALUE) if self.wrapped else partial
 
 
-def answer_of(output_type: TypeForm[Any], name: str = ANSWER) -> Answer:
+def answer_form(output_type: TypeForm[Any], name: str = ANSWER) -> Answer:
     """The form of answers of a type.
 
     Args:
@@ -87,7 +87,7 @@ def answer_of(output_type: TypeForm[Any], name: str = ANSWER) -> Answer:
     Raises:
         DefinitionError: the type has no JSON form.
 
-    >>> form = answer_of(list[int])
+    >>> form = answer_form(list[int])
     >>> form.tool.parameters["properties"]["result"]["type"]
     'array'
     >>> form.tool.invoke({"result": [1, 2]}).artifact

@@ -8,14 +8,16 @@ import gzip
 import pytest
 
 from tests.builtin.webserver import Answer, Asked, Write, always, redirect, response, serving
-from toolkeel.builtin.web.service import MOST, answer_of, is_local, json_of
+from toolkeel.builtin.web.service import MOST, is_local, json_of, status_and_body
 from toolkeel.errors import ToolError
 
 
 def ask(answer: Answer, most: int = 1000) -> tuple[tuple[int, bytes], Asked]:
     async def go() -> tuple[tuple[int, bytes], Asked]:
         async with serving(answer) as server:
-            got = await answer_of("It", "POST", server.url, 5, most=most, headers={"X-Key": "k"})
+            got = await status_and_body(
+                "It", "POST", server.url, 5, most=most, headers={"X-Key": "k"}
+            )
             return got, server.asked[0]
 
     return asyncio.run(go())
@@ -65,7 +67,7 @@ def test_a_service_that_says_nothing_is_given_up() -> None:
 
     async def go() -> None:
         async with serving(silent) as server:
-            await answer_of("It", "GET", server.url, 0.1)
+            await status_and_body("It", "GET", server.url, 0.1)
 
     with pytest.raises(ToolError, match="It did not answer in time"):
         asyncio.run(go())

@@ -19,7 +19,7 @@ from urllib.parse import urljoin, urlsplit
 
 from toolkeel._records.checked_arguments import checked
 from toolkeel.builtin.pictures.too_large import check_picture
-from toolkeel.builtin.web.service import answer_of, json_of
+from toolkeel.builtin.web.service import json_of, status_and_body
 from toolkeel.content import Image, Text, sniff
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
@@ -155,7 +155,7 @@ class ImageGenerationTool:
         Raises:
             ToolError: if there is none.
         """
-        status, body = await answer_of(NAME, method, url, TIMEOUT, most=MOST, **more)
+        status, body = await status_and_body(NAME, method, url, TIMEOUT, most=MOST, **more)
         if status >= 300:
             raise ToolError(_refusal(status, body))
         return body

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel._records.record import record
-from toolkeel.builtin.web.service import answer_of, json_of
+from toolkeel.builtin.web.service import json_of, status_and_body
 from toolkeel.engines.reach import is_below
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
@@ -295,7 +295,7 @@ async def _asked(name: str, method: str, url: str, timeout: float, **more: Any) 
     Raises:
         ToolError: if there is none.
     """
-    status, body = await answer_of(name, method, url, timeout, **more)
+    status, body = await status_and_body(name, method, url, timeout, **more)
     if status != 200:
         raise ToolError(f"{name} refused the search: {_reason(status)}.")
     return as_dict(json_of(name, body))

@@ -17,7 +17,7 @@ MOST = 8 << 20
 """Most bytes of an answer, unless more are asked for."""
 
 
-async def answer_of(
+async def status_and_body(
     name: str, method: str, url: str, timeout: float, *, most: int = MOST, **more: Any
 ) -> tuple[int, bytes]:
     """Status and body of a service's answer.
