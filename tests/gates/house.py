@@ -18,9 +18,9 @@ CORE = ("words", "define", "call", "agent")
 CORE_LINES = 17_605
 ALL_LINES = 62_600
 # By radon: the mean of all functions and classes, the highest, and the share above ten.
-MEAN = 3.65
+MEAN = 3.61
 HIGHEST = 21
-ABOVE_TEN = 0.040
+ABOVE_TEN = 0.039
 
 
 def folders(modules: Sequence[Module]) -> dict[str, tuple[str, list[str]]]:

@@ -238,7 +238,8 @@ def test_what_is_wired_up_wrongly_says_so(monkeypatch: pytest.MonkeyPatch, tmp_p
     AnthropicMessages("kimi", base_url="http://127.0.0.1:1")
     client: Any = anthropic.Anthropic(api_key="x")
     with pytest.raises(
-        SetupError, match=r"expected anthropic\.AsyncAnthropic or .* or None, got anthropic\.Anthropic"
+        SetupError,
+        match=r"expected anthropic\.AsyncAnthropic or .* or None, got anthropic\.Anthropic",
     ):
         AnthropicMessages(MODEL, client=client)
     options: Any = {"timeot": 5}

@@ -169,7 +169,9 @@ def test_the_profile_follows_the_address(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_synchronous_client_is_refused() -> None:
     client: Any = openai.OpenAI(api_key="x")
-    with pytest.raises(SetupError, match=r"expected openai\.AsyncOpenAI or None, got openai\.OpenAI"):
+    with pytest.raises(
+        SetupError, match=r"expected openai\.AsyncOpenAI or None, got openai\.OpenAI"
+    ):
         OpenAIChat("gpt-5", client=client)
 
 

@@ -217,7 +217,9 @@ def test_without_a_key_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_synchronous_client_and_unknown_options_are_refused() -> None:
     client: Any = openai.OpenAI(api_key="x")
-    with pytest.raises(SetupError, match=r"expected openai\.AsyncOpenAI or None, got openai\.OpenAI"):
+    with pytest.raises(
+        SetupError, match=r"expected openai\.AsyncOpenAI or None, got openai\.OpenAI"
+    ):
         OpenAIResponses("gpt-5", client=client)
     options: Any = {"profile": None}
     with pytest.raises(SetupError, match="no option profile; there are timeout, max_retries"):
