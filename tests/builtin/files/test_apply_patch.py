@@ -38,6 +38,7 @@ def test_a_file_is_made_changed_and_deleted(tmp_path: Path) -> None:
         ({"type": "update_file", "path": "g", "diff": "@@\n-x"}, "does not exist"),
         ({"type": "update_file", "path": "f", "diff": "@@\n-y\n+x"}, "not found in order"),
         ({"type": "update_file", "path": "f", "diff": "what"}, "begins with ' '"),
+        ({"type": "update_file", "path": "f", "diff": "@@\n a"}, "changes nothing"),
         ({"type": "update_file", "path": "f", "diff": "@@"}, "empty"),
         ({"type": "delete_file", "path": "g"}, "does not exist"),
         ({"type": "delete_file", "path": "../f"}, "leaves the root"),

@@ -164,8 +164,8 @@ def parse(diff: str) -> list[Hunk]:
             new.append(row[1:])
         else:
             raise ToolError(f"A line of a patch begins with ' ', '-', '+' or '@@', not {row!r}.")
-    if not hunks:
-        raise ToolError("The patch is empty.")
+    if all(hunk.old == hunk.new for hunk in hunks):
+        raise ToolError("The patch changes nothing; its lines begin with ' ', '-' or '+'.")
     return hunks
 
 
