@@ -118,6 +118,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "steps.commands",
         "steps.rules",
         "steps.resources",
+        "steps.named",
         "steps.taint",
         "steps.approve",
         "steps.limit",

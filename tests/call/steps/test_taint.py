@@ -14,7 +14,7 @@ from toolkeel import Agent, Effects, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.result import RunResult
 from toolkeel.call.steps.rules import Rules
-from toolkeel.call.steps.taint import BUILDS, _is_below, _is_named, can_act, labels_of
+from toolkeel.call.steps.taint import BUILDS, _is_below, can_act, labels_of
 from toolkeel.context import RunContext
 from toolkeel.effects import PURE, acts, reads
 from toolkeel.errors import DefinitionError, ToolError
@@ -206,13 +206,6 @@ def test_a_file_of_the_workspace_names_nothing() -> None:
     assert asked.pending
 
 
-@given(st.text("abc.@-/ ", max_size=30), st.text("abc.@-/", min_size=3, max_size=12))
-def test_a_name_counts_only_where_it_stands_whole(text: str, wanted: str) -> None:
-    if _is_named(wanted, [(text, "")]):
-        assert wanted.strip().rstrip(".") in text
-    assert not _is_named(f"{wanted}z9", [(text, "")])
-
-
 # — what a person may say —
 
 
@@ -354,12 +347,6 @@ def test_a_target_that_is_no_parameter_is_refused_where_the_tool_is_registered()
 
     with pytest.raises(DefinitionError, match="recipient as target, which is no parameter"):
         Toolset([post])
-
-
-@pytest.mark.parametrize("address", ["https://x.example", "www.x.example"])
-def test_a_place_above_an_address_that_was_named_is_not_named(address: str) -> None:
-    assert _is_named(address, [(f"look at {address}/.", "")])
-    assert not _is_named(address, [(f"look at {address}/hook", "")])
 
 
 HOSTS = st.lists(st.sampled_from(["a", "b", "example"]), min_size=1, max_size=3).map(".".join)

@@ -11,16 +11,15 @@ unless every target of it was named by the person or stands in a result that is 
 from __future__ import annotations
 
 import dataclasses
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from toolkeel._records.taint import Source, Taint, as_details, mark_file, mark_of, of_details
-from toolkeel.call.arguments.validate import Shown
 from toolkeel.call.steps.compose import Handler
+from toolkeel.call.steps.named import aims, is_named, said, texts, unnamed
 from toolkeel.call.steps.resources import files_named, resource_keys, secrets_read
+from toolkeel.content import Audio, File, Image
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
@@ -28,9 +27,7 @@ from toolkeel.effects import UNKNOWN
 from toolkeel.errors import DefinitionError, ToolError
 from toolkeel.events import Tainted
 from toolkeel.messages import (
-    AssistantMessage,
     Message,
-    SystemMessage,
     ToolMessage,
     UserMessage,
 )
@@ -41,16 +38,6 @@ PRIVATE = "private"
 """The tag of a tool that reads private data; those of ``file:`` and ``db:`` resources need none."""
 BUILDS = "builds"
 """Key of a tool's metadata: of a path, says by which pattern the next build runs it, if it does."""
-SHORTEST = 3
-"""Characters of a target below which it never counts as named."""
-MAX_TEXT = 2_000_000
-"""Characters of a transcript that are looked through for what was named: the last ones."""
-_ADDRESS = re.compile(
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[a-z][a-z0-9+.-]*://[^\s\"'<>]+|www\.[^\s\"'<>]+"
-    r"|\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(r"[\d\s.,+-]+")
 
 
 # — what leaves a label —
@@ -82,7 +69,7 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
             details = getattr(error, "details", None)
             raise
         finally:
-            what = next(_texts(_aims(prepared)), "")[:200]
+            what = next(texts(aims(prepared)), "")[:200]
             found = [Source(label, tool.name, what) for label in labels]
             found += [Source("secret", tool.name, path[:200]) for path in secrets_read(prepared)]
             found += [
@@ -117,9 +104,11 @@ def touch(run: RunContext[Any], source: Source, call_id: str = "") -> None:
 
 
 def relearn(run: RunContext[Any], messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
-    """The labels of a transcript that was begun elsewhere: by its results and what they carry."""
+    """The labels of a transcript: by what is attached to it, its results, and what they carry."""
     known: dict[str, tuple[str, ...]] | None = None
     for message in messages:
+        for source in _attached(message):
+            run.shared_taint().add(source)
         if not isinstance(message, ToolMessage):
             continue
         if known is None:
@@ -129,6 +118,15 @@ def relearn(run: RunContext[Any], messages: Iterable[Message], tools: Iterable[A
             run.shared_taint().add(source)
     if run.taint is not None:
         run.seen = len(run.taint.sources)
+
+
+def _attached(message: Message) -> Iterator[Source]:
+    """Documents, pictures and recordings that a person hands on: their text need not be theirs."""
+    if isinstance(message, UserMessage) and not isinstance(message.content, str):
+        for block in message.content:
+            if isinstance(block, File | Image | Audio) and not block.extra.get(TRUSTED):
+                what = block.name if isinstance(block, File) else block.media_type
+                yield Source("stranger", "attachment", what[:200])
 
 
 def carry(run: RunContext[Any], results: list[ToolMessage]) -> list[ToolMessage]:
@@ -193,17 +191,17 @@ def question(prepared: Prepared, run: RunContext[Any]) -> str:
 def _asks(prepared: Prepared, taint: Taint, labels: Mapping[str, Sequence[Source]]) -> str:
     """Why it asks, of a call that goes out while these labels count; empty if it need not."""
     tool = prepared.tool
-    values = list(_texts(_aims(prepared)))
+    values = list(texts(aims(prepared)))
     if _goes_home(values, tool.metadata.get(TRUSTED)):
         return ""
     if values and all((tool.name, value) in taint.targets for value in values):
         return ""
-    unnamed: list[str] = []
+    strange: list[str] = []
     if tool.effects != UNKNOWN and "secret" not in labels:
-        unnamed = _unnamed(prepared, values, taint)
-        if not unnamed and values:
+        strange = unnamed(prepared, values, taint)
+        if not strange and values:
             return ""
-    return _why(labels, unnamed)
+    return _why(labels, strange)
 
 
 def _builds(prepared: Prepared, labels: Mapping[str, Sequence[Source]]) -> str:
@@ -248,7 +246,7 @@ def allow(prepared: Prepared, run: RunContext[Any], reach: str) -> None:
     """
     taint = run.taint
     if taint is not None and reach == "target":
-        taint.targets.update((prepared.tool.name, value) for value in _texts(_aims(prepared)))
+        taint.targets.update((prepared.tool.name, value) for value in texts(aims(prepared)))
     if taint is not None and reach == "source":
         taint.trusted.update(taint.sources[: run.seen])
 
@@ -271,7 +269,7 @@ def may_follow(context: ToolContext[Any], first: str, place: str, trusted: Itera
     found = taint.until(len(taint.sources))
     if not found.keys() & {"private", "secret"} or _goes_home([place], tuple(trusted)):
         return
-    if not _is_named(place, list(_said(taint.root))):
+    if not is_named(place, said(taint.root)):
         raise ToolError(
             f"To {place[:200]!r}, which nobody here has named, and this run has read private data: "
             "ask for that address itself, so that a person can be asked."
@@ -299,115 +297,3 @@ def _is_below(host: str, pattern: str) -> bool:
     if not pattern.startswith("*."):
         return bool(host) and host == pattern
     return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1
-
-
-# — what was named —
-
-
-def _aims(prepared: Prepared) -> Mapping[str, object]:
-    """The arguments that say where or whom: all, if none is declared."""
-    shown, target = Shown(prepared), prepared.tool.effects.target
-    return {name: shown[name] for name in target if name in shown} if target else shown
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Every text and number in a value; none for nothing."""
-    if isinstance(value, str):
-        if value:
-            yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, Iterable):
-        for item in value:
-            yield from _texts(item)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
-
-
-def _unnamed(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str]:
-    """Targets, and addresses anywhere in the arguments, that nobody here has named."""
-    addresses = [found for text in _texts(Shown(prepared)) for found in _ADDRESS.findall(text)]
-    said = list(_said(taint.root))
-    return [value for value in dict.fromkeys((*values, *addresses)) if not _is_named(value, said)]
-
-
-def _said(run: RunContext[Any]) -> Iterator[tuple[str, str]]:
-    """What the person and the operator wrote, and results that hold nobody else's text.
-
-    A result comes with what the model gave its call: what it only repeats was named by the model.
-    """
-    left = MAX_TEXT
-    tools = {tool.name: tool for tool in getattr(run.agent, "tools", ())}
-    asked: dict[str, str] = {}
-    for message in run.transcript:
-        for call in message.tool_calls if isinstance(message, AssistantMessage) else ():
-            asked[call.id] = _folded(str(call.arguments))
-    for message in reversed(run.transcript):
-        if isinstance(message, ToolMessage):
-            if not _is_own(message, tools.get(message.name)):
-                continue
-            repeated = asked.get(message.tool_call_id, "")
-        elif isinstance(message, UserMessage | SystemMessage):
-            repeated = ""
-        else:
-            continue
-        text = _folded(message.text)[-left:]
-        yield text, repeated
-        left -= len(text)
-        if left <= 0:
-            return
-
-
-def _is_own(message: ToolMessage, tool: AnyTool | None) -> bool:
-    """Whether a result holds nobody else's text, such as that of an address book.
-
-    Files of a workspace may be anybody's, what an act answers comes from outside, and an error may
-    repeat what the model wanted.
-    """
-    if tool is None or message.failed or tool.effects == UNKNOWN or not tool.effects.read_only:
-        return False
-    files = any(str(key).startswith("file:") for key in tool.effects.resources)
-    carried = any(source.label == "stranger" for source in of_details(message.details))
-    return not (tool.effects.stranger or files or carried)
-
-
-def _is_named(value: str, said: Sequence[tuple[str, str]]) -> bool:
-    wanted = _folded(value).strip().rstrip(".")
-    if len(wanted) < SHORTEST or _NUMBER.fullmatch(wanted):
-        return False
-    stands = _leads_there if "://" in wanted or wanted.startswith("www.") else _stands_in
-    return any(stands(wanted, text) and wanted not in repeated for text, repeated in said)
-
-
-def _stands_in(wanted: str, text: str) -> bool:
-    """Whether a text holds something whole: not as a part of a longer word or address."""
-    at = text.find(wanted)
-    while at >= 0:
-        after = text[at + len(wanted) : at + len(wanted) + 2]
-        if not (
-            _joins(text[max(at - 1, 0) : at])
-            or _joins(after[:1])
-            or (after[:1] == "." and _joins(after[1:]))
-        ):
-            return True
-        at = text.find(wanted, at + 1)
-    return False
-
-
-def _joins(char: str) -> bool:
-    """Whether a character next to a word makes it another word; Chinese has no spaces between."""
-    return char in ("@", "_", "-") or (char.isascii() and char.isalnum())
-
-
-def _leads_there(address: str, text: str) -> bool:
-    """Whether a text names an address as a whole, or a place above it that it adds nothing to."""
-    for found in _ADDRESS.findall(text):
-        named = found.rstrip(").,;!?/")
-        if address.rstrip("/") == named:
-            return True
-    return False
-
-
-def _folded(text: str) -> str:
-    return unquote(unicodedata.normalize("NFC", text)).casefold()

@@ -1,0 +1,192 @@
+"""What was named: which targets of a call the person wrote, or stand in a result that is nobody else's.
+
+A target that was named saves a question (`taint`); it is a heuristic for fewer of them, and whatever
+is in doubt was not named. Names are compared in one case, one form of Unicode, and without percent
+signs; an address is named as a whole, or by one that it adds nothing to.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from toolkeel._records.taint import Taint, of_details
+from toolkeel.call.arguments.validate import Shown
+from toolkeel.content import Text
+from toolkeel.context import RunContext
+from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.effects import UNKNOWN
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+
+SHORTEST = 3
+"""Characters of a target below which it never counts as named."""
+MAX_TEXT = 2_000_000
+"""Characters of a transcript that are looked through for what was named: the last ones."""
+_ADDRESS = re.compile(
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[a-z][a-z0-9+.-]*://[^\s\"'<>]+|www\.[^\s\"'<>]+"
+    r"|\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(r"\w+")
+_NUMBER = re.compile(r"[\d\s.,+-]+")
+
+
+def aims(prepared: Prepared) -> Mapping[str, object]:
+    """The arguments that say where or whom: all, if none is declared."""
+    shown, target = Shown(prepared), prepared.tool.effects.target
+    return {name: shown[name] for name in target if name in shown} if target else shown
+
+
+def texts(value: object) -> Iterator[str]:
+    """Every text and number in a value; none for nothing."""
+    if isinstance(value, str):
+        if value:
+            yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from texts(item)
+    elif isinstance(value, Iterable):
+        for item in value:
+            yield from texts(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+def unnamed(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str]:
+    """Targets, and addresses anywhere in the arguments, that nobody here has named."""
+    addresses = [found for text in texts(Shown(prepared)) for found in _ADDRESS.findall(text)]
+    heard = said(taint.root)
+    return [value for value in dict.fromkeys((*values, *addresses)) if not is_named(value, heard)]
+
+
+def said(run: RunContext[Any]) -> list[tuple[str, str]]:
+    """What the person and the operator wrote, and results that hold nobody else's text.
+
+    A result comes with what the model gave its call: what it only repeats was named by the model, and
+    what is no longer than that may be the same in other letters.
+    """
+    return list(_said(run))
+
+
+def _said(run: RunContext[Any]) -> Iterator[tuple[str, str]]:
+    left = MAX_TEXT
+    tools = {tool.name: tool for tool in getattr(run.agent, "tools", ())}
+    asked = {
+        call.id: _folded(_given(call.arguments))
+        for message in run.transcript
+        for call in (message.tool_calls if isinstance(message, AssistantMessage) else ())
+    }
+    for message in reversed(run.transcript):
+        if isinstance(message, ToolMessage):
+            if not _is_own(message, tools.get(message.name)):
+                continue
+            repeated = asked.get(message.tool_call_id, "")
+        elif isinstance(message, UserMessage | SystemMessage):
+            repeated = ""
+        else:
+            continue
+        text = _folded(_words_of(message))[-left:]
+        yield text, repeated
+        left -= len(text)
+        if left <= 0:
+            return
+
+
+def _given(arguments: object) -> str:
+    """What the model gave a call, without the names of its parameters."""
+    try:
+        values = json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return str(arguments)
+    return (
+        json.dumps(list(values.values()), ensure_ascii=False)
+        if isinstance(values, dict)
+        else str(arguments)
+    )
+
+
+def _words_of(message: Message) -> str:
+    """What is written in a message, without what is attached to it."""
+    content = message.content
+    if isinstance(content, str) or isinstance(message, ToolMessage):
+        return message.text
+    return "\n".join(block.text for block in content if isinstance(block, Text))
+
+
+def _is_own(message: ToolMessage, tool: AnyTool | None) -> bool:
+    """Whether a result holds nobody else's text, such as that of an address book.
+
+    Files of a workspace may be anybody's, what an act answers comes from outside, and an error may
+    repeat what the model wanted.
+    """
+    if tool is None or message.failed or tool.effects == UNKNOWN or not tool.effects.read_only:
+        return False
+    files = any(str(key).startswith("file:") for key in tool.effects.resources)
+    carried = any(source.label == "stranger" for source in of_details(message.details))
+    return not (tool.effects.stranger or files or carried)
+
+
+def is_named(value: str, heard: Sequence[tuple[str, str]]) -> bool:
+    wanted = _folded(value).strip().rstrip(".")
+    if len(wanted) < SHORTEST or _NUMBER.fullmatch(wanted):
+        return False
+    stands = _leads_there if "://" in wanted or wanted.startswith("www.") else _stands_in
+    people = [text for text, repeated in heard if not repeated]
+    return any(
+        stands(wanted, text) and not _may_be(wanted, repeated, people) for text, repeated in heard
+    )
+
+
+def _may_be(wanted: str, given: str, people: Sequence[str]) -> bool:
+    """Whether a result may hold a name only because the model gave it, as it is or in other letters.
+
+    A tool that decodes, translates or joins makes a name of what is as long, and holds no more of it
+    than it was given. Words that people wrote do not count.
+    """
+    if wanted in given:
+        return True
+    theirs = [w for w in _WORDS.findall(given) if not any(w in text for text in people)]
+    return len("".join(theirs).encode()) >= len("".join(_WORDS.findall(wanted)).encode())
+
+
+def _stands_in(wanted: str, text: str) -> bool:
+    """Whether a text holds something whole: not as a part of a longer word or address."""
+    at = text.find(wanted)
+    while at >= 0:
+        after = text[at + len(wanted) : at + len(wanted) + 2]
+        if not (
+            _joins(text[max(at - 1, 0) : at])
+            or _joins(after[:1])
+            or (after[:1] == "." and _joins(after[1:]))
+        ):
+            return True
+        at = text.find(wanted, at + 1)
+    return False
+
+
+def _joins(char: str) -> bool:
+    """Whether a character next to a word makes it another word; Chinese has no spaces between."""
+    return char in ("@", "_", "-") or (char.isascii() and char.isalnum())
+
+
+def _leads_there(address: str, text: str) -> bool:
+    """Whether a text names an address as a whole, or a place above it that it adds nothing to."""
+    for found in _ADDRESS.findall(text):
+        named = found.rstrip(").,;!?/")
+        if address.rstrip("/") == named:
+            return True
+    return False
+
+
+def _folded(text: str) -> str:
+    return unquote(unicodedata.normalize("NFC", text)).casefold()
