@@ -48,7 +48,9 @@ def read_answer(line: bytes) -> object:
         ValueError: it is no JSON.
     """
     data = _read(line, from_json, shallow)
-    if isinstance(data, list) and len(data) == 1 and isinstance(data[0], dict):  # a batch of one, as a revision had it
+    if (
+        isinstance(data, list) and len(data) == 1 and isinstance(data[0], dict)
+    ):  # a batch of one, as a revision had it
         [data] = data
     if not isinstance(data, dict) or "method" in data or data.get("jsonrpc") != "2.0":
         return data

@@ -19,6 +19,7 @@ Pairs: TypeAlias = list[tuple[str, str]]
 Colour: TypeAlias = tuple[int, int, int]
 
 _TINY = r"(?:0+(?:\.\d*)?|\.\d+)"
+_NOUGHT = r"(?:0+(?:\.0\d*)?|\.0\d*)"
 _AWAY = r".*(?<![\w-])-\d{3,}(?![\d%])"
 _FAR = rf"{_AWAY}|\d{{5,}}|[1-9]\d\dv[wh]"
 _HIDES = {
@@ -29,9 +30,11 @@ _HIDES = {
     "font-size": rf"(?:{_TINY}|[12](?:\.\d*)?(?=px|pt))(?:px|pt|%)?$|0*(?:\.[01]\d*)?r?em",
     "font": rf"(?:.* )?{_TINY}(?:px|pt|em|rem|%)?(?:/.*)? ",
     "clip": r"rect\((?:0|1px)",
-    "clip-path": r"inset\((?:[5-9]\d|100)%|circle\(0",
-    "transform": rf".*scale\w*\(0(?:\.0*)?[,)]|.*translate\w*\({_AWAY}",
-    "scale": r"0(?:\.0*)?(?: |$)",
+    "clip-path": r"inset\((?:[5-9]\d|100)%|circle\(0|polygon\(([^,)]+)(?:,\1)*\)",
+    "transform": rf".*(?:scale\w*|matrix)\({_NOUGHT}[,)]|.*rotate[xy]\(-?(?:90|270)deg|.*translate\w*\({_AWAY}",
+    "scale": rf"{_NOUGHT}(?: |$)",
+    "zoom": rf"{_NOUGHT}%?$",
+    "inset": _FAR,
     "translate": _AWAY,
     "filter": r".*opacity\(0(?:\.0*)?%?\)",
     **dict.fromkeys(("width", "height", "max-width", "max-height"), r"0+(?:\.0*)?[a-z%]*$"),
@@ -40,7 +43,14 @@ _HIDES = {
     **dict.fromkeys(("margin", "margin-left", "margin-top"), _AWAY),
 }
 _INVISIBLE = {name: re.compile(pattern) for name, pattern in _HIDES.items()}
-_NAMED = {"white": "#ffffff", "black": "#000000"}
+_NAMED = {
+    **dict.fromkeys(
+        ("white", "snow", "ivory", "ghostwhite", "floralwhite", "mintcream"), "#ffffff"
+    ),
+    **dict.fromkeys(("azure", "seashell", "whitesmoke"), "#fafafa"),
+    "black": "#000000",
+}
+_INK = ("color", "-webkit-text-fill-color")
 _GROUND = ("background", "background-color")
 _NO_GROUND = ("", "none", "transparent", "inherit", "initial", "unset")
 _ON_SCREEN = re.compile(r"@(?:media (?:only )?(?:all|screen)$|layer|supports)")
@@ -173,7 +183,7 @@ class _Visible(HTMLParser):
             return True
         # What a sheet of another file says of the background cannot be known.
         coloured = [*own, *(sheet if ground or self._all_known else ())]
-        if any(n == "color" and _is_lost(v, ground or "white") for n, v in coloured):
+        if any(n in _INK and _is_lost(v, ground or "white") for n, v in coloured):
             return True
         if tag not in _VOID:
             self._open.append((tag, ground))
@@ -223,7 +233,7 @@ def _sheet(page: str) -> Mapping[str, list[tuple[str, frozenset[str], Pairs]]]:
     parts = re.split(r"<style\b", page, flags=re.IGNORECASE)[1:]
     sheets = (re.split("</style", part.partition(">")[2], flags=re.IGNORECASE)[0] for part in parts)
     for selectors, body in _blocks(_uncommented("\n".join(sheets))):
-        pairs = [(n, v) for n, v in _declared(body) if n in _INVISIBLE or n in ("color", *_GROUND)]
+        pairs = [(n, v) for n, v in _declared(body) if n in _INVISIBLE or n in (*_INK, *_GROUND)]
         for selector in selectors.split(",") if pairs else ():
             match = _SELECTOR.fullmatch(selector.strip()[:200])
             if match and (match[1] or match[2]):
@@ -275,6 +285,7 @@ def _is_lost(value: str, behind: str) -> bool:
     value = value.partition("!")[0].strip()
     parts = re.findall(r"\d*\.?\d+", value) if value.startswith(("rgb", "hsl")) else []
     clear = len(parts) == 4 and float(parts[3]) == 0
+    clear = clear or bool(re.fullmatch("#(?:...0|.{6}0[0-9a-f])", value))
     if value == "transparent" or clear or (value and value == behind):
         return True
     one, other = _colour(value), _colour(behind)
