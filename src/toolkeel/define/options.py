@@ -60,7 +60,7 @@ CHECKS: Mapping[str, Check] = {
     "inline": _FLAG,
     "executor": (
         lambda value: value is None or (callable(value) and not isinstance(value, type)),
-        "what runs it elsewhere, such as Process()",
+        "what runs it elsewhere, such as Process() or Ray(resources=...) of toolkeel.engines",
     ),
     "sequential": _FLAG,
     "ends_run": _FLAG,
