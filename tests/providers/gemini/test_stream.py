@@ -140,6 +140,8 @@ def test_an_answer_under_pythons_names_is_read_as_the_servers() -> None:
     google = types.GenerateContentResponse.model_validate(told)
     expected = decode(told)
     assert expected.tool_calls and expected.usage.input_tokens == 3
+    bare = {"candidates": google.model_dump(exclude_none=True)["candidates"]}
+    assert decode(bare).tool_calls == expected.tool_calls
     for told_so in (google, google.model_dump(), google.model_dump_json(exclude_none=True)):
         assert decode(told_so) == expected
 

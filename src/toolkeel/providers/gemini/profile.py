@@ -95,16 +95,24 @@ def wire_form(value: object) -> object:
     dump = getattr(value, "model_dump", None)
     if not callable(dump):
         data = plain(value)
-        known = isinstance(data, dict) and data.keys() <= _ANSWER
-        return data if known else with_wire_names(data)
+        return data if isinstance(data, dict) and _is_servers(data) else with_wire_names(data)
     hidden = {"sdk_http_response": True, "automatic_function_calling_history": True}
     return dump(mode="json", by_alias=True, exclude_none=True, exclude=hidden)
 
 
 _ANSWER = frozenset(
     {"candidates", "usageMetadata", "modelVersion", "responseId", "promptFeedback", "error"}
+    | {"createTime"}
 )
 """What an answer's pieces hold, as the server names it."""
+
+
+def _is_servers(data: Json) -> bool:
+    """Whether an answer has the server's names."""
+    told = data.get("candidates")
+    first = told[0] if isinstance(told, list) and told else None
+    named = isinstance(first, dict) and "finish_reason" in first
+    return not named and data.keys() <= _ANSWER
 
 
 def with_wire_names(value: object) -> object:
