@@ -293,9 +293,7 @@ def test_an_event_without_an_end_fails_its_call_and_takes_no_memory(piece: bytes
     assert message.failed and message.kind in ("unknown_outcome", "tool_error", "timeout")
 
 
-@pytest.mark.parametrize(
-    "body", [b"{", b"[]", b'{"jsonrpc":"2.0","id":1}', b"[" * 100_000]
-)
+@pytest.mark.parametrize("body", [b"{", b"[]", b'{"jsonrpc":"2.0","id":1}', b"[" * 100_000])
 def test_an_answer_that_is_none_fails_its_call(body: bytes) -> None:
     [message] = calls(lambda handler, _: send(handler, body))
     assert message.kind == "unknown_outcome"

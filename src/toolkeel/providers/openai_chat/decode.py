@@ -7,13 +7,7 @@ from toolkeel.messages import Message, SystemMessage, UserMessage
 from toolkeel.providers.openai_chat.stream import DECODING
 from toolkeel.providers.wire.media import content_of, inline, unknown_block
 from toolkeel.providers.wire.plain_json import as_dict, as_list, as_text, decoded_base64
-from toolkeel.providers.wire.stored_conversations import (
-    StoredCalls,
-    body_of,
-    from_wire,
-    items_of,
-    texts_of,
-)
+from toolkeel.providers.wire.stored_conversations import StoredCalls, body_of, from_wire, texts_of
 from toolkeel.providers.wire.tools import Tools
 
 WIRE = "openai-chat"
@@ -40,7 +34,7 @@ def decode_messages(body: object, *, tools: Tools = (), model: str = "") -> list
     named = model or as_text(request.get("model"))
     messages: list[Message] = []
     calls = StoredCalls()
-    for wire in items_of(request, "messages"):
+    for wire in map(as_dict, as_list(request["messages"])):
         content = wire.get("content")
         match wire.get("role"):
             case "assistant":

@@ -11,13 +11,7 @@ from toolkeel.providers.openai_responses.profile import CALLS, WIRE
 from toolkeel.providers.openai_responses.stream import DECODING
 from toolkeel.providers.wire.media import content_of, data_block, inline, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
-from toolkeel.providers.wire.stored_conversations import (
-    StoredCalls,
-    body_of,
-    from_wire,
-    items_of,
-    texts_of,
-)
+from toolkeel.providers.wire.stored_conversations import StoredCalls, body_of, from_wire, texts_of
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 _ANSWERS = frozenset(
@@ -51,7 +45,7 @@ def decode_messages(body: object, *, tools: Tools = (), model: str = "") -> list
     named = model or as_text(request.get("model"))
     messages: list[Message] = [SystemMessage(one) for one in texts_of(request.get("instructions"))]
     made, calls = wire_tools(tools, WIRE), StoredCalls()
-    for items in _turns(items_of(request, "input"), made):
+    for items in _turns(map(as_dict, as_list(request["input"])), made):
         first = items[0]
         role, kind = first.get("role"), as_text(first.get("type"))
         if kind in _ANSWERS:

@@ -98,7 +98,7 @@ class StoredTurns:
             SystemMessage(text) for text in texts_of(self.system(request)) if text
         ]
         calls = StoredCalls()
-        for wire in items_of(request, self.key):
+        for wire in map(as_dict, as_list(request[self.key])):
             blocks = blocks_of(wire.get(self.inside))
             if wire.get("role") == self.assistant:
                 said = self.decoding.decode(self.answer(blocks), tools=tools)
@@ -205,11 +205,6 @@ def body_of(body: object, key: str, wire: str, form: Callable[[object], object] 
             read = f"toolkeel.providers.{owner}, not by {reader}"
             raise ModelError(f"{wire}: {key}[{index}] is read by {read}")
     return {**request, key: given}
-
-
-def items_of(request: Json, key: str) -> list[Json]:
-    """The messages of what `body_of` gave."""
-    return [as_dict(item) for item in as_list(request.get(key))]
 
 
 _READERS: Mapping[str, str] = {
