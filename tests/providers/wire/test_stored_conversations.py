@@ -190,6 +190,18 @@ def test_what_is_no_conversation_is_refused_and_never_an_empty_one(wire: str, no
     assert door(wire).decode_messages([]) == []
 
 
+@pytest.mark.parametrize("wire", MODELS)
+def test_what_is_too_deep_to_be_read_is_refused(wire: str) -> None:
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(ModelError, match="deep"):
+        door(wire).decode_messages([{"role": "user", "content": deep}])
+    if wire == "gemini":
+        with pytest.raises(ModelError, match="deep"):
+            door(wire).decode({"candidates": [], "unknown": deep})
+
+
 @pytest.mark.parametrize("wire", ["anthropic", "gemini", "openai_chat", "openai_responses"])
 def test_the_json_text_of_a_conversation_is_read_as_the_conversation(wire: str) -> None:
     sent = body(wire, STORY)

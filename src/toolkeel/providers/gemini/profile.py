@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from toolkeel._records.record import record
+from toolkeel.errors import ModelError
 from toolkeel.hosted import native_of
 from toolkeel.messages import AssistantMessage, FinishReason, Usage
 from toolkeel.providers.wire.ownership import is_own, model_family, same_model
@@ -95,7 +96,12 @@ def wire_form(value: object) -> object:
     dump = getattr(value, "model_dump", None)
     if not callable(dump):
         data = plain(value)
-        return data if isinstance(data, dict) and _is_servers(data) else with_wire_names(data)
+        if isinstance(data, dict) and _is_servers(data):
+            return data
+        try:
+            return with_wire_names(data)
+        except RecursionError as error:
+            raise ModelError("the server sent JSON that is too deep to be read") from error
     hidden = {"sdk_http_response": True, "automatic_function_calling_history": True}
     return dump(mode="json", by_alias=True, exclude_none=True, exclude=hidden)
 

@@ -187,8 +187,8 @@ def body_of(body: object, key: str, wire: str, form: Callable[[object], object] 
     """
     try:
         stored = _all_plain(form(body), form)
-    except ModelError as error:
-        raise ModelError(f"{wire}: a stored conversation that is a text is JSON") from error
+    except (ModelError, RecursionError) as error:
+        raise ModelError(f"{wire}: a stored conversation is JSON, and not that deep") from error
     request = stored if isinstance(stored, dict) else {key: stored}
     given = request.get(key)
     if isinstance(given, str):
