@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from toolkeel.cli import exits
 from toolkeel.cli.terminal.streams import RED, answer, note, prepare_streams, show_warnings
-from toolkeel.errors import ModelError, SetupError
+from toolkeel.errors import CallError, ModelError, SetupError
 
 COMMANDS = {
     "demo": ("toolkeel.cli.commands.demo", "A two-minute tour: real calls, no key, no network."),
@@ -103,6 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _fail(str(error), exits.SETUP)
     except ModelError as error:
         _fail(f"the model failed: {error}", exits.FAILED)
+    except CallError as error:  # of a server, asked for something besides a call of a tool
+        _fail(error.text, exits.FAILED)
     except KeyboardInterrupt:
         _fail("interrupted", exits.INTERRUPTED)
     sys.exit(exits.OK)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mcp.gateway.behind import PROGRAM
 from tests.mcp.peers import PEER
 from tests.shared import ROOT
 
@@ -127,6 +129,7 @@ def test_what_a_server_has_besides_tools_is_listed_read_and_filled_in(
         "from toolkeel.mcp.server import prompt, resource\n"
         "@resource('app://log')\ndef log() -> str:\n    'The log.'\n    return 'all 猫'\n"
         "@prompt\ndef greet(name: str) -> str:\n    'Greet.'\n    return f'Say hi to {name}.'\n"
+        "@greet.complete('name')\ndef names(typed: str) -> list[str]:\n    return ['Ada', '北京']\n"
     )
     served = [sys.executable, "-m", "toolkeel", "serve", "notes.py"]
     assert say("mcp", "add", "notes", "--", *served).returncode == 0
@@ -134,5 +137,37 @@ def test_what_a_server_has_besides_tools_is_listed_read_and_filled_in(
     assert say("mcp", "read", "notes", "app://log").stdout == "all 猫\n"
     assert "(name)" in say("mcp", "prompts", "notes").stdout
     assert "Say hi to Ada." in say("mcp", "prompt", "notes", "greet", "name=Ada").stdout
-    missing = say("mcp", "read", "notes", "app://none")
-    assert missing.returncode == 1 and "Resource not found" in missing.stderr
+    assert say("mcp", "complete", "notes", "greet", "name", "A").stdout == "Ada\n北京\n"
+    for words in (("read", "notes", "app://none"), ("prompt", "notes", "greet")):
+        missing = say("mcp", *words)
+        assert missing.returncode == 1 and missing.stderr.startswith("toolkeel: The server notes")
+
+
+@pytest.mark.slow
+def test_what_changes_is_told_until_the_person_has_enough(say: Say, tmp_path: Path) -> None:
+    code = PROGRAM.replace("asyncio.run(serve_stdio(server))", CHANGES)
+    (tmp_path / "server.py").write_text(code, "utf-8")
+    assert say("mcp", "add", "notes", "--", sys.executable, "server.py").returncode == 0
+    env = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": str(ROOT / "src")}
+    words = [sys.executable, "-m", "toolkeel", "mcp", "watch", "notes", "app://log"]
+    with subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as watch:
+        assert watch.stdout is not None and watch.stdout.readline() == "app://log\n"
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(60) == 130
+
+
+CHANGES = """
+async def often():
+    while True:
+        await asyncio.sleep(0.2)
+        await server.resource_updated("app://log")
+
+
+async def main():
+    changes = asyncio.create_task(often())
+    await serve_stdio(server)
+    changes.cancel()
+
+
+asyncio.run(main())
+"""

@@ -275,6 +275,38 @@ def prompt(
         answer(escaped(f"{type(message).__name__}: {message.text}"))
 
 
+@app.command("complete", epilog=EPILOG)
+def complete(
+    server: Server,
+    of: Annotated[str, typer.Argument(metavar="PROMPT|URI", help="A prompt, or a template.")],
+    argument: Annotated[str, typer.Argument(metavar="NAME", help="Which argument of it.")],
+    typed: Annotated[str, typer.Argument(metavar="[TEXT]", help="What is there already.")] = "",
+    file: File = None,
+) -> None:
+    """Say what an argument of a prompt, or a part of an address, could be."""
+    with stdout_kept_clean():
+        found = _server(server, file)
+        values = run_sync(lambda: found.complete(of, argument, typed))
+    for value in values:
+        answer(escaped(value))
+
+
+@app.command("watch", epilog=EPILOG)
+def watch(
+    server: Server,
+    uris: Annotated[list[str], typer.Argument(metavar="URI...", help="Addresses of resources.")],
+    file: File = None,
+) -> None:
+    """Print the address of a resource each time it changes, until Ctrl+C."""
+
+    async def follow() -> None:
+        async for uri in found.watch(*uris):
+            answer(escaped(uri))
+
+    found = _server(server, file)
+    run_sync(follow)
+
+
 def _listed(found: Iterable[Any], keys: tuple[str, ...], as_json: bool) -> None:
     rows = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in found]
     if as_json:
