@@ -138,6 +138,15 @@ def test_a_switch_that_is_no_switch_starts_nothing(key: str) -> None:
         entry_of({"command": "x", key: "yes"}, "here")
 
 
+@pytest.mark.parametrize("said", [{"allowed": "a"}, {"excluded": 5}, {"excluded": {"a": True}}])
+def test_servers_that_gemini_switches_off_by_no_list_are_never_let_through(
+    tmp_path: Path, said: dict[str, Any]
+) -> None:
+    text = json.dumps({"mcp": said, "mcpServers": {"a": {"command": "x"}}})
+    with pytest.raises(SetupError, match="lists of names"):
+        read_all(written(tmp_path, ".gemini/settings.json", text))
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
 def test_a_file_is_read_in_any_encoding_of_unicode(tmp_path: Path, encoding: str) -> None:
     file = tmp_path / "mcp.json"

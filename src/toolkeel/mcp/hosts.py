@@ -112,7 +112,7 @@ def workspace_of(file: Path) -> Path | None:
     if not host.place.startswith("."):
         return None
     folder = file.parents[host.place.count("/")]
-    return folder if folder != Path.home() else None
+    return folder if folder != Path.home().resolve() else None
 
 
 def read_file(file: Path) -> Any:
@@ -161,12 +161,18 @@ def servers_in(data: object, host: Host) -> Mapping[str, Any] | None:
 
 
 def switched_off(data: object, host: Host, name: str) -> bool:
-    """Whether a file switches a server off elsewhere than in its entry, as Gemini's does."""
+    """Whether a file switches a server off elsewhere than in its entry, as Gemini's does.
+
+    Raises:
+        SetupError: it says so in another form than a list.
+    """
     said = data.get("mcp") if isinstance(data, Mapping) and host.name == "Gemini" else None
     if not isinstance(said, Mapping):
         return False
-    allowed, excluded = said.get("allowed"), said.get("excluded", ())
-    return (allowed is not None and name not in allowed) or name in (excluded or ())
+    allowed, excluded = said.get("allowed"), said.get("excluded") or []
+    if not isinstance(excluded, list) or not isinstance(allowed, list | None):
+        raise SetupError(f"mcp.allowed and mcp.excluded are lists of names, not {said!r:.60}")
+    return (allowed is not None and name not in allowed) or name in excluded
 
 
 def named_servers(data: object, file: Path) -> Mapping[str, Any]:

@@ -47,7 +47,6 @@ _BLOCK_TEXT = 100_000
 _FAULTS = 20
 """Keywords taken out of one definition, beyond which its schema is none."""
 
-
 log = logging.getLogger("toolkeel.mcp")
 
 
@@ -117,6 +116,9 @@ class Sift:
         if version >= _ANY_STRUCTURE:  # there "missing" means ``complete``; the SDK insists
             result.setdefault("resultType", "complete")
             self.rounds += result["resultType"] == "input_required"
+        if method == "tools/call" or (not method and _is_of_call(result)):
+            _mend_call(result, version)
+            return
         for key, of in _LISTS.items():
             if isinstance(items := result.get(key), list):
                 result[key] = [item for item in items if self._fits(item, of, key)]
@@ -124,8 +126,6 @@ class Sift:
             result["tools"] = [
                 kept for tool in result["tools"] if (kept := self._tool(tool, version)) is not None
             ]
-        elif method == "tools/call" or not (method or result.keys() & _OTHERS):
-            _mend_call(result, version)
 
     def _fits(self, item: object, of: TypeAdapter[Any], key: str) -> bool:
         """Whether a prompt or a resource of a list is one; one that is none is left out."""
@@ -199,6 +199,12 @@ def _taken_out(tool: dict[str, Any], place: list[str]) -> str:
     if key == "inputSchema":
         tool[key] = dict(_NO_ARGUMENTS)
     return f"its {key} is no {key}, and not used: {_short(value)}"
+
+
+def _is_of_call(result: Mapping[str, Any]) -> bool:
+    if "content" in result or "structuredContent" in result:
+        return "role" not in result  # which a sampled message has
+    return not result.keys() & _OTHERS
 
 
 def _mend_call(result: dict[str, Any], version: str) -> None:
