@@ -161,3 +161,15 @@ def test_a_streamed_run_is_kept_as_any_other() -> None:
 
     asyncio.run(read())
     assert len(items(session)) == 2
+
+
+def test_a_session_of_the_sdk_itself_is_kept_and_read(tmp_path: Path) -> None:
+    theirs = pytest.importorskip("agents.extensions.memory")
+    path = tmp_path / "talk.db"
+    session = theirs.AdvancedSQLiteSession(session_id="ada", db_path=path, create_tables=True)
+    model = Scripted(["one", "two"])
+    for text in ("hi", "again"):
+        Runner.run_sync(Agent("a", model=model), text, session=session)
+    assert [message.text for message in model.requests[1].messages] == ["hi", "one", "again"]
+    assert len(asyncio.run(session.get_items())) == 4
+    session.close()

@@ -44,8 +44,8 @@ PLACES: Mapping[str, str] = {
 }
 """For each module of the library, the names it gives."""
 NAMES: Mapping[str, str] = {
-    r"(OpenAIResponsesCompaction|SQLAlchemy|AsyncSQLite|AdvancedSQLite|Redis|Dapr|MongoDB)Session|OpenAIResponsesCompaction.*|is_openai_responses_compaction_aware_session|DAPR_\w+": "give SQLiteSession, a class with its four methods, or a session of toolkeel.sessions",
-    "Encrypted(Session|Envelope)": "keep the file on an encrypted disk",
+    r"(OpenAIResponsesCompaction|SQLAlchemy|AsyncSQLite|AdvancedSQLite|Redis|Dapr|MongoDB)Session|OpenAIResponsesCompaction.*|is_openai_responses_compaction_aware_session|DAPR_\w+": "keep this import: with openai-agents installed it has the four methods that are asked for; else give SQLiteSession, a class with its four methods, or a session of toolkeel.sessions",
+    "Encrypted(Session|Envelope)": "keep this import: with openai-agents installed it has the four methods that are asked for",
     "MultiProvider": "a model of your own is a toolkeel.Model: name, and async def stream(request)",
     "ModelRetry.*|Retry(Decision|Policy.*)|retry_policies": "failed requests are sent again by the model itself: max_retries",
     "ModelTimeoutError": "catch toolkeel.ModelError",
