@@ -175,14 +175,11 @@ def _used(tree: ast.AST, modules: Mapping[str, str]) -> Iterator[Note]:
 def _named(tree: ast.AST) -> Iterator[Note]:
     """Modules that are named in texts: what is imported or replaced as the program runs."""
     for node in ast.walk(tree):
-        given = node.args[:1] if isinstance(node, ast.Call) else []
-        for first in given:
-            called = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
-            text = first.value if isinstance(first, ast.Constant) else None
-            if called not in _BY_TEXT or not isinstance(text, str):
-                continue
-            if (ours := LIBRARIES.get(text.split(".")[0])) is not None:
-                yield Note(node.lineno, f"{called}({text!r}): all its names stand in {ours}")
+        match node:
+            case ast.Call(func=called, args=[ast.Constant(value=str(text)), *_]):
+                name, ours = ast.unparse(called), LIBRARIES.get(text.split(".")[0])
+                if ours is not None and name.rpartition(".")[2] in _BY_TEXT:
+                    yield Note(node.lineno, f"{name}({text!r}): all its names stand in {ours}")
 
 
 _BY_TEXT = ("import_module", "__import__", "patch", "importorskip")

@@ -138,7 +138,7 @@ class _Retry(AgentMiddleware):
         self,
         *,
         max_retries: int = 2,
-        retry_on: Any = (Exception,),
+        retry_on: Any = Exception,
         on_failure: Literal["continue", "error"] | Callable[[Exception], str] = "continue",
         **backoff: Any,
     ) -> None:
@@ -146,8 +146,8 @@ class _Retry(AgentMiddleware):
         if strange := sorted(backoff.keys() - default.keys()):
             raise TypeError(f"{type(self).__name__} has no option {', '.join(map(repr, strange))}")
         self.max_retries, self.on_failure = max_retries, on_failure
-        self._again = retry_on if callable(retry_on) and not isinstance(retry_on, type) else None
-        self._kinds = () if self._again is not None else retry_on
+        is_kind = isinstance(retry_on, type | tuple)
+        self._again = (lambda error: isinstance(error, retry_on)) if is_kind else retry_on
         self._backoff = default | backoff
 
     async def _tried(self, ask: Callable[[], Awaitable[Any]], what: str) -> tuple[Any, str]:
@@ -156,12 +156,7 @@ class _Retry(AgentMiddleware):
             try:
                 return await ask(), ""
             except Exception as error:
-                again = (
-                    self._again(error)
-                    if self._again is not None
-                    else isinstance(error, self._kinds)
-                )
-                if again and tried < self.max_retries:
+                if self._again(error) and tried < self.max_retries:
                     await asyncio.sleep(self._delay(tried))
                     continue
                 if self.on_failure == "error":

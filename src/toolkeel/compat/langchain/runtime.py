@@ -82,4 +82,4 @@ class ToolRuntime(Generic[C, S]):
         """That of the running call."""
         run, config = context.run, RunnableConfig.from_tool_context(context)
         state = state_of(context)
-        return cls(state, run.deps, run.store, config, context.call.id, context.emit)  # type: ignore[arg-type]
+        return cls(state, run.deps, run.store, config, context.call.id, context.emit)

@@ -51,7 +51,7 @@ NAMES: Mapping[str, str] = {
     "ModelTimeoutError": "catch toolkeel.ModelError",
     "ModelRefusalError": "catch toolkeel.ModelError; its text is what the model said",
     "TContext": "annotate with Agent[YourContext]",
-    "RunErrorData|RunErrorHandlers?|ToolErrorFormatter|ToolNotFoundBehavior|ToolNameCollisionPolicy": "unknown tools and wrong arguments are told to the model; catch MaxTurnsExceeded",
+    "RunErrorD(ata|etails)|RunErrorHandlers?|ToolErrorFormatter|ToolNotFoundBehavior|ToolNameCollisionPolicy": "unknown tools and wrong arguments are told to the model; handlers see a RunResult",
     "AgentToolInvocation": "an inner agent's events come as toolkeel.events.Nested to listeners",
     r"MCP(Server\w*Params)": "params is a dict",
     r"ToolFilter\w+|MCPTool(Meta|Custom|Cancel).*|LocalMCP.*": "give the servers as mcp_servers=[...]; toolkeel.mcp has the rest",
