@@ -38,6 +38,23 @@ def test_a_fork_has_what_was_said_up_to_its_turn_and_its_own_from_there(sessions
     assert texts(again) == texts(fork)
 
 
+def test_a_list_tells_of_a_fork_what_it_shares(sessions: Sessions) -> None:
+    whole, two, none = (
+        sessions.fork("ada", name, turn=turn).info
+        for name, turn in (("whole", None), ("two", 2), ("none", 0))
+    )
+    assert [(info.turns, info.first) for info in (whole, two, none)] == [
+        (3, "q1"),
+        (2, "q1"),
+        (0, ""),
+    ]
+    assert (whole.last, two.last, none.ended) == ("a3", "", "")
+    say(sessions["none"], "q", "a")
+    info = sessions["none"].info
+    assert (info.turns, info.first, info.last) == (1, "q", "a")
+    assert texts(sessions.fork("two", "one", turn=1)) == ["q1", "a1"]
+
+
 def test_a_turn_is_edited_by_saying_something_else_in_its_place(sessions: Sessions) -> None:
     edited = sessions.edit("ada", 2, "edited")
     say(edited, "q2 better", "a2 better")

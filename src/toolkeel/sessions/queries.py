@@ -131,12 +131,15 @@ def fork(
     Raises:
         SessionError: there is one of this name.
     """
-    made = make_new(connection, *to, now)
+    made, told = (
+        make_new(connection, *to, now),
+        (parent.turns, parent.first, parent.last, parent.ended),
+    )
     checkpoint = _last_checkpoint(connection, parent, seq)
     connection.execute(
-        "UPDATE session SET parent = ?, base = ?, head = ?, checkpoint = ?, first = ?, ended = ? "
-        "WHERE id = ?",
-        (parent.id, seq, seq, checkpoint, parent.first, parent.ended, made.id),
+        "UPDATE session SET parent = ?, base = ?, head = ?, checkpoint = ?, turns = ?, first = ?, "
+        "last = ?, ended = ? WHERE id = ?",
+        (parent.id, seq, seq, checkpoint, *told, made.id),
     )
     return by_id(connection, made.id)
 

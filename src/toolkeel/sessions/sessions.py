@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import weakref
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import time
@@ -112,6 +113,9 @@ class Sessions:
         if fold.intended or (fold.began.run and fold.reason in ("", "waiting")):
             raise SessionError(f"the last turn of {name!r} has not ended; fork from one before it")
         target = self.open(to, source.scope)
+        if turn is not None:  # what a list of sessions tells of it
+            first, ended = (info.first, info.ended) if turn else ("", "")
+            info = replace(info, turns=turn, first=first, last="", ended=ended)
         do = partial(_fork, parent=info, to=(source.scope, to), seq=seq, edited=edited)
         self._kept.database.write_now(do)
         return target
