@@ -310,3 +310,17 @@ def test_what_cannot_be_an_agent_or_a_model_is_told_where_it_is_given() -> None:
         SetupError, match=r"Summarise\(model=...\): expected a text or a Model, got"
     ):
         Summarise(wrong, 100)
+
+
+def test_a_property_is_not_asked_to_see_whether_an_object_looks_like_a_protocol() -> None:
+    class Asked:
+        @property
+        def insort(self) -> object:
+            raise RuntimeError("asked")
+
+    class Proxy:
+        def __getattr__(self, name: str) -> object:
+            raise RuntimeError("asked")
+
+    for kept in (Asked(), Proxy()):
+        Shelf(kept=kept)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
+from inspect import getattr_static
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -154,7 +155,15 @@ def _object(cls: Any, listed: bool) -> Kind | None:
     members = [name for name in {*dir(cls), *named.get("__annotations__", ())} if name[0] != "_"]
     if not members:  # of __call__ alone
         return Kind(callable, "a function")
-    return Kind(lambda value: any(hasattr(value, name) for name in members), _article(cls))
+    return Kind(lambda value: _has_any(value, members), _article(cls))
+
+
+def _has_any(value: object, members: Iterable[str]) -> bool:
+    """Whether an object has one of them, without asking its properties, which may do anything."""
+    by_itself = hasattr(type(value), "__getattr__")  # then there is nothing to be seen
+    return by_itself or any(
+        getattr_static(value, name, _has_any) is not _has_any for name in members
+    )
 
 
 def _article(cls: type) -> str:
