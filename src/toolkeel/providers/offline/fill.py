@@ -198,18 +198,24 @@ class _Filling:
         """All values of the prompt that suit the array's items."""
         item = _item_slot(slot, self.tool.parameters)
         if item.choices:
-            said = ideas(self.text)
-            return [choice for choice in item.choices if mention(choice, self.text, said)]
+            return self._mentioned(item.choices)
         found = [p for v in self._free() if (p := pair(item, v, self.text, self.checker, True))]
         if not slot.required and not any(candidate.bonus > 0 for candidate in found):
             return []
         if not found and item.type in ("string", "") and item.role not in _NEVER_GUESSED:
-            words = rest(self.text, self.spans, self._said())
-            return [part for part in _LISTED.split(words) if part]
+            return self._listed_words()
         best = max((candidate.base for candidate in found), default=0.0)
         chosen = [candidate for candidate in found if candidate.base >= best - 0.6]
         self.spans.extend((p.value.start, p.value.end) for p in chosen)
         return [candidate.argument for candidate in chosen]
+
+    def _mentioned(self, choices: tuple[object, ...]) -> list[object]:
+        said = ideas(self.text)
+        return [choice for choice in choices if mention(choice, self.text, said)]
+
+    def _listed_words(self) -> list[object]:
+        words = rest(self.text, self.spans, self._said())
+        return [part for part in _LISTED.split(words) if part]
 
     def _texts(self) -> None:
         """Free text for what no value filled: first what is labelled, then what remains."""
