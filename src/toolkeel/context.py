@@ -121,7 +121,7 @@ class RunContext(Generic[C]):
         self.waiting: dict[str, object] = {}
         self.notes: dict[object, object] = {}
         self.mask: Masks | None = None
-        self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision]] = {}
+        self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision | None]] = {}
         self.suspends = False
         self.failures: dict[str, Any] = {}
         self.lock = RLock()

@@ -359,6 +359,29 @@ def process(script: str, folder: Path) -> str:
     return done.stdout
 
 
+def test_what_is_not_decided_yet_waits_on_under_the_same_ticket() -> None:
+    """Who was asked about it decides later, whatever became of the other calls meanwhile."""
+    ran: list[int] = []
+
+    @tool(approval=True)
+    def pay(n: int) -> str:
+        """Pay."""
+        ran.append(n)
+        return f"paid {n}"
+
+    model = Scripted([[call("pay", {"n": 1}), call("pay", {"n": 2})], "done"])
+    agent = Agent(model, [pay])
+    first = agent.run_sync("go")
+    one, two = first.pending
+    later = agent.run_sync(RunState.from_json(first.state.to_json()), decisions=[two.approve()])
+    assert (later.reason, ran) == ("waiting", [2])
+    assert [ticket.seal for ticket in later.pending] == [one.seal]
+    done = agent.run_sync(later.state, decisions=[one.deny("too much")])
+    assert (done.output, ran) == ("done", [2])
+    with pytest.raises(SetupError, match="no ticket that waits"):
+        agent.run_sync(later.state, decisions=[two.approve()])
+
+
 def test_a_run_suspended_in_one_process_is_decided_in_a_second_and_finished_in_a_third(
     tmp_path: Path,
 ) -> None:

@@ -120,10 +120,9 @@ def spend(decisions: Mapping[str, tuple[Ticket, Decision]]) -> None:
 
 def by_call(
     tickets: Iterable[Ticket], decisions: Mapping[str, tuple[Ticket, Decision]]
-) -> dict[tuple[str, str], tuple[Ticket | None, Decision]]:
-    """What `accepted` gave, by call and digest, for the calls of these tickets."""
+) -> dict[tuple[str, str], tuple[Ticket | None, Decision | None]]:
+    """What `accepted` gave, by call and digest, for the calls of these tickets; None if nothing."""
     return {
-        (ticket.call_id, ticket.origin or ticket.digest): decisions[ticket.id]
+        (ticket.call_id, ticket.origin or ticket.digest): decisions.get(ticket.id, (ticket, None))
         for ticket in tickets
-        if ticket.id in decisions
     }

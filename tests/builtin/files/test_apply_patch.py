@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from toolkeel import Toolset
@@ -90,6 +90,7 @@ ROWS = st.lists(st.sampled_from(["a", "b", "", "  c", "é"]), max_size=12)
 def test_a_patch_of_whole_lines_leads_from_old_to_new(
     head: list[str], old: list[str], new: list[str]
 ) -> None:
+    assume(old != new)
     lines = ["start", *head, "here", *old, "there", "end"]
     rows = ["@@", " here", *(f"-{row}" for row in old), *(f"+{row}" for row in new), " there"]
     done = patched("\n".join(lines) + "\n", "\n".join(rows))

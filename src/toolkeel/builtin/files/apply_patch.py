@@ -165,7 +165,9 @@ def parse(diff: str) -> list[Hunk]:
         else:
             raise ToolError(f"A line of a patch begins with ' ', '-', '+' or '@@', not {row!r}.")
     if all(hunk.old == hunk.new for hunk in hunks):
-        raise ToolError("The patch changes nothing; its lines begin with ' ', '-' or '+'.")
+        raise ToolError(
+            "The patch is empty or changes nothing; its lines begin with ' ', '-' or '+'."
+        )
     return hunks
 
 

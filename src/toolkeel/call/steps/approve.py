@@ -236,11 +236,13 @@ async def _decision(question: _Question, run: RunContext[Any]) -> tuple[Ticket |
         Denied: nobody is there to ask, and it cannot.
     """
     name, call = question.prepared.tool.name, question.prepared.call
-    known = run.decisions.pop((call.id, question.digest), None)
-    if known is not None and (known[0] is None or _names(known[0], question.prepared.tool)):
-        _tell(run, call.id, known[1])
-        return known
+    old, decision = run.decisions.pop((call.id, question.digest), (None, None))
+    if decision is not None and (old is None or _names(old, question.prepared.tool)):
+        _tell(run, call.id, decision)
+        return old, decision
     ticket = question.ticket()
+    if decision is None and old is not None and _asks_the_same(old, ticket):
+        ticket = old  # somebody may be about to decide it, while others were decided
     if run.approver is not None:
         return None, await ask(run, call.id, ticket)
     if run.listeners:
@@ -251,6 +253,12 @@ async def _decision(question: _Question, run: RunContext[Any]) -> tuple[Ticket |
     raise Denied(
         f"The call of {name!r} needs a person's approval, and nobody is there to give it.{why}"
     )
+
+
+def _asks_the_same(old: Ticket, new: Ticket) -> bool:
+    """Whether an old ticket is still good, and shows what a new one would."""
+    same = dataclasses.replace(new, id=old.id, expires=old.expires).seal == old.seal
+    return same and not old.expired and old.expires <= new.expires
 
 
 def _names(ticket: Ticket, tool: AnyTool) -> bool:

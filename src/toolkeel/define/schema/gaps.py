@@ -212,7 +212,8 @@ def _is_no_key(key: str, keys: object) -> bool:
     return _breaks(key, keys) or not is_option(key, keys)
 
 
-def _key_phrase(keys: Schema, root: Schema) -> str:
+def _key_phrase(keys: object, root: Schema) -> str:
+    keys = keys if isinstance(keys, Mapping) else {}
     known = _KEY_PATTERNS.get(str(keys.get("pattern")))
     return known[1] if known else describe_type({"type": "string", **keys}, root)
 

@@ -116,8 +116,8 @@ class SchemaMaker(GenerateJsonSchema):
         return made
 
     def enum_schema(self, schema: Any) -> dict[str, Any]:
-        different = list(dict.fromkeys(schema["members"]))  # an alias is there twice
-        made = super().enum_schema({**schema, "members": different})
+        different: Any = {**schema, "members": list(dict.fromkeys(schema["members"]))}
+        made = super().enum_schema(different)  # without aliases, which are there twice
         if issubclass(schema["cls"], enum.Flag):
             made["enum"], told = _flags(schema["cls"])
             made["description"] = f"{made.get('description', '')} The sum of: {told}.".strip()
