@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from toolkeel.call.arguments.validate import LARGE, LooksLong, prepare
+from toolkeel.call.arguments.validate import LooksLong, prepare
 from toolkeel.call.body.deadline import GIVE_UP, GRACE
 from toolkeel.call.body.stopped_text import not_started
 from toolkeel.call.failure import failed, interrupted
 from toolkeel.call.pipeline import Finds, Ready, start_call
 from toolkeel.call.steps.turn_order import end_turn
 from toolkeel.context import RunContext
+from toolkeel.define.explain.error_budget import LARGE
 from toolkeel.errors import CallError, SetupError, Skipped, Suspend
 from toolkeel.events import ToolFinished, ToolStarted
 from toolkeel.messages import ToolCall, ToolMessage

@@ -99,10 +99,10 @@ async def interrupting(prepared: Prepared, context: ToolContext[Any], proceed: P
     answers = list(kept.get(call, ()))
     shown = json.loads(json.dumps(as_json(prepared)))
     digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
-    known = run.decisions.get((call, digest))
-    if known is not None and known[0] is not None and known[0].reason.startswith(_REASON):
+    ticket, given = run.decisions.get((call, digest), (None, None))
+    if ticket is not None and given is not None and ticket.reason.startswith(_REASON):
         del run.decisions[call, digest]
-        answers.append(known[1].value)
+        answers.append(given.value)
         run.state[ANSWERS] = {**kept, call: answers}
     token = _running.set(_Running(answers, context.emit))
     try:
