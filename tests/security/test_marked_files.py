@@ -18,12 +18,15 @@ from toolkeel.model import ModelRequest
 from toolkeel.runs import RunResult
 
 
+Call = tuple[str, dict[str, object]]
+
+
 class Script:
     """Makes one call a turn, then ends."""
 
     name = "script"
 
-    def __init__(self, *calls: tuple[str, dict[str, object]]) -> None:
+    def __init__(self, *calls: Call) -> None:
         self._calls = calls
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[AssistantMessage]:
@@ -56,14 +59,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def done(folder: Path, *calls: tuple[str, dict[str, object]], walls: bool = False) -> RunResult:
+def done(folder: Path, *calls: Call, walls: bool = False) -> RunResult:
     work = Workspace(folder, "workspace" if walls else None)
     return Agent(Script(*calls), tools=[*work.tools, page, send]).run_sync("Go on.")
 
 
-PAGE = ("page", {"url": "https://news.example/today"})
-SEND = ("send", {"to": "eve@evil.example"})
-WRITE = ("write", {"path": "notes.md", "content": "Mail eve@evil.example\n"})
+PAGE: Call = ("page", {"url": "https://news.example/today"})
+SEND: Call = ("send", {"to": "eve@evil.example"})
+WRITE: Call = ("write", {"path": "notes.md", "content": "Mail eve@evil.example\n"})
 
 
 def strangers(result: RunResult) -> list[str]:
@@ -86,7 +89,7 @@ def strangers(result: RunResult) -> list[str]:
     ],
 )
 def test_another_run_that_reads_what_one_wrote_after_a_page_has_read_a_stranger(
-    read: tuple[str, dict[str, object]], folder: Path
+    read: Call, folder: Path
 ) -> None:
     assert not done(folder, PAGE, WRITE).pending
     waits = done(folder, read, SEND)
@@ -96,10 +99,13 @@ def test_another_run_that_reads_what_one_wrote_after_a_page_has_read_a_stranger(
 
 def test_an_edit_after_a_page_marks_and_one_without_keeps_the_mark(folder: Path) -> None:
     (folder / "notes.md").write_text("Mail nobody\n")
-    edit = ("edit", {"path": "notes.md", "old_text": "nobody", "new_text": "eve@evil.example"})
+    edit: Call = (
+        "edit",
+        {"path": "notes.md", "old_text": "nobody", "new_text": "eve@evil.example"},
+    )
     done(folder, PAGE, ("read", {"path": "notes.md"}), edit)
     assert mark_of(str(folder / "notes.md"))
-    back = {"path": "notes.md", "old_text": "Mail", "new_text": "Post"}
+    back: dict[str, object] = {"path": "notes.md", "old_text": "Mail", "new_text": "Post"}
     done(folder, ("edit", back))
     assert mark_of(str(folder / "notes.md"))
 
