@@ -17,7 +17,6 @@ from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 from toolkeel.model import ModelRequest
 from toolkeel.runs import RunResult
 
-
 Call = tuple[str, dict[str, object]]
 
 
