@@ -45,9 +45,9 @@ REASONS: Mapping[str, FinishReason] = by_word(
 )
 """Why an answer ends; any other reason, such as MALFORMED_FUNCTION_CALL, is an error."""
 
+_NUMBERED = ("STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER", "BLOCKLIST")
 LEGACY: Mapping[object, str] = MappingProxyType(
-    {1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER", 6: "BLOCKLIST"}
-    | {7: "PROHIBITED_CONTENT", 8: "SPII"}
+    dict[object, str](enumerate((*_NUMBERED, "PROHIBITED_CONTENT", "SPII"), 1))
 )
 """Finish reasons as older servers of Vertex number them; another number is an error."""
 
