@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from toolkeel import SetupError
 from toolkeel.mcp.config import (
@@ -20,7 +18,6 @@ from toolkeel.mcp.config import (
 )
 from toolkeel.mcp.consent import check_consent
 from toolkeel.mcp.hosts import write_server
-from toolkeel.mcp.variables import expand
 
 
 def written(tmp_path: Path, servers: object, key: str = "mcpServers") -> Path:
@@ -159,18 +156,6 @@ def test_a_file_without_servers_is_told(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(SetupError, match=r"mcp\.json"):
         read_config(path)
-
-
-@given(st.text(st.characters(exclude_characters="{")))
-def test_text_without_variables_stays_as_it_is(text: str) -> None:
-    assert expand(text, {}.get) == text
-
-
-def test_what_a_variable_holds_is_not_expanded_again() -> None:
-    assert expand("${A}", {"A": "${B}", "B": "x"}.get) == "${B}"
-    assert expand("${A:-d}", {"A": ""}.get) == "d"
-    with pytest.raises(KeyError):
-        expand("${A}", {}.get)
 
 
 def test_a_file_keeps_everything_else_when_a_server_comes_or_goes(tmp_path: Path) -> None:

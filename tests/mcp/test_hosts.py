@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from toolkeel import SetupError
 from toolkeel.mcp.config import ServerConfig, find_server, read_all, read_config
 from toolkeel.mcp.hosts import entry_of, host_of, read_file, without_comments, write_server
-from toolkeel.mcp.variables import read_env_file
 
 
 def written(folder: Path, place: str, text: str) -> Path:
@@ -221,19 +220,6 @@ def test_a_variable_in_another_hosts_spelling_stays_and_is_named(
     text = '{"servers": {"a": {"command": "x", "args": ["${HOME}"]}}}'
     assert one(tmp_path, ".vscode/mcp.json", text).command == ("x", "${HOME}")
     assert "${env:HOME}" in caplog.text
-
-
-def test_an_env_file_is_read_below_what_the_entry_says(tmp_path: Path) -> None:
-    written(
-        tmp_path,
-        ".vscode/my.env",
-        "# c\nexport A=1\nB: 'two # 2' # c\nC=\"x\\ny\"\nD=${A} # d\n\nno\n",
-    )
-    text = '{"servers": {"a": {"command": "x", "envFile": "${workspaceFolder}/.vscode/my.env", "env": {"A": "0"}}}}'
-    config = one(tmp_path, ".vscode/mcp.json", text)
-    assert config.env == {"A": "0", "B": "two # 2", "C": "x\ny", "D": "${A}"}
-    with pytest.raises(SetupError, match="envFile"):
-        read_env_file(tmp_path / "none", "here")
 
 
 def test_a_key_written_twice_is_no_file(tmp_path: Path) -> None:

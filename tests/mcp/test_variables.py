@@ -1,0 +1,45 @@
+"""Variables of a host's file: put in once, and nothing within them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel import SetupError
+from toolkeel.mcp.config import read_config
+from toolkeel.mcp.variables import expand, read_env_file
+
+
+def _written(folder: Path, place: str, text: str) -> Path:
+    file = folder / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+    return file
+
+
+@given(st.text(st.characters(exclude_characters="{")))
+def test_text_without_variables_stays_as_it_is(text: str) -> None:
+    assert expand(text, {}.get) == text
+
+
+def test_what_a_variable_holds_is_not_expanded_again() -> None:
+    assert expand("${A}", {"A": "${B}", "B": "x"}.get) == "${B}"
+    assert expand("${A:-d}", {"A": ""}.get) == "d"
+    with pytest.raises(KeyError):
+        expand("${A}", {}.get)
+
+
+def test_an_env_file_is_read_below_what_the_entry_says(tmp_path: Path) -> None:
+    _written(
+        tmp_path,
+        ".vscode/my.env",
+        "# c\nexport A=1\nB: 'two # 2' # c\nC=\"x\\ny\"\nD=${A} # d\n\nno\n",
+    )
+    text = '{"servers": {"a": {"command": "x", "envFile": "${workspaceFolder}/.vscode/my.env", "env": {"A": "0"}}}}'
+    [config] = read_config(_written(tmp_path, ".vscode/mcp.json", text)).values()
+    assert config.env == {"A": "0", "B": "two # 2", "C": "x\ny", "D": "${A}"}
+    with pytest.raises(SetupError, match="envFile"):
+        read_env_file(tmp_path / "none", "here")
