@@ -34,19 +34,14 @@ async def storm(server: MCPServer, texts: list[str]) -> list[ToolMessage]:
 )
 def test_a_hostile_peer_leaves_the_client_alive_and_every_call_answered_once(seed: int) -> None:
     dice = random.Random(seed)
-    odd = ["deep", "no result", "no content", "flood"]
-    texts = [dice.choice([*odd, *(f"call {n}" for _ in range(6))]) for n in range(20)]
+    odd = {"deep": "nested too deeply", "no result": '"done"', "no content": "text"}
+    texts = [dice.choice([*odd, "flood", *(f"call {n}" for _ in range(6))]) for n in range(20)]
     server = MCPServer([sys.executable, str(HOSTILE), str(seed)], trust=True, timeout=100)
     messages = asyncio.run(storm(server, texts))
     assert [m.tool_call_id for m in messages] == [str(n) for n in range(20)]
     for text, message in zip(texts, messages, strict=True):
-        if text in odd[:3]:
-            assert message.kind in ("unknown_outcome", "invalid_output", "tool_error"), (
-                text,
-                message,
-            )
-        else:
-            assert message.content == text
+        assert message.kind is None
+        assert odd[text] in message.text if text in odd else message.content == text
 
 
 @pytest.mark.slow
