@@ -12,7 +12,6 @@ from toolkeel import SetupError
 from toolkeel.mcp.config import read_config
 from toolkeel.mcp.variables import expand, read_env_file
 
-
 UNSET: dict[str, str] = {}
 
 
