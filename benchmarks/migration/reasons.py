@@ -21,7 +21,7 @@ Verdicts = Mapping[str, Mapping[str, tuple[str, str]]]
 KINDS: Mapping[str, str] = {
     "insides": "asks for something the library keeps to itself: a private name, a module of its run loop, a test double of its own",
     "function_schema": "asks for `function_schema` and its pydantic model of the parameters; here a function's schema is `tool.parameters`",
-    "nested history": "asks for `nest_handoff_history` or its wrappers; refused by name: an `input_filter` chooses what is seen",
+    "nested history": "asks for the wrappers of `nest_handoff_history`, or that a history nested before is taken apart: it stays as it is",
     "model": "drives a model class built on the library's own base class (`BaseChatModel`); models here are `toolkeel.Model`, and `Scripted` in tests",
     "graph": "builds or steers a graph (`StateGraph`, `Send`, `goto`, channels, `RunnableLambda`); there are no graphs",
     "refused": "uses a name or an option that is not here and is refused by name",
