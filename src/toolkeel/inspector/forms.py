@@ -233,16 +233,18 @@ def value_of(made: Field, typed: Typed) -> Any:
         found = [(each.label, value_of(each, typed)) for each in made.fields]
         return {key: item for key, item in found if item is not ABSENT}
     if made.kind == "list":
-        items = [value_of(each, typed) for each in made.fields]
-        given = items or made.required or typed.get(made.name + EMPTY) == "on"
-        return ["" if item is ABSENT else item for item in items] if given else ABSENT
+        items = [_sent(each, typed) for each in made.fields]
+        return items if items or made.required or typed.get(made.name + EMPTY) == "on" else ABSENT
     if made.kind == "union":
-        picked = typed.get(made.name + PICK, "")
-        if not picked.isdecimal() or int(picked) >= len(made.fields):
-            return ABSENT
-        value = value_of(made.fields[int(picked)], typed)
-        return "" if value is ABSENT else value
+        branches = {str(number): each for number, each in enumerate(made.fields)}
+        return _sent(branches.get(typed.get(made.name + PICK, "")), typed)
     return _scalar(made, typed.get(made.name, ""), typed)
+
+
+def _sent(made: Field | None, typed: Typed) -> Any:
+    """The value of an item, or of the alternative that was picked: it is sent, blank or not."""
+    value = ABSENT if made is None else value_of(made, typed)
+    return "" if made is not None and value is ABSENT else value
 
 
 def _scalar(made: Field, text: str, typed: Typed) -> Any:

@@ -3,6 +3,7 @@
 text       how the command line words things: safe for a terminal, short, and of known width
 streams    the two streams of a command: answers on stdout, everything about them on stderr
 beside     two sessions on a screen, in two columns or one under the other
+markdown   Markdown on a terminal, line by line
 interrupt  ctrl-C: the first stops the calls and lets the run end by itself, the second ends it
 progress   what a person sees of a run while it runs, on stderr: plain lines, or lines that live
 pictures   pictures of tools and models: their paths, and drawn where the terminal can
