@@ -228,10 +228,7 @@ def value_of(made: Field, typed: Typed) -> Any:
     if made.kind == "constant":
         return made.schema["const"]
     if made.kind == "object":
-        if not (made.required or _filled(made, typed)):
-            return ABSENT
-        found = [(each.label, value_of(each, typed)) for each in made.fields]
-        return {key: item for key, item in found if item is not ABSENT}
+        return _members(made, typed) if made.required or _filled(made, typed) else ABSENT
     if made.kind == "list":
         items = [_sent(each, typed) for each in made.fields]
         return items if items or made.required or typed.get(made.name + EMPTY) == "on" else ABSENT
@@ -239,6 +236,11 @@ def value_of(made: Field, typed: Typed) -> Any:
         branches = {str(number): each for number, each in enumerate(made.fields)}
         return _sent(branches.get(typed.get(made.name + PICK, "")), typed)
     return _scalar(made, typed.get(made.name, ""), typed)
+
+
+def _members(made: Field, typed: Typed) -> dict[str, Any]:
+    found = [(each.label, value_of(each, typed)) for each in made.fields]
+    return {key: item for key, item in found if item is not ABSENT}
 
 
 def _sent(made: Field | None, typed: Typed) -> Any:
