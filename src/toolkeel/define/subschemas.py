@@ -24,6 +24,9 @@ _NAMED = (
     "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
 )  # fmt: skip
 
+DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+"""How a decimal number is advertised as a string, which then needs no other words."""
+
 
 def properties_of(schema: Schema) -> Mapping[str, Any]:
     """The properties that a schema describes, by name."""

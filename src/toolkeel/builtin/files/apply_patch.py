@@ -164,6 +164,10 @@ def parse(diff: str) -> list[Hunk]:
             new.append(row[1:])
         else:
             raise ToolError(f"A line of a patch begins with ' ', '-', '+' or '@@', not {row!r}.")
+    return _checked(hunks)
+
+
+def _checked(hunks: list[Hunk]) -> list[Hunk]:
     if all(hunk.old == hunk.new for hunk in hunks):
         raise ToolError(
             "The patch is empty or changes nothing; its lines begin with ' ', '-' or '+'."

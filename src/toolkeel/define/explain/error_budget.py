@@ -39,7 +39,8 @@ class Bounded:
         self._schema = schema
         self._mismatches: Mismatches | None = None
         self.is_recursive = "$defs" in schema and _is_recursive(schema)
-        self.is_wide = any(map(_is_wide, all_subschemas(schema)))
+        unions = "Of'" in repr(schema)  # which most have not, and a look at each part is dear
+        self.is_wide = unions and any(map(_is_wide, all_subschemas(schema)))
 
     def asked_first(self, size: int) -> bool:
         """Whether a text of so many characters is asked about before pydantic is."""

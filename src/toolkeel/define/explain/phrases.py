@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolkeel.define.subschemas import Schema, properties_of, required_of, resolve
+from toolkeel.define.subschemas import DECIMAL, Schema, properties_of, required_of, resolve
 
 # Made once: `json.dumps` with options makes an encoder at every call.
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
@@ -116,10 +116,6 @@ _FORMATS = {
     "file-path": "a path of a file",
     "directory-path": "a path of a directory",
 }
-
-
-DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-"""How a decimal number is advertised as a string, which then needs no other words."""
 
 
 def _string(schema: Schema) -> str:

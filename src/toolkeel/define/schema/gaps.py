@@ -18,10 +18,11 @@ from typing import Any
 from uuid import UUID
 
 from toolkeel.define.explain.error_budget import MOST
-from toolkeel.define.explain.phrases import DECIMAL, cut, describe_type, describe_value, quoted
+from toolkeel.define.explain.phrases import cut, describe_type, describe_value, quoted
 from toolkeel.define.explain.validation_errors import expected
 from toolkeel.define.schema.json_schema import KEYS
 from toolkeel.define.subschemas import (
+    DECIMAL,
     Schema,
     accepts,
     all_subschemas,

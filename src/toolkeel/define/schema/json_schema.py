@@ -10,8 +10,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
-from toolkeel.define.explain.phrases import DECIMAL
-from toolkeel.define.subschemas import is_option, matches_type, misfits
+from toolkeel.define.subschemas import DECIMAL, is_option, matches_type, misfits
 from toolkeel.errors import DefinitionError
 
 Refuses: TypeAlias = Callable[[str, object], bool]
