@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engines.walls import need
+from tests.shared import cannot_run
 from toolkeel import Agent, tool
 from toolkeel._records.taint import mark_file, mark_of
 from toolkeel.builtin.files.workspace import Workspace
@@ -54,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "probe").write_text("")
     mark_file(str(tmp_path / "probe"), "x")
     if not mark_of(str(tmp_path / "probe")):
-        pytest.skip("this file system keeps no notes at files")
+        cannot_run("this file system keeps no notes at files")
     return tmp_path
 
 

@@ -137,6 +137,7 @@ def _is_own(message: ToolMessage, tool: AnyTool | None) -> bool:
 
 
 def is_named(value: str, heard: Sequence[tuple[str, str]]) -> bool:
+    """Whether a target was named, whole, and is no bare number or too short to say anything."""
     wanted = _folded(value).strip().rstrip(".")
     if len(wanted) < SHORTEST or _NUMBER.fullmatch(wanted):
         return False

@@ -78,10 +78,20 @@ def _is_unread(words: Sequence[_Word], deep: int) -> bool:
     names = [word.text.rpartition("/")[2] for word in words]
     if sum(name in _BEFORE or name in _WITHIN or name in _SHELLS for name in names) > _MOST:
         return True
+    return _runs_within(words, names, deep) or _starts_unread(words, deep)
+
+
+def _runs_within(words: Sequence[_Word], names: Sequence[str], deep: int) -> bool:
+    """Whether another command that stands in the words of this one may."""
     for at, name in enumerate(names):
         inner = name in _SHELLS and at and any("c" in word.text for word in words[at + 1 : at + 2])
         if (name in _WITHIN or inner) and _is_unread(words[at + (not inner) :], deep):
             return True
+    return False
+
+
+def _starts_unread(words: Sequence[_Word], deep: int) -> bool:
+    """Whether the program of a command may."""
     start = next((at for at, word in enumerate(words) if not _ASSIGNMENT.match(word.text)), None)
     if start is None:
         return False

@@ -76,7 +76,7 @@ class Sandbox:
             and its packages always are; home folders are not.
         network: What may be reached, over http and https, by a proxy that variables of the
             environment name: the public internet with True, or these hosts alone
-            (``["pypi.org", "*.pythonhosted.org"]``; one with a port need not be public).
+            (``["example.org", "*.example.net"]``; one with a port need not be public).
             ``"machine"`` is this machine's own network with all that it reaches, services on it
             too; Landlock can hold to nothing less.
         env: Variables of the command, beside ``PATH``, ``HOME``, ``TMPDIR`` and those of language
