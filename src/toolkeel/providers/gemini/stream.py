@@ -105,9 +105,7 @@ class StreamDecoder(Decoder):
         deltas: list[Delta] = []
         for part in as_list(as_dict(candidate.get("content")).get("parts")):
             deltas += self._part(dict(as_dict(part)))
-        given = candidate.get("finishReason")
-        reason = as_text(given).removeprefix("FINISH_REASON_") or LEGACY.get(as_key(given), "")
-        reason = reason or (str(given) if given else "")
+        reason = _reason_of(candidate.get("finishReason"))
         if blocked and not candidate:
             self._reason, self._message = self._reason or "SAFETY", as_text(blocked)
         elif reason and REASONS.get(self._reason, "stop") == "stop":
@@ -195,6 +193,12 @@ class StreamDecoder(Decoder):
             kept |= {"name": alias, "args": given}
         number, self._calls = self._calls, self._calls + 1
         return CallDelta(number, id, name, arguments, extra_under(WIRE, kept))
+
+
+def _reason_of(given: object) -> str:
+    """The word for why an answer ends, which older servers number; empty if it does not yet."""
+    word = as_text(given).removeprefix("FINISH_REASON_") or LEGACY.get(as_key(given), "")
+    return word or (str(given) if given else "")
 
 
 DECODING = Decoding(WIRE, StreamDecoder)
