@@ -348,11 +348,10 @@ def create_agent(
     telling = [one.telling for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
     asked = connect(model.model if isinstance(model, ChatModel) else model)
     form = options.get("response_format")
-    if isinstance(form, ToolStrategy):
-        asked = _ByTool(asked)
+    asked = _ByTool(asked) if isinstance(form, ToolStrategy) else asked
     settings = model.settings if isinstance(model, ChatModel) else Settings()
     around_models, around_calls = steps_of(middleware, _reducers(options))
-    told = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt or ""
+    told = getattr(system_prompt, "text", system_prompt) or ""
     agent: Agent[Any, Any] = Agent(
         asked,
         held,

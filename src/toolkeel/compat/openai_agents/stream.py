@@ -114,10 +114,10 @@ class RunResultStreaming:
             self._stop()
             try:
                 async for event in self._stream:
-                    for made in reader.events(event):
-                        if self._cancelled != "immediate":
-                            self._heard(made)
-                            yield made
+                    told = () if self._cancelled == "immediate" else reader.events(event)
+                    for made in told:
+                        self._heard(made)
+                        yield made
             except Exception as error:
                 raise await self._begun.failed(error) from error.__cause__
             finally:
