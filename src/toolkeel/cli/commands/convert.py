@@ -127,6 +127,18 @@ def _report(given: object, messages: list[Message], made: str) -> None:
     left = sorted(given.keys() - _CARRIED) if isinstance(given, dict) else []
     if left:
         note(f"settings are not converted: {', '.join(left)}", YELLOW)
+    _report_thoughts(messages, made)
+    answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
+    calls = [
+        call for one in messages if isinstance(one, AssistantMessage) for call in one.tool_calls
+    ]
+    for call in calls:
+        if call.id not in answered:
+            note(f"the call of {call.name!r} has no result: a sentence says so", YELLOW)
+
+
+def _report_thoughts(messages: list[Message], made: str) -> None:
+    """Say which reasoning, and which signatures of it, did not come along."""
     thoughts = [
         one for each in messages if isinstance(each, AssistantMessage) for one in each.reasoning
     ]
@@ -136,10 +148,3 @@ def _report(given: object, messages: list[Message], made: str) -> None:
     ):
         if gone := sum(pretty(text)[1:-1] not in made for text in texts):
             note(f"{what}: {gone}", YELLOW)
-    answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
-    calls = [
-        call for one in messages if isinstance(one, AssistantMessage) for call in one.tool_calls
-    ]
-    for call in calls:
-        if call.id not in answered:
-            note(f"the call of {call.name!r} has no result: a sentence says so", YELLOW)
