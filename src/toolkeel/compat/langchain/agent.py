@@ -347,15 +347,14 @@ def create_agent(
         held = one.asking(held) if isinstance(one, HumanInTheLoopMiddleware) else held
     telling = [one.telling for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
     asked = connect(model.model if isinstance(model, ChatModel) else model)
-    form = options.get("response_format")
-    asked = _ByTool(asked) if isinstance(form, ToolStrategy) else asked
+    if isinstance(form := options.get("response_format"), ToolStrategy):
+        asked = _ByTool(asked)
     settings = model.settings if isinstance(model, ChatModel) else Settings()
     around_models, around_calls = steps_of(middleware, _reducers(options))
-    told = getattr(system_prompt, "text", system_prompt) or ""
     agent: Agent[Any, Any] = Agent(
         asked,
         held,
-        instructions=told,
+        instructions=getattr(system_prompt, "text", system_prompt) or "",
         name=options.get("name") or "agent",
         settings=settings,
         output_type=(form.schema if isinstance(form, ToolStrategy | ProviderStrategy) else form)
