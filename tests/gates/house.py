@@ -15,8 +15,8 @@ from tests.gates.sources import PACKAGE, Module
 MODULES = 20
 SIBLINGS = 2
 CORE = ("words", "define", "call", "agent")
-CORE_LINES = 17_605
-ALL_LINES = 63_240
+CORE_LINES = 18_070
+ALL_LINES = 64_225
 # By radon: the mean of all functions and classes, the highest, and the share above ten.
 MEAN = 3.61
 HIGHEST = 21

@@ -13,6 +13,7 @@ import math
 import operator
 import re
 from collections.abc import Callable
+from typing import Any
 
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.define.decorator import tool
@@ -108,7 +109,7 @@ _OF_MATH = (
     "acos asin atan atan2 cbrt ceil cos cosh degrees exp floor gcd hypot lcm log log10 log2"
     " radians sin sinh sqrt tan tanh"
 )
-_OWN: dict[str, Callable[..., Number]] = {
+_OWN: dict[str, Callable[..., Any]] = {
     "abs": abs,
     "comb": _combinations,
     "factorial": _factorial,

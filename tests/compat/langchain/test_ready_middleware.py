@@ -102,8 +102,14 @@ def test_a_tool_that_raised_is_run_again() -> None:
         tool, tried = flaky(fails)
         said = run(retry(**options), lines=lines, tools=[tool])[2]
         assert (said.startswith(told), len(tried)) == (True, tries), said
+    ends = retry(on_failure="error")
+    agent = create_agent(
+        Scripted(lines), [flaky(9)[0]], middleware=[ends], checkpointer=InMemorySaver()
+    )
     with pytest.raises(ValueError, match="no"):
-        run(retry(on_failure="error"), lines=lines, tools=[flaky(9)[0]])
+        agent.invoke({"messages": "go"}, ADA)
+    last = agent.get_state(ADA).values["messages"][-1]
+    assert last.content == "'shaky' failed, and the run was ended."
     with pytest.raises(TypeError, match="'delay'"):
         ToolRetryMiddleware(delay=1)
 

@@ -54,7 +54,7 @@ def test_search_filters_by_field_and_text_and_gives_a_part() -> None:
     assert keys(limit=1, offset=1) == ["1"]
 
 
-def test_namespaces_are_listed() -> None:
+def test_the_namespaces_of_a_store_are_listed() -> None:
     store = InMemoryStore()
     for space in [("u", "1"), ("u", "2"), ("v", "1", "x")]:
         store.put(space, "k", 1)

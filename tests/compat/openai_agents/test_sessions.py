@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.shared import peer
 from toolkeel.compat.openai_agents import (
     Agent,
     RunConfig,
@@ -163,8 +164,9 @@ def test_a_streamed_run_is_kept_as_any_other() -> None:
     assert len(items(session)) == 2
 
 
+@pytest.mark.slow
 def test_a_session_of_the_sdk_itself_is_kept_and_read(tmp_path: Path) -> None:
-    theirs = pytest.importorskip("agents.extensions.memory")
+    theirs: Any = peer("agents.extensions.memory")
     path = tmp_path / "talk.db"
     session = theirs.AdvancedSQLiteSession(session_id="ada", db_path=path, create_tables=True)
     model = Scripted(["one", "two"])

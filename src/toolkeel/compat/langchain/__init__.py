@@ -6,6 +6,7 @@ runtime       what a running tool is handed by the type of a parameter: config, 
 interrupts    `interrupt` in a tool: its run waits for a value from outside
 history       which messages a model is shown: `trim_messages`, `RemoveMessage`
 middleware    middleware of an agent: steps around requests and calls
+ready_middleware  middleware that is there: limits, retries, another model, a list of tasks
 fields        pydantic's words in a tool's class
 store         in-memory stores: flat keys, and LangGraph's namespaces
 convert_tool  ``convert_to_openai_tool`` and its kin: a tool as a provider wants it

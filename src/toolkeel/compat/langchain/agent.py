@@ -354,7 +354,7 @@ def create_agent(
     agent: Agent[Any, Any] = Agent(
         asked,
         held,
-        instructions=getattr(system_prompt, "text", system_prompt) or "",
+        instructions=_words_of(system_prompt),
         name=options.get("name") or "agent",
         settings=settings,
         output_type=(form.schema if isinstance(form, ToolStrategy | ProviderStrategy) else form)
@@ -363,6 +363,10 @@ def create_agent(
         model_steps=around_models,
     )
     return CompiledAgent(agent, options)
+
+
+def _words_of(prompt: str | SystemMessage | None) -> str:
+    return prompt.text if isinstance(prompt, SystemMessage) else prompt or ""
 
 
 def _reducers(options: AgentOptions) -> Reducers | None:

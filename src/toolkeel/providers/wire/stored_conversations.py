@@ -201,7 +201,7 @@ def body_of(body: object, key: str, wire: str, form: Callable[[object], object] 
     for index, item in enumerate(given):
         if not isinstance(item, dict) or not item:
             raise ModelError(f"{wire}: {key}[{index}] is no message: {item!r:.80}")
-        if (owner := _owner(item)) not in ("", reader):
+        if (owner := _owner(as_dict(item))) not in ("", reader):
             read = f"toolkeel.providers.{owner}, not by {reader}"
             raise ModelError(f"{wire}: {key}[{index}] is read by {read}")
     return {**request, key: given}
