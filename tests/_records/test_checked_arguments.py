@@ -251,7 +251,6 @@ class Number(IntEnum):
         {"weight": Small()},
         {"side": Side.LEFT},
     ],
-    ids=str,
 )
 def test_what_is_as_good_as_what_an_annotation_says_is_taken(given: dict[str, Any]) -> None:
     Shelf(**given)
@@ -275,7 +274,6 @@ def test_what_is_as_good_as_what_an_annotation_says_is_taken(given: dict[str, An
         ({"count": Fraction(2, 1)}, "a whole number, got fractions.Fraction"),
         ({"weight": timedelta(1)}, "a number, got datetime.timedelta"),
     ],
-    ids=str,
 )
 def test_what_is_wrong_is_told_by_what_it_is_made_of_and_no_secret_is_quoted(
     given: dict[str, Any], told: str
