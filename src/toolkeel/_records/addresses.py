@@ -1,5 +1,7 @@
 """Which network addresses are public: the one table, for whatever reaches out.
 
+What is private is refused by `toolkeel.engines.reach`.
+
 The table is our own. Python's `ipaddress` calls multicast, 6to4 and NAT64 addresses global, even
 where loopback hides behind them. Sources: the IANA special-purpose address registries for IPv4
 and IPv6 (RFC 6890), multicast (RFC 5771, RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056, RFC 7526).

@@ -4,7 +4,8 @@ The lock is a range of one byte in a file beside the database, at the session's 
 frees it when its process dies, however it dies; no heartbeat is needed, and a process that stands
 still keeps it. Such locks belong to the process, and closing the file anywhere in it would drop them
 all: so there is one descriptor for each file, for ever, and a table of who holds what within the
-process. Whoever waits here is served in order.
+process. Whoever waits here is served in order; who holds it is told by
+`toolkeel.sessions.session`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Deadlines and cancel: a body that waits is stopped at its deadline, when the run is cancelled, or with its whole turn.
 
+Sync bodies, in threads, are left behind at theirs: `run_in_thread` in `toolkeel.call.body.invoke`.
+
 A body runs in the task of whoever awaits it, driven here step by step instead of by a bare
 `await`. So nothing is watched until it waits for the first time, and a body that will not stop can
 be left behind.

@@ -1,7 +1,7 @@
 """JSON Schema → what a provider accepts, with a report of what was lost.
 
-One pure function: `compile_schema`. It spells the schema one way (`normal`), makes its
-root an object, and goes down it with the rules (`rules`) that look up the provider's
+One pure function: `compile_schema`. It spells the schema one way (`normal_form`), makes its
+root an object, and goes down it with the rules (`rewrite_rules`) that look up the provider's
 facts (`facts`). A schema that strict mode cannot say is compiled for the provider's
 ordinary mode instead, and the report says why.
 
