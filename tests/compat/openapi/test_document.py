@@ -187,3 +187,9 @@ def test_a_header_that_says_whom_a_request_is_for_is_no_argument(name: str) -> N
     [listed] = [each for each in operations(document) if each.name == "listPets"]
     assert name not in listed.schema["properties"]
     assert all(each.name != name for each in listed.parameters)
+
+
+@pytest.mark.parametrize("path", ["@evil.example/x", ".evil.example/x", ":1@evil.example/", "\\x"])
+def test_a_path_without_its_stroke_leads_to_no_other_server(path: str) -> None:
+    [found] = operations({"openapi": "3.1.0", "paths": {path: {"get": {}}}})
+    assert found.path == f"/{path}"

@@ -140,7 +140,7 @@ class _Reader:
         return Operation(
             node.get("operationId") or re.sub(r"[\W_]+", "_", f"{method}_{path}").strip("_"),
             method.upper(),
-            path,
+            f"/{path.removeprefix('/')}",  # else "@b.org" behind "https://a.org" is another server
             "\n\n".join(filter(None, (node.get("summary"), node.get("description")))),
             tuple(node.get("tags") or ()),
             tuple(parameters),
