@@ -19,11 +19,9 @@ from toolkeel.sessions import Desk, KeyValueStore
 class Waiting:
     """A call that waits at a desk, in a thread of its own."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, reason: str = "rule: ask git__*") -> None:
         self.found: list[Decision] = []
-        self.ticket = Ticket(
-            new_id(), "", "git__push", {"to": "猫<b>"}, "d", time() + 60, "rule: ask git__*"
-        )
+        self.ticket = Ticket(new_id(), "", "git__push", {"to": "猫<b>"}, "d", time() + 60, reason)
         self.thread = threading.Thread(
             target=lambda: self.found.append(asyncio.run(desk(self.ticket)))  # type: ignore[arg-type]
         )
@@ -82,3 +80,14 @@ def test_who_comes_second_is_told_and_what_cannot_be_read_decides_nothing(
         second = page.post("/approvals", **fields, verdict="approve")
         assert second.status_code == 409 and "decided already by ada: deny" in second.text
         assert call.decision.reason == "no"
+
+
+def test_nothing_of_what_is_asked_about_is_hidden(tmp_path: Path, desk: Desk) -> None:
+    reason = "it changes a file\n+  safe \x1b]0;rm -rf /\x07\u202e\n-\u200bgone"
+    waiting = Waiting(desk, reason)
+    with served(tmp_path, [], desk=desk) as page:
+        text = page.client.get("/approvals").text
+        assert r"+  safe \u001b]0;rm -rf /\u0007\u202e" in text
+        assert r"-\u200bgone" in text
+        page.post("/approvals", verdict="deny", **seal(text))
+    assert waiting.decision.verdict == "deny"

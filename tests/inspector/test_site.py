@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 from html.parser import HTMLParser
@@ -9,11 +10,13 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from tests.inspector.serving import HOSTILE, Served, served
 from toolkeel import Agent
 from toolkeel.content import Image, Text
-from toolkeel.inspector.site import LONGEST, markdown, pictures, plain, shown
+from toolkeel.inspector.site import FORM, LONGEST, body, markdown, pictures, plain, shown
 from toolkeel.testing import Scripted
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -108,3 +111,16 @@ def test_only_bytes_of_a_picture_are_shown_as_one() -> None:
     assert address.startswith("data:image/png;base64,") and words == "16 bytes"
     assert pictures("text") == []
     assert html.escape(address) == address
+
+
+def test_a_body_without_end_is_read_no_further_than_a_form_may_be_long() -> None:
+    read = 0
+
+    async def receive() -> dict[str, object]:
+        nonlocal read
+        read += 1 << 19
+        assert read <= 2 * FORM
+        return {"type": "http.request", "body": bytes(1 << 19), "more_body": True}
+
+    with pytest.raises(HTTPException, match="413"):
+        asyncio.run(body(Request({"type": "http", "method": "POST", "headers": []}, receive)))

@@ -112,3 +112,4 @@ def test_a_form_that_is_too_large_is_refused(page: Served, tmp_path: Path) -> No
     headers = {"Origin": page.base, "Content-Type": "application/json"}
     answer = page.client.post("/tools/search", content="x" * 2_100_000, headers=headers)
     assert answer.status_code == 413
+    assert page.post("/tools/search", **{"/query": "x" * 2_100_000}).status_code == 413

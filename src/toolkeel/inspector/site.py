@@ -21,6 +21,7 @@ from urllib.parse import parse_qsl, quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from toolkeel.content import Content, Image, data_url, sniff, text_of
@@ -33,6 +34,7 @@ from toolkeel.observe.wording import (
     duration,
     visible_json,
     visible_line,
+    visible_row,
 )
 
 LONGEST = 200_000
@@ -40,7 +42,7 @@ LONGEST = 200_000
 PICTURE = 4_000_000
 """Bytes of one picture that a page shows."""
 FORM = 2_000_000
-"""Bytes of a form."""
+"""Bytes of a form, or of a call as JSON."""
 LANGUAGES = ("en", "zh")
 UNTOUCHED: Mapping[str, str] = {}
 """A form that nobody has sent."""
@@ -50,15 +52,25 @@ async def form(request: Request) -> dict[str, str]:
     """The fields that a form sent.
 
     Raises:
-        ValueError: it is too large.
+        HTTPException: it is too large.
+        ValueError: it has too many fields.
     """
-    body = b""
+    sent = await body(request)
+    return dict(parse_qsl(sent, keep_blank_values=True, max_num_fields=5000))
+
+
+async def body(request: Request) -> str:
+    """What a request brings, read no further than it may be long.
+
+    Raises:
+        HTTPException: it is too large.
+    """
+    found = bytearray()
     async for piece in request.stream():
-        body += piece
-        if len(body) > FORM:
-            raise ValueError(f"a form has at most {FORM:,} bytes")
-    fields = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=5000)
-    return dict(fields)
+        found += piece
+        if len(found) > FORM:
+            raise HTTPException(413)
+    return found.decode("utf-8", "replace")
 
 
 # — text —
@@ -142,6 +154,7 @@ _PAGES.filters |= {
     "shown": shown,
     "text_of": text_of,
     "visible": visible_line,
+    "row": visible_row,
     "when": _when,
     "badges": badges,
     "dict": dict,

@@ -20,7 +20,7 @@ from toolkeel.define.tool import AnyTool
 from toolkeel.errors import FieldError
 from toolkeel.events import Coerced, Event, Progress, ToolFinished, event_dict
 from toolkeel.inspector.forms import ABSENT, changed, form_of, pointer_of, says, typed_of, value_of
-from toolkeel.inspector.site import FORM, form, page
+from toolkeel.inspector.site import body, form, page
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.observe.wording import compact
 
@@ -67,10 +67,7 @@ class ToolPages:
         """Call it: with a form, or with JSON, which is answered with JSON."""
         tool = self._named(request)
         if request.headers.get("content-type", "").startswith("application/json"):
-            body = await request.body()
-            if len(body) > FORM:
-                raise HTTPException(413)
-            tried = await self._try(tool, body.decode("utf-8", "replace"), "")
+            tried = await self._try(tool, await body(request), "")
             return JSONResponse(tried.whole, 200 if tried.result.status == "success" else 422)
         typed = await form(request)
         if typed.get("_do", "").startswith(("add:", "remove:")):

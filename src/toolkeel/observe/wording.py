@@ -91,6 +91,16 @@ def visible_line(text: str) -> str:
     return "".join(char if _is_seen(char) else _json_escape(char) for char in text)
 
 
+def visible_row(text: str) -> str:
+    r"""A line of a form or of a difference: its signs and its indent stay, the rest as `visible_line`.
+
+    >>> visible_row("+  rm\u200b")
+    '+  rm\\u200b'
+    """
+    rest = text.lstrip(" +-")
+    return text[: len(text) - len(rest)] + visible_line(rest)
+
+
 def _is_seen(char: str) -> bool:
     if char in _SPACES:
         return True

@@ -26,7 +26,7 @@ from toolkeel.cli.terminal.streams import BOLD, CYAN, DIM, RED, YELLOW, output_h
 from toolkeel.cli.terminal.text import chopped
 from toolkeel.errors import CallError, InvalidArguments
 from toolkeel.messages import ToolCall
-from toolkeel.observe.wording import badges, visible_json, visible_line
+from toolkeel.observe.wording import badges, visible_json, visible_line, visible_row
 
 Arguments: TypeAlias = Mapping[str, object]
 Check: TypeAlias = Callable[[Ticket, Arguments], Arguments]
@@ -202,8 +202,7 @@ class Question:
             head = f"{name} as you edited it"
         lines = [self._styled(line, f"{BOLD};{YELLOW}") for line in chopped(head, columns)]
         for line in more.split("\n") if more else ():
-            rest = line.lstrip(" +-")  # of a form, or of a difference, whose indent says much
-            lines += chopped(line[: len(line) - len(rest)] + visible_line(rest), columns)
+            lines += chopped(visible_row(line), columns)
         lines += [
             self._styled(line, DIM)
             for line in chopped(visible_line(badges(ticket.effects)), columns)
