@@ -66,6 +66,12 @@ def test_too_many_meanings_are_refused() -> None:
         matcher("{a,b}" * 20)
 
 
+@pytest.mark.parametrize("glob", ["{" + "," * 100_000, "[" * 100_000])
+def test_a_glob_longer_than_any_path_is_refused_at_once(glob: str) -> None:
+    with pytest.raises(ToolError, match="longer than any path"):
+        matcher(glob)
+
+
 def test_found_files_are_sorted_counted_and_cut_at_the_limit(tmp_path: Path) -> None:
     for name in ("b.py", "a.py", "sub/c.py", ".git/d.py", "node_modules/e.py", "f.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -100,3 +100,11 @@ def test_a_folder_with_more_names_than_are_looked_at_is_told_by_every_tool(
     assert "Not all of . was looked at" in str(find_files(root, "*", ".", 100).content)
     assert "Not all names in . were looked at" in str(Search(root, Query("y")).run(".").content)
     assert "more than 5 entries" in str(file_tools.Files(tmp_path).ls().content)
+
+
+@pytest.mark.parametrize("rule", [f"a{' ' * 80_000}b", "[" * 80_000])
+def test_a_line_longer_than_any_path_costs_no_time(tmp_path: Path, rule: str) -> None:
+    place = tree(str(tmp_path), ["d/a", "d/b"], {".": [rule, "b  "]})
+    began = time.process_time()
+    assert list(Walk(Root(place), ".")) == [".gitignore", "d/a"]
+    assert time.process_time() - began < 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from time import process_time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,3 +73,10 @@ def test_a_chinese_character_counts_twice() -> None:
     chunks = split(text)
     assert max(len(chunk.text) for chunk in chunks) <= SIZE * 0.6
     assert all(chunk.text.endswith("。") for chunk in chunks)
+
+
+def test_a_heading_with_a_row_of_blanks_takes_no_time() -> None:
+    began = process_time()
+    [chunk] = split(f"# a{' ' * 2000}b ##\nsaid\n", 5000)
+    assert process_time() - began < 2
+    assert chunk.heading.strip() == "a"

@@ -6,6 +6,7 @@ import io
 import tracemalloc
 import zipfile
 import zlib
+from time import process_time
 
 import pypdf
 import pytest
@@ -211,3 +212,10 @@ def test_characters_nobody_sees_are_left_out_of_every_text(kind: str) -> None:
 @pytest.mark.parametrize("charset", ["hex", "zip", "idna", "punycode", "undefined", "rot13", "\0"])
 def test_a_charset_that_is_none_is_passed_over(charset: str) -> None:
     assert read_document("北京".encode(), "text/plain", charset).text == "北京"
+
+
+def test_a_row_of_comments_before_what_is_no_page_takes_no_time() -> None:
+    began = process_time()
+    assert read_document(b"<!---->" * 26 + b"x").kind != "html"
+    assert process_time() - began < 2
+    assert read_document(b"<!-- a --> <!----><html><p>b").kind == "html"

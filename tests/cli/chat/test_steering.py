@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from time import process_time
 
 import pytest
 
 from tests.cli.commandline import Terminal, readable
-from toolkeel.cli.chat.steering import RUNNING
+from toolkeel.cli.chat.above import Above
+from toolkeel.cli.chat.steering import ROWS, RUNNING, begun
 
 WAITING = '''
 import asyncio
@@ -113,3 +116,16 @@ def test_what_no_request_has_taken_when_the_model_fails_is_told(tmp_path: Path) 
     assert "the server is down" in readable(terminal.screen)
     terminal.type("/quit\r")
     assert terminal.end().code == 0
+
+
+def test_of_a_line_without_end_the_last_rows_are_drawn_in_no_time() -> None:
+    above = Above()
+    stream = above.stream(io.StringIO())
+    above.opened(bool)
+    stream.write("".join(f"<{number}> é " for number in range(100_000)))
+    began = process_time()
+    for _ in range(20):
+        rows = begun(above).splitlines()
+    assert process_time() - began < 3
+    assert len(rows) == ROWS
+    assert rows[-1].endswith("<99999> é")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -41,3 +42,10 @@ def test_between_fences_nothing_means_anything() -> None:
 def test_no_line_loses_a_word(line: str) -> None:
     marks = re.compile(r"[`*#+•\s-]")
     assert marks.sub("", bare(Markdown()(line))) == marks.sub("", line)
+
+
+@pytest.mark.parametrize("line", ["**a " * 15_000, "# a" + " " * 60_000 + "b", "`" * 60_000 + "a"])
+def test_a_long_line_takes_no_time(line: str) -> None:
+    began = process_time()
+    assert bare(Markdown()(line)).strip("# ") == line.strip("# ")
+    assert process_time() - began < 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import process_time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,3 +72,9 @@ def test_chopping_loses_nothing_and_keeps_to_the_width(text: str, width: int) ->
     pieces = chopped(text, width)
     assert "".join(pieces) == text
     assert max(map(cells, pieces)) <= width
+
+
+def test_wrapping_a_word_without_end_takes_no_time() -> None:
+    began = process_time()
+    assert "".join(wrapped("é" * 100_000, 80)) == "é" * 100_000
+    assert process_time() - began < 3

@@ -14,6 +14,8 @@ from toolkeel.messages import ToolOutput
 
 MAX_WALK = 200_000
 """Most names looked at."""
+LONGEST = 4096
+"""Most characters of a glob: no path is longer."""
 _PARTS = re.compile(r"(\*\*/|\*\*|\*|\?|\[[^\]/]+\])")
 _MEANING = {"**/": "(?:[^/]+/)*", "**": "(?:[^/]|/)*", "*": "[^/]*", "?": "[^/]"}
 
@@ -24,7 +26,7 @@ def matcher(glob: str) -> Callable[[str], bool]:
     Without a slash it is about the name alone.
 
     Raises:
-        ToolError: if there is nothing in it, or its braces have too many meanings.
+        ToolError: if there is nothing in it, it is too long, or its braces have too many meanings.
 
     >>> matcher("*.{ts,tsx}")("src/app.tsx")
     True
@@ -33,6 +35,8 @@ def matcher(glob: str) -> Callable[[str], bool]:
     """
     if not glob.strip("/"):
         raise ToolError("The pattern is empty. '*' finds every file.")
+    if len(glob) > LONGEST:
+        raise ToolError(f"The pattern is longer than any path: {LONGEST:,} characters at most.")
     choices = [_regex(each.lstrip("/")) for each in _braces(glob)]
     try:
         return compiled(f"^(?:{'|'.join(choices)})$")

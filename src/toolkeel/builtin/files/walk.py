@@ -19,6 +19,8 @@ MAX_IGNORE = 256 * 1024
 """How much of a ``.gitignore`` is read, in bytes."""
 MAX_RULES = 2000
 """Most lines of a ``.gitignore`` that count."""
+LONGEST = 1000
+"""Most characters of a line that counts."""
 _PARTS = re.compile(r"(\*\*/|/\*\*$|\*+|\?|\[[!^]?\]?[^\]/]*\]|\\.)")
 _MEANING = {"**/": "(?:[^/]+/)*", "/**": "/.+", "?": "[^/]"}
 
@@ -151,8 +153,9 @@ def _read(root: Root, path: str) -> list[_Rule]:
         return []
     rules = []
     for line in text.splitlines()[:MAX_RULES]:
-        kept = re.sub(r"(?<!\\) +$", "", line)
-        if kept and not kept.startswith("#") and kept.strip("/!"):
+        kept = line.rstrip(" ")
+        kept += " " if kept.endswith("\\") and kept != line else ""
+        if len(kept) <= LONGEST and kept and not kept.startswith("#") and kept.strip("/!"):
             try:
                 rules.append(_Rule(kept))
             except ValueError:

@@ -12,7 +12,7 @@ SIZE = 1600
 OVERLAP = 200
 """About how many of them it shares with the one before, where a section is cut in its midst."""
 
-_HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
+_HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
 _UNDERLINE = re.compile(r"(=+|-+|~+|\^+|\*+)\s*$")
 _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 _FENCE = re.compile(r"\s*(```|~~~)")
@@ -84,7 +84,8 @@ def _heading(line: str, before: str, marks: dict[str, int]) -> tuple[int, str, b
     """Level and title of the heading that a line is or ends, and whether it began above."""
     found = _HEADING.match(line)
     if found:
-        return len(found[1]), found[2], False
+        title = found[2].rstrip()
+        return len(found[1]), title.rstrip("#").rstrip() or title, False
     title, rule = before.strip(), line.rstrip()
     if len(rule) < 3 or not _UNDERLINE.fullmatch(rule):
         return None

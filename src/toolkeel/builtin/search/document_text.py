@@ -47,7 +47,7 @@ _TEXTS = re.compile(
 )
 _META = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _LOOKS_HTML = re.compile(
-    rb"\s*(<!--.{0,500}?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.I | re.S
+    rb"\s*(?:(?><!--.{0,500}?-->)\s*)*+<(!doctype\s+html|html|head|body)\b", re.I | re.S
 )
 # Codecs of Python alone, which are no charset of a document.
 _NO_CHARSETS = frozenset(("idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined"))

@@ -230,8 +230,10 @@ class _Prompt:
 
 def begun(above: Above) -> str:
     """The end of the line that is begun, as lines of the screen."""
-    columns = get_app().output.get_size().columns
-    return "".join(f"{line}\n" for line in wrapped(above.begun, columns)[-ROWS:] if line)
+    columns, text = get_app().output.get_size().columns, above.begun
+    size = (ROWS + 1) * columns
+    text = text[max(len(text) // size - 1, 0) * size :]  # no more: it is drawn again and again
+    return "".join(f"{line}\n" for line in wrapped(text, columns)[-ROWS:] if line)
 
 
 def keys_of(steering: Steering) -> KeyBindings:

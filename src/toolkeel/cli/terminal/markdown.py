@@ -6,9 +6,10 @@ import re
 
 from toolkeel.cli.terminal.streams import BOLD, CYAN, DIM
 
-_HEADING = re.compile(r" {0,3}#{1,6} +(.*?)(?: +#+)?")
+# Each takes time in proportion to a line, whatever a model writes: a line may have any length.
+_HEADING = re.compile(r" {0,3}#{1,6} +(.*)")
 _POINT = re.compile(r"\A(\s*)[-*+] (?=\S)")
-_INLINE = re.compile(r"(`+)(?P<code>[^`]+)\1|\*\*(?P<bold>\S(?:.*?\S)?)\*\*")
+_INLINE = re.compile(r"(?<!`)(`++)(?P<code>[^`]+)\1|\*\*(?P<bold>\S(?:.{0,400}?\S)?)\*\*")
 
 
 class Markdown:
@@ -30,8 +31,14 @@ class Markdown:
         if self._fence:
             return _styled(line, CYAN)
         if heading := _HEADING.fullmatch(line):
-            return _styled(_INLINE.sub(_inner, heading[1]), BOLD)
+            return _styled(_INLINE.sub(_inner, _title(heading[1])), BOLD)
         return _INLINE.sub(_shown, _POINT.sub(_point, line, count=1))
+
+
+def _title(text: str) -> str:
+    """A heading without the signs that may close it."""
+    bare = text.rstrip("#")
+    return bare.rstrip() if bare.endswith(" ") else text
 
 
 def _point(found: re.Match[str]) -> str:

@@ -109,11 +109,10 @@ _PIECE = re.compile(rf"[{_WIDE}][{_CLOSING}]*\s*|[^\s,{_WIDE}]*,*\s*")
 def _pieces(text: str, width: int) -> Iterator[str]:
     """What stays on one line: a word, or a wide character, with what closes it."""
     for piece in _PIECE.findall(text):
-        while cells(piece.rstrip()) > width:
-            head = _beginning(piece, width) or piece[0]
-            yield head
-            piece = piece[len(head) :]
-        yield piece
+        bare = piece.rstrip()
+        *heads, last = chopped(bare, width)
+        yield from heads
+        yield last + piece[len(bare) :]
 
 
 def signature(call: ToolCall, width: int = 60) -> str:
