@@ -203,3 +203,20 @@ def test_a_schema_that_multiplies_gives_a_form_that_is_bounded(kind: str) -> Non
         return 1 + sum(map(count, field.fields))
 
     assert count(made) < 4000
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"type": "array", "items": {}, "minItems": "x"},
+        {"type": "array", "items": {}, "minItems": float("inf")},
+        {"type": "string", "maxLength": "x"},
+        {"enum": 5},
+        {"anyOf": 5},
+        {"type": "object", "properties": [1]},
+    ],
+)
+def test_a_form_of_a_server_that_is_none_has_no_fields(wrong: dict[str, object]) -> None:
+    schema = {"type": "object", "properties": {"a": wrong}, "required": ["a"]}
+    assert form_of(schema, {}).fields == []
+    assert typed_of(schema, {"a": 1}) == {}

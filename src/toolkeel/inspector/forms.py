@@ -86,7 +86,15 @@ def form_of(schema: Schema, typed: Typed) -> Field:
         schema: Of the arguments.
         typed: What was sent, since that says how many items lists have.
     """
-    return _field(schema, _Making(schema, typed), ("", ""), True)
+    return _whole(schema, _Making(schema, typed))
+
+
+def _whole(schema: Schema, making: _Making) -> Field:
+    """The field of all arguments; without any where a server's schema is none, so that it is shown."""
+    try:
+        return _field(schema, making, ("", ""), True)
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        return Field("", "", "object", {}, required=True)
 
 
 def _resolved(schema: Any, root: Schema) -> Schema:
@@ -270,7 +278,7 @@ def typed_of(schema: Schema, value: Any) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     making = _Making(schema, found)
-    _fill(_field(schema, making, ("", ""), True), value, making, found)
+    _fill(_whole(schema, making), value, making, found)
     return found
 
 
