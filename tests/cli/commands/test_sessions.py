@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.asking import make
 from tests.cli.commandline import Ended, toolkeel
+from toolkeel import Agent
+from toolkeel.cli.commands.sessions import export_command, show_command
+from toolkeel.sessions import Sessions
+from toolkeel.testing import Scripted
 
 pytestmark = pytest.mark.slow  # real processes: `make test-all`
 
@@ -99,3 +105,24 @@ def test_there_is_nothing_to_go_on_with_in_an_empty_folder(tmp_path: Path) -> No
     nothing = at(tmp_path, "run", "--session", "ada")
     assert nothing.code == 3
     assert "say something" in nothing.err
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_session_rules_no_terminal_as_json_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, model = tmp_path / "s.db", Scripted(["a \x9d52;c;cm0=\x9c\u202e b"])
+    Agent(model).run_sync("hello", session=Sessions(file)["ada"])
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    show_command("ada", file, as_json=True)
+    export_command("ada", None, file)
+    told = screen.getvalue()
+    assert told.count(r"a \x9d52;c;cm0=\x9c\u202e b") >= 2
+    assert not {"\x9d", "\x9c", "\u202e"} & set(told)

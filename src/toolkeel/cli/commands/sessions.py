@@ -60,7 +60,7 @@ def show_command(name: Name, file: File = None, as_json: AsJson = False) -> None
     session = Sessions(file)[name]
     if as_json:
         for line in Sessions(file).export(name):
-            sys.stdout.write(line)
+            answer(line, end="")
         return
     for message in session.messages:
         answer(_line(message))
@@ -152,7 +152,7 @@ def export_command(
     lines = Sessions(file).export(name)
     if output is None:
         for line in lines:
-            sys.stdout.write(line)
+            answer(line, end="")
         return
     if output.exists():
         raise UsageProblem(f"{output} exists already")
