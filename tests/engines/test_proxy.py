@@ -87,6 +87,19 @@ def test_a_request_goes_on_with_its_own_path_and_without_our_password() -> None:
     with_place(test)
 
 
+@pytest.mark.parametrize(
+    "line", ["Host: evil.example", "host : evil.example", "HOST:\n evil.example"]
+)
+def test_the_server_is_told_the_host_that_was_checked(line: str) -> None:
+    async def test(place: Place) -> None:
+        head = "POST http://good.example:{port}/a HTTP/1.1\nContent-Length: 3\n" + line
+        assert (await place.ask(head, b"END")).endswith(b"hello")
+        assert f"\r\nHost: good.example:{place.port}\r\n".encode() in place.echo.got
+        assert b"evil" not in place.echo.got
+
+    with_place(test)
+
+
 def test_a_tunnel_carries_what_it_is_given() -> None:
     async def test(place: Place) -> None:
         answer = await place.ask("CONNECT good.example:{port} HTTP/1.1", b"anything END")

@@ -32,7 +32,9 @@ _HEAD = 65_536
 _PIECE = 65_536
 _REQUEST = re.compile(rb"([A-Z]{1,16}) ([^ \r\n]{1,32768}) HTTP/1\.[01]\r\n")
 _LENGTH = re.compile(rb"(?im)^content-length:[ \t]*(\d{1,15})[ \t]*\r?$")
-_OURS = re.compile(rb"(?im)^(?:proxy-[\w-]+|connection|keep-alive):[^\n]*\n")
+_OURS = re.compile(
+    rb"(?im)^(?:proxy-[\w-]+|connection|keep-alive|host)[ \t]*:[^\n]*\n(?:[ \t][^\n]*\n)*"
+)
 _USER = "toolkeel"
 
 
@@ -237,10 +239,11 @@ def _length(head: bytes) -> int:
 
 
 def _forwarded(head: bytes, end: int, method: str, target: str) -> bytes:
-    """The head of a request as the server shall see it: its own path, and one answer alone."""
+    """The head of a request as the server shall see it: its own path and host, and one answer alone."""
     path = target.split("/", 3)[3:]
-    first = f"{method} /{path[0] if path else ''} HTTP/1.1\r\n".encode("latin-1")
-    return first + b"Connection: close\r\n" + _OURS.sub(b"", head[end:])
+    first = f"{method} /{path[0] if path else ''} HTTP/1.1\r\nConnection: close\r\n"
+    host = f"Host: {urlsplit(target).netloc}\r\n"  # that was checked, whatever else it says
+    return (first + host).encode("latin-1") + _OURS.sub(b"", head[end:])
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:

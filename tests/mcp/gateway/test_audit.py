@@ -50,6 +50,25 @@ def test_a_log_that_cannot_be_written_is_no_log(tmp_path: Path) -> None:
         AuditFile(tmp_path / "none" / "a")
 
 
+def test_a_loop_that_ended_while_it_waited_holds_up_nobody_else(tmp_path: Path) -> None:
+    log = AuditFile(tmp_path / "audit.jsonl")
+    gone = asyncio.new_event_loop()
+    future: asyncio.Future[None] = gone.create_future()
+    gone.close()
+    with log._lock:
+        log._waiting.append((gone, future))
+
+    async def work() -> None:
+        log.write({"n": 1})
+        await asyncio.wait_for(log.synced(), 10)
+
+    try:
+        asyncio.run(work())
+    finally:
+        log.close()
+    assert [entry["n"] for entry in lines(tmp_path / "audit.jsonl")] == [1]
+
+
 def test_who_waits_is_told_that_the_disk_is_full(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("/dev/full")
     log = AuditFile(tmp_path / "a")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import anthropic as anthropic_sdk
@@ -20,7 +22,7 @@ from toolkeel.errors import AccessDenied, ModelError, ModelUnavailable, RequestR
 from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.model import ModelRequest, Settings
 from toolkeel.providers.openai_chat.model import OpenAIChat
-from toolkeel.providers.wire.sdk_model import keeps_its_key, sdk_errors
+from toolkeel.providers.wire.sdk_model import keep_key_home, keeps_its_key, sdk_errors
 
 REQUEST = ModelRequest([UserMessage("hi")])
 TEXT = {"type": "text", "text": "Hi"}
@@ -179,6 +181,37 @@ def test_a_redirected_request_is_not_taken_for_the_first() -> None:
             asked(model, REQUEST, REQUEST)
             assert not model._drafts
             assert len(server.requests) == len(there.requests) == 2
+
+
+@pytest.mark.parametrize("make", SAYS)
+def test_a_redirect_to_another_origin_takes_no_key_along(make: Callable[..., Any]) -> None:
+    with ExitStack() as stack:
+        there = stack.enter_context(saying(answer(json.dumps(SAYS[make]))))
+        away = answer("", status=307, headers=[f"location: {there.url}/there"])
+        server = stack.enter_context(saying(away))
+        asked(make(server, stream=False), REQUEST)
+    keys = re.compile(r"(?im)^(authorization|x-api-key|x-goog-api-key):")
+    assert keys.search(server.requests[0]["head"])
+    assert not keys.search(there.requests[0]["head"])
+
+
+@pytest.mark.parametrize("place", ["http://home.example/b", "https://home.example/b"])
+def test_a_redirect_within_a_host_takes_the_key_along(place: str) -> None:
+    asks: list[httpx2.Request] = []
+
+    def there(request: httpx2.Request) -> httpx2.Response:
+        asks.append(request)
+        moved = len(asks) == 1
+        return httpx2.Response(307 if moved else 200, headers={"location": place} if moved else {})
+
+    async def main() -> None:
+        transport = httpx2.MockTransport(there)
+        async with httpx2.AsyncClient(transport=transport, follow_redirects=True) as http:
+            keep_key_home(http)
+            await http.get("http://home.example/a", headers={"x-goog-api-key": "k"})
+
+    asyncio.run(main())
+    assert [each.headers.get("x-goog-api-key") for each in asks] == ["k", "k"]
 
 
 def test_what_is_not_json_is_named() -> None:

@@ -112,7 +112,8 @@ class AuditFile:
                 ended = self._ended
             error = self._append(lines, bool(waiting))
             for loop, future in waiting:
-                loop.call_soon_threadsafe(_resolve, future, error)
+                with contextlib.suppress(RuntimeError):  # its loop has ended; others still wait
+                    loop.call_soon_threadsafe(_resolve, future, error)
             if ended:
                 return
 

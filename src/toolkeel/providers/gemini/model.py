@@ -25,7 +25,13 @@ try:
     from google import genai
     from google.genai import errors, types
 
-    from toolkeel.providers.wire.sdk_model import SdkClient, SdkModel, draft_of, sdk_clients
+    from toolkeel.providers.wire.sdk_model import (
+        SdkClient,
+        SdkModel,
+        draft_of,
+        keep_key_home,
+        sdk_clients,
+    )
 except ImportError as error:
     raise MissingExtraError("Gemini", "gemini") from error
 
@@ -166,6 +172,7 @@ def _new_client(
     """A client of our own, which keeps what it sent first unless each request has a token of its
     own, as Vertex's."""
     http = httpx2.AsyncClient(follow_redirects=True)
+    keep_key_home(http)
 
     async def hear(answer: httpx2.Response) -> None:
         if answer.status_code == 200:

@@ -24,6 +24,9 @@ from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.server_errors import refused
 from toolkeel.providers.wire.sse import parsed
 
+_HARMLESS = ("host", "accept", "content-type", "content-length", "transfer-encoding", "user-agent")
+"""Headers that tell nothing of who asks."""
+
 
 class SdkClient:
     """An SDK's client, and the HTTP client below it.
@@ -69,8 +72,26 @@ def own_client(package: Any, make: Callable[[Mapping[str, Any]], Any], given: Js
         given: What that takes beside the HTTP client.
     """
     http = package.DefaultAsyncHttpxClient()
+    keep_key_home(http)
     sdk = make({**given, "http_client": http})
     return SdkClient(sdk, http if keeps_its_key(sdk) else None, sdk.close)
+
+
+def keep_key_home(http: httpx2.AsyncClient) -> None:
+    """Let a redirect to another origin take none of our headers along but those that say what is sent.
+
+    The client itself leaves out ``Authorization`` alone; keys go by other names, too.
+    """
+    follow = http._redirect_headers  # pyright: ignore[reportPrivateUsage]
+
+    def headers(request: httpx2.Request, url: httpx2.URL, method: str) -> httpx2.Headers:
+        found, here = follow(request, url, method), request.url
+        at_home = here.origin == url.origin or (
+            here.host == url.host and (here.scheme, url.scheme) == ("http", "https")
+        )
+        return found if at_home else httpx2.Headers({k: found[k] for k in found if k in _HARMLESS})
+
+    setattr(http, "_redirect_headers", headers)  # noqa: B010
 
 
 def keeps_its_key(sdk: Any) -> bool:
