@@ -82,7 +82,10 @@ def keep_key_home(http: httpx2.AsyncClient) -> None:
 
     The client itself leaves out ``Authorization`` alone; keys go by other names, too.
     """
-    follow = http._redirect_headers  # pyright: ignore[reportPrivateUsage]
+    follow: Any = getattr(http, "_redirect_headers", None)
+    if follow is None:  # a client that has no such place any more follows nothing
+        http.follow_redirects = False
+        return
 
     def headers(request: httpx2.Request, url: httpx2.URL, method: str) -> httpx2.Headers:
         found, here = follow(request, url, method), request.url
