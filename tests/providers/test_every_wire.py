@@ -202,7 +202,7 @@ def names_on(target: Any) -> dict[str, str]:
     ],
 )
 def test_a_conversation_moves_to_another_provider_after_every_turn(shift: int, step: int) -> None:
-    messages: list[Message] = [UserMessage((Text("先看图。"), Image(PNG)))]
+    messages: list[Message] = [UserMessage((Text("先看图。"), Image(PNG, extra={"trusted": True})))]
     for turn in range(7):
         make, says, accepts, target = STATIONS[(shift + turn * step) % 5]
         first, second = (answer(json.dumps(one)) for one in says(names_on(target)))
