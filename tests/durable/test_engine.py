@@ -72,6 +72,18 @@ def test_the_same_id_is_one_run_and_what_is_kept_of_it_is_json_of_its_owner_alon
         durable.result("other")
 
 
+def test_an_id_or_a_schedule_never_belongs_to_two_scopes(make: Callable[..., Durable]) -> None:
+    durable = make()
+    durable.start("run 1", scope="ada", id="same")
+    durable.start("run 1", scope="ada", id="same")
+    with pytest.raises(SetupError, match="'same' names a run of another session"):
+        durable.start("run 1", scope="bob", id="same")
+    with pytest.raises(SetupError, match="needs name="):
+        durable.schedule("* * * * *", "run 1", session="talk", scope="ada")
+    for scope in ("ada", "bob"):
+        durable.schedule("* * * * *", "run 1", session="talk", scope=scope, name=f"{scope}'s talk")
+
+
 @pytest.mark.parametrize("name", ["who?mode=memory.db", "a#b.db", "100%41.db"])
 def test_the_tables_are_in_the_file_of_that_name_whatever_it_is_called(
     tmp_path: Path, name: str

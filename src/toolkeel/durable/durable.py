@@ -78,9 +78,17 @@ class Durable:
             session: Which session it goes on with; a new one of the id's name by default.
             scope: Whose session it is.
             id: Names the run, if the caller may come twice: the same id is one run.
+
+        Raises:
+            SetupError: the id names a run of another session.
         """
-        id = id or new_id()
-        self._queue.put(self._order(id, session or id, scope, prompt))
+        known, id = bool(id), id or new_id()
+        wanted = self._order(id, session or id, scope, prompt)
+        self._queue.put(wanted)
+        if known and (status := self._queue.status(id)) is not None:
+            found = order_of(status)
+            if any(found[key] != wanted[key] for key in ("session", "scope")):
+                raise SetupError(f"the id {id!r} names a run of another session; choose another")
         return id
 
     def decide(self, session: str, decision: Decision, *, scope: str = "", who: str = "") -> str:
@@ -149,12 +157,17 @@ class Durable:
             prompt: What is said.
             session: To which session.
             scope: Whose it is.
-            name: Of the schedule, to replace or end it; that of the session by default.
+            name: Of the schedule, to replace or end it, one for all scopes; that of the session by
+                default, where there is no scope.
             missed: Whether the times are made up for at which there was no worker.
 
         Raises:
-            SetupError: the times cannot be understood.
+            SetupError: the times cannot be understood, or there is a scope and no name.
         """
+        if scope and not name:
+            raise SetupError(
+                "schedule(scope=...) needs name=: two scopes may have a session of one name"
+            )
         context = {"session": session, "scope": scope, "prompt": prompt, "name": name or session}
         self._queue.every(cron, name or session, context, missed)
 
