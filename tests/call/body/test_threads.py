@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests.waiting import run, until, until_sync
 from toolkeel.call.body.threads import ThreadPool, shared_pool
-from toolkeel.errors import LimitReached
+from toolkeel.errors import Cancelled, LimitReached
 
 name: contextvars.ContextVar[str] = contextvars.ContextVar("name", default="nobody")
 
@@ -245,6 +245,29 @@ def test_a_thread_given_up_is_counted_until_its_body_ends_and_its_value_is_dropp
         return job.future.done(), other
 
     assert run(main) == (False, "on time")
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"), [(Cancelled("as asked"), False), (OSError("no"), True)]
+)
+def test_a_body_given_up_that_fails_is_told_and_one_that_stops_as_asked_is_not(
+    raised: Exception, told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    pool, gate = ThreadPool(1), Gate()
+
+    def body() -> None:
+        gate()
+        raise raised
+
+    async def main() -> None:
+        job = pool.submit(body)
+        await gate.begins()
+        pool.abandon(job)
+        gate.go.set()
+        await until(lambda: not pool.leaked)
+
+    run(main)
+    assert ("given up" in caplog.text) is told
 
 
 def test_giving_up_a_thread_makes_room_for_the_body_that_waits_behind_it() -> None:

@@ -120,7 +120,7 @@ def test_a_second_ctrl_c_ends_a_call_that_blocks_everything(folder: Path) -> Non
 
 
 def test_a_run_ends_at_its_time_limit_with_its_events_whole(folder: Path) -> None:
-    words = ["run", "hi", "-t", "tools.py", "-m", "models.py:waiting", "--timeout", "0.5", "--json"]
+    words = ["run", "hi", "-t", "tools.py", "-m", "models.py:waiting", "--timeout", "2", "--json"]
     ended = toolkeel(*words, cwd=folder)
     events = [json.loads(line) for line in ended.out.splitlines()]
     assert ended.code == 1
@@ -129,5 +129,5 @@ def test_a_run_ends_at_its_time_limit_with_its_events_whole(folder: Path) -> Non
     assert kinds == ["cancelled", "cancelled"]
     assert (events[-1]["type"], events[-1]["reason"]) == ("run_finished", "cancelled")
     stopped, how, line = ended.err.splitlines()
-    assert (stopped, how) == ("stopped: the time limit of 0.5 seconds is over", "go on from here:")
+    assert (stopped, how) == ("stopped: the time limit of 2 seconds is over", "go on from here:")
     assert line.startswith("  toolkeel resume ")

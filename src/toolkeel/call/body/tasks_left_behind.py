@@ -8,16 +8,24 @@ import types
 from collections.abc import Coroutine, Generator
 from typing import Any, cast
 
+from toolkeel.errors import Cancelled
+
 log = logging.getLogger("toolkeel")
 
 _left_behind: set[asyncio.Task[object]] = set()
 """Bodies that resisted being stopped; kept here so that they are not collected in mid-work."""
 
 
+def tell_late(error: BaseException) -> None:
+    """Log what a body raised after its call was given up; one that stopped as asked is no failure."""
+    if not isinstance(error, (Cancelled, asyncio.CancelledError)):
+        log.warning("a body failed after its call was given up: %r", error, exc_info=error)
+
+
 def _forget(task: asyncio.Task[object]) -> None:
     _left_behind.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.warning("a body failed after its call was given up", exc_info=error)
+        tell_late(error)
 
 
 def leave(

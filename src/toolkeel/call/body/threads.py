@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import logging
 import os
 import queue
 import threading
@@ -22,6 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from time import perf_counter
 
+from toolkeel.call.body.tasks_left_behind import tell_late
 from toolkeel.errors import LimitReached
 
 SIZE = 64
@@ -29,8 +29,6 @@ LEAKS = 32
 IDLE_SECONDS = 20.0
 
 Outcome = tuple["asyncio.Future[object]", object, BaseException | None]
-
-log = logging.getLogger("toolkeel")
 
 
 class _Mailbox:
@@ -97,7 +95,7 @@ class Job:
         except BaseException as error:
             outcome = (self.future, None, error)
             if self.abandoned:
-                log.warning("a body failed after its call was given up", exc_info=error)
+                tell_late(error)
         self.ended = perf_counter()
         if not self.abandoned:
             self._mailbox.put(outcome)

@@ -76,10 +76,10 @@ def layout(lines: Iterable[str]) -> None:
 
 
 def note(text: str, style: str = "") -> None:
-    """Write something about the answer to stderr."""
-    if sys.stderr.isatty():
-        text = escaped(text)
-    print(styled(text, style, sys.stderr) if style else text, file=sys.stderr, flush=True)
+    """Write something about the answer to stderr, each line whole: threads may speak at once."""
+    shown = escaped(text) if sys.stderr.isatty() else text
+    line = styled(shown, style, sys.stderr) if style else shown
+    print(f"{line}\n", end="", file=sys.stderr, flush=True)
 
 
 class _Warnings(logging.Handler):

@@ -20,8 +20,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Protocol
 
-from pydantic_core import to_json
-
 from toolkeel._records.messages_json import json_line
 from toolkeel.errors import SetupError
 
@@ -169,8 +167,3 @@ def digest_of_arguments(arguments: Mapping[str, object], key: bytes) -> str:
     """
     ordered = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
     return hmac.new(key, ordered.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
-
-
-def size_of(value: object) -> int:
-    """Bytes of a value as JSON."""
-    return len(to_json(value))
