@@ -105,11 +105,9 @@ def test_the_defaults_of_every_option_are_the_cautious_ones() -> None:
     assert area.enabled is True and area.on_crash is False
 
 
-def test_every_option_has_a_field_or_is_for_the_docstring() -> None:
+def test_every_option_has_a_field_but_those_of_the_docstring_and_of_ray() -> None:
     fields = {field.name for field in dataclasses.fields(Tool)}
-    assert set(ToolOptions.__annotations__) - fields == {
-        "docstring",
-    }
+    assert set(ToolOptions.__annotations__) - fields == {"docstring", "resources"}
 
 
 # — invoke —

@@ -189,6 +189,14 @@ def test_a_policy_says_by_their_names_where_tools_run() -> None:
         placed([tools.rests], {"*": here})
 
 
+def test_a_policy_takes_the_names_of_executors() -> None:
+    apart = placed([tools.where], {"*": "process"})["where"]
+    assert isinstance(apart.executor, Process)
+    assert called(apart, {}).text != called(tools.where, {}).text
+    with pytest.raises(SetupError, match=r"no executor 'pool'; there are inline, thread, process"):
+        placed([tools.where], {"*": "pool"})  # type: ignore[dict-item]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["inline", "thread", "process", "threads of a pool"])
 def test_memory_does_not_grow_with_the_number_of_calls(kind: str) -> None:

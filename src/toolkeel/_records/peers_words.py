@@ -42,7 +42,7 @@ TOOL: Final[Words] = _by_word(
         "settings=Settings(strict=True) of the agent": "strict strict_mode",
         "a parameter annotated ToolContext": "takes_ctx",
         "timeout=": "timeout_seconds",
-        "executor=Ray(resources={...}), of toolkeel.engines": "resources num_cpus num_gpus",
+        'executor="ray", resources={...}': "num_cpus num_gpus",
         "steps=[input_guard(...)], of toolkeel.steps": "tool_input_guardrails",
         "steps=[output_guard(...)], of toolkeel.steps": "tool_output_guardrails",
     }

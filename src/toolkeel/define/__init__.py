@@ -13,6 +13,7 @@ dialect             JSON Schema → what a provider takes, and what was lost
 importing           tool definitions in anybody's form, read
 mutable_defaults    mutable defaults, made anew for each call
 compile             the one way from a callable to all a tool must know
+executor_names      executors by their names
 options             what a tool's options may be, checked where it is defined
 tool                `Tool`, the one record; `Step`, the one extension point
 decorator           ``@tool``

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from toolkeel._records.peers_words import TOOL, unknown_option
+from toolkeel.define.executor_names import EXECUTORS, take_executor
 from toolkeel.effects import LABELS, Effects
 from toolkeel.errors import DefinitionError, Refused
 from toolkeel.hosted import Hosted
@@ -59,9 +60,14 @@ CHECKS: Mapping[str, Check] = {
     ),
     "inline": _FLAG,
     "executor": (
-        lambda value: value is None or (callable(value) and not isinstance(value, type)),
-        "what runs it elsewhere, such as Process() or Ray(resources=...) of toolkeel.engines",
+        lambda value: (
+            value is None or value in EXECUTORS or (callable(value) and not isinstance(value, type))
+        ),
+        "a name ("
+        + ", ".join(EXECUTORS)
+        + "), or one such as Process(width=4) of toolkeel.engines",
     ),
+    "resources": (lambda value: value is None or isinstance(value, Mapping), "a dict"),
     "sequential": _FLAG,
     "ends_run": _FLAG,
     "returns": (
@@ -128,6 +134,7 @@ def checked(name: str, options: Mapping[str, object]) -> dict[str, Any]:
         if not fits:
             raise DefinitionError(f"{name}: {option} is {value!r:.80}; give it {wanted}")
     check_steps(given.get("steps", ()))
+    take_executor(name, given)
     return given
 
 

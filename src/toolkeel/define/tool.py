@@ -23,6 +23,7 @@ from toolkeel._records.peers_words import TOOL_ATTRIBUTES, telling
 from toolkeel._records.record import NOTHING, Shown, record
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema, Request, compile_function
+from toolkeel.define.executor_names import ExecutorName
 from toolkeel.define.inject import InjectedParameter
 from toolkeel.define.options import check_names, check_on_invoke, checked, external
 from toolkeel.define.reading.docstring import DocstringUse
@@ -115,16 +116,16 @@ class ToolOptions(TypedDict, total=False):
         effects: What running it can do to the world.
         timeout: Seconds until it is stopped; None for never. 30 by default.
         inline: Run a sync body on the event loop itself: only for bodies that never wait.
-        executor: Where it runs, such as `toolkeel.engines.process.Process`; here by default.
+        executor: Where it runs, such as `Process()` of `toolkeel.engines`, or its name; else here.
+        resources: What ``executor="ray"`` gives each body, such as ``{"num_gpus": 1}``.
         sequential: Let no other call of the same turn run beside it.
         ends_run: Its result ends the run and is the answer.
         returns: ``content_and_artifact`` if it returns that pair.
-        unknown_keys: What happens to arguments it does not know: ``forbid`` tells the model, ``ignore``
+        unknown_keys: What becomes of arguments it does not know: ``forbid`` tells the model, ``ignore``
             drops them with a note in the details, ``allow`` passes them to ``**kwargs``.
         on_error: What the model is told when the body raises `ToolError`.
         on_invalid: What it is told when arguments are invalid.
-        on_crash: What it is told when the body raises anything else; a masked sentence by
-            default.
+        on_crash: What it is told when the body raises anything else; masked by default.
         max_output: Longest text for the model, in characters; None for no limit.
         approval: Whether a person must approve a call: always, or if a predicate over the
             validated arguments says so, by True or by a text that says why.
@@ -135,13 +136,14 @@ class ToolOptions(TypedDict, total=False):
         provider_options: What a provider shall get with the definition, such as ``cache_control``.
         hosted: What some providers have in its place.
         docstring: ``parse`` if it describes the parameters, which is the default; ``strict``
-            refuses one that names parameters which are not there; ``plain`` takes it as it is.
+            refuses one that names parameters which are not there; ``plain`` takes it as is.
     """
 
     effects: Effects
     timeout: float | None
     inline: bool
-    executor: Executor | None
+    executor: Executor | ExecutorName | None
+    resources: Mapping[str, float] | None
     sequential: bool
     ends_run: bool
     returns: Literal["content", "content_and_artifact"]

@@ -22,6 +22,7 @@ from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.toolset import Toolish, Toolset, as_toolset
 from toolkeel.context import ToolContext
+from toolkeel.define.executor_names import ExecutorName, executor_named
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import SetupError
 
@@ -80,31 +81,36 @@ class Executor(Protocol):
         ...
 
 
-def placed(tools: Toolset | Iterable[Toolish], where: Mapping[str, Executor]) -> Toolset:
+def placed(
+    tools: Toolset | Iterable[Toolish], where: Mapping[str, Executor | ExecutorName]
+) -> Toolset:
     """The same tools, their bodies where a policy puts them.
 
     Args:
         tools: Any; what one says of its executor itself gives way.
-        where: Executors by names of tools, in which ``*`` stands for any part; the first that fits.
+        where: Executors, or their names, by names of tools, in which ``*`` stands for any part; the
+            first that fits.
 
     Raises:
         SetupError: a name fits no tool, or an executor cannot run one.
 
     >>> from toolkeel import tool
-    >>> from toolkeel.engines import Inline
     >>> @tool
     ... def add(a: int, b: int) -> int:
     ...     "Add."
     ...     return a + b
-    >>> placed([add], {"a*": Inline()})["add"].executor is not None
+    >>> placed([add], {"a*": "inline"})["add"].executor is not None
     True
     """
     toolset = as_toolset(tools)
     if lost := [name for name in where if "*" not in name and name not in toolset]:
         raise SetupError(f"cannot place {', '.join(lost)}: not in {toolset!r}")
+    executors = {
+        name: executor_named(one) if isinstance(one, str) else one for name, one in where.items()
+    }
 
     def put(item: AnyTool) -> AnyTool:
-        fits = (executor for name, executor in where.items() if fnmatchcase(item.name, name))
+        fits = (executor for name, executor in executors.items() if fnmatchcase(item.name, name))
         executor = next(fits, None)
         return item if executor is None else dataclasses.replace(item, executor=executor)
 

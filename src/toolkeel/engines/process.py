@@ -174,3 +174,8 @@ def _died(worker: Worker, said: str) -> Message:
     how = f"was killed by {found.signal}" if found.signal else f"exited ({found.code})"
     details = {"exit_code": found.code, "signal": found.signal, "stderr": said}
     return {"kind": DIED, "text": how, "details": details}
+
+
+def walled_in() -> Process:
+    """The executor ``"sandbox"``."""
+    return Process(Sandbox())

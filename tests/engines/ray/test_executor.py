@@ -25,9 +25,9 @@ from tests.engines.ray.head import CPUS, joined, started
 from tests.engines.walls import survivors
 from tests.shared import ROOT
 from tests.waiting import run, until, until_sync
-from toolkeel import Tool, ToolCall, ToolMessage, Toolset
+from toolkeel import Tool, ToolCall, ToolMessage, Toolset, tool
 from toolkeel.context import RunContext
-from toolkeel.errors import SetupError
+from toolkeel.errors import DefinitionError, SetupError
 from toolkeel.events import Emitted, Event, Progress
 
 if TYPE_CHECKING:
@@ -75,6 +75,18 @@ def bodies_of(folder: Path) -> list[int]:
     """Processes that ran `slow_number`, and are still there."""
     ran = (int(path.stem) for path in folder.glob("*.ran"))
     return [body for body in ran if os.path.exists(f"/proc/{body}")]
+
+
+def test_ray_by_its_name_has_the_resources_given_beside_it() -> None:
+    made = tool(executor="ray", resources={"num_gpus": 1})(print_nothing)
+    assert isinstance(made.executor, type(ray_at("127.0.0.1:1")))
+    assert made.executor._needs == {"num_cpus": 1, "num_gpus": 1}
+    with pytest.raises(DefinitionError, match="resources"):
+        tool(executor="ray", resources=["num_gpus"])(print_nothing)  # type: ignore[call-overload]
+
+
+def print_nothing() -> None:
+    """Do nothing."""
 
 
 def test_a_thousand_calls_come_back_in_order_each_with_its_own_result(head: str) -> None:
