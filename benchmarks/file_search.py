@@ -38,8 +38,8 @@ from toolkeel.builtin.search.file_search import FileSearchTool
 from toolkeel.builtin.search.indexing import index_folder
 from toolkeel.builtin.search.postgres_store import PostgresStore
 from toolkeel.builtin.search.qdrant_store import QdrantStore
+from toolkeel.builtin.search.split_words import STOPWORDS
 from toolkeel.builtin.search.stores import Embedder, Source
-from toolkeel.builtin.search.terms import STOPWORDS
 from toolkeel.builtin.search.vector_store import VectorStore
 
 DIMENSIONS = 384

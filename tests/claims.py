@@ -41,7 +41,7 @@ _GUARD = "tests/call/steps/test_guard.py::"
 _APPROVE = "tests/call/steps/test_approve.py::"
 _LOCK = "tests/call/steps/test_turn_order.py::"
 _RAY = "tests/engines/ray/test_executor.py::test_"
-_LIMIT = "tests/call/steps/test_limit.py::"
+_LIMIT = "tests/call/steps/test_call_limits.py::"
 _COMMAND = f"{FILES}test_workspace.py::test_a_death_by_signal_and_a_timeout_are_failures"
 _OUTCOME = f"{MCP}test_outcome.py::test_no_more_is_said_of_a_call_than_is_known"
 _LATER = f"{MCP}test_outcome.py::test_what_was_not_sent_of_a_later_round_says_nothing_of_the_first"
@@ -66,7 +66,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("call/body/stopped_text.py", "was stopped; what it had", ENDS, TRUTH),
     Claim("call/body/stopped_text.py", "was done by then", KNOWN, TRUTH),
     Claim("call/body/stopped_text.py", "may still take effect", ENDS, KNOWN),
-    Claim("call/failure.py", "may have taken effect", ENDS, TRUTH),
+    Claim("call/failure_message.py", "may have taken effect", ENDS, TRUTH),
     Claim("call/steps/approve.py", "a step changed its arguments after",
           f"{_APPROVE}test_a_step_after_the_approval_cannot_change_what_runs", UNTRIED),
     Claim("call/steps/approve.py", "a person edited its arguments",
@@ -87,8 +87,8 @@ CLAIMS: tuple[Claim, ...] = (
           f"{_GUARD}test_a_withheld_result_says_whether_there_was_one", TRUTH),
     Claim("call/steps/guard.py", "{ran}, and the run was ended",
           f"{_GUARD}test_a_withheld_result_says_whether_there_was_one", DOER),
-    Claim("call/steps/limit.py", "calls are used up", ENDS, TRUTH),
-    Claim("call/steps/limit.py", "so it was not run again", ENDS,
+    Claim("call/steps/call_limits.py", "calls are used up", ENDS, TRUTH),
+    Claim("call/steps/call_limits.py", "so it was not run again", ENDS,
           f"{_LIMIT}test_other_arguments_other_runs_and_successes_count_for_themselves"),
     Claim("call/steps/turn_order.py", "has said it only reads",
           f"{_LOCK}test_what_a_reading_body_calls_may_not_write_what_the_body_reads", UNTRIED),
@@ -97,10 +97,10 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("call/steps/turn_order.py", "that one waits for a person",
           f"{_LOCK}test_what_follows_a_call_that_waits_for_a_person_is_not_told_it_had_happened", UNTRIED),
     Claim("define/explain/validation_errors.py", "invalid, and it did not run", ENDS, TRUTH),
-    Claim("limits.py", "did not run: it may be called", _BOUNDED,
-          "tests/test_limits.py::test_calls_and_failures_of_a_tool_are_counted_over_the_tree"),
-    Claim("limits.py", "did not run: its calls have failed", _BOUNDED,
-          "tests/test_limits.py::test_calls_and_failures_of_a_tool_are_counted_over_the_tree"),
+    Claim("spending.py", "did not run: it may be called", _BOUNDED,
+          "tests/test_spending.py::test_calls_and_failures_of_a_tool_are_counted_over_the_tree"),
+    Claim("spending.py", "did not run: its calls have failed", _BOUNDED,
+          "tests/test_spending.py::test_calls_and_failures_of_a_tool_are_counted_over_the_tree"),
     # — the agent —
     Claim("agent/handoff.py", "nothing was done",
           "tests/agent/test_handoff.py::test_code_and_bare_toolsets_cannot_hand_a_run_over", UNTRIED),
@@ -139,7 +139,7 @@ CLAIMS: tuple[Claim, ...] = (
           f"{MCP}test_http.py::test_a_refusal_is_told_with_its_status_and_a_broken_way_is_none",
           f"{MCP}test_http.py::test_an_answer_that_says_nothing_of_the_call_leaves_its_outcome_unknown"),
     Claim("mcp/client/login.py", "was refused", f"{MCP}test_login.py::test_a_login_the_person_refuses_is_told", DOER),
-    Claim("mcp/client/asks.py", "was refused", f"{MCP}test_asks.py::test_a_question_may_be_refused", DOER),
+    Claim("mcp/client/sampling_and_roots.py", "was refused", f"{MCP}test_sampling_and_roots.py::test_a_question_may_be_refused", DOER),
     Claim("mcp/client/elicitation.py", "not sent yet",
           f"{MCP}test_elicitation.py::test_what_does_not_fit_the_form_is_never_sent", UNTRIED),
     Claim("mcp/client/tool.py", "while the call was waiting; ",
@@ -189,7 +189,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("builtin/shell/command.py", "Command was killed after", f"{FILES}test_workspace.py::test_a_flood_without_end_is_ended_and_told", DOER),
     Claim("builtin/web/client.py", "it was stopped",
           "tests/builtin/web/test_client.py::test_a_server_that_drips_ends_at_the_deadline", DOER),
-    Claim("builtin/web/inflate.py", "was refused", "tests/builtin/web/test_inflate.py::test_a_bomb_is_refused_after_little_of_it", DOER),
+    Claim("builtin/web/bounded_decompression.py", "was refused", "tests/builtin/web/test_bounded_decompression.py::test_a_bomb_is_refused_after_little_of_it", DOER),
     Claim("builtin/web/search_backends.py", "refused the search",
           "tests/builtin/web/test_search_backends.py::test_what_goes_wrong_is_told_without_the_key", "only reads"),
     Claim("compat/langchain/ready_middleware.py", "and the run was ended",

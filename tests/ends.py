@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from tests.waiting import until
 from toolkeel import Agent, ModelError, Rules, RunContext, ToolCall, ToolError, Toolset, tool
 from toolkeel.agent.transcript import repair
-from toolkeel.call.body import deadline
-from toolkeel.call.failure import unknown_outcome
+from toolkeel.call.body import coroutine_deadline
+from toolkeel.call.failure_message import unknown_outcome
 from toolkeel.engines.process import Process
 from toolkeel.errors import RequestRejected, SetupError
 from toolkeel.messages import AssistantMessage, ToolMessage, UserMessage
@@ -293,13 +293,13 @@ def _line(*cells: str) -> str:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    usual, deadline.GRACE = deadline.GRACE, 0.05
+    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.05
     logging.disable(logging.CRITICAL)
     try:
         yield
     finally:
         logging.disable(logging.NOTSET)
-        deadline.GRACE = usual
+        coroutine_deadline.GRACE = usual
 
 
 def happens(how: Callable[[], Ended]) -> Ended:

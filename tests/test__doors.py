@@ -8,7 +8,7 @@ import pytest
 
 import toolkeel.steps
 from tests.gates.fresh import fresh
-from toolkeel.call.steps.limit import Budget
+from toolkeel.call.steps.call_limits import Budget
 
 
 def test_a_door_gives_the_very_object_that_is_behind_it() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.shared import shared_file
 from toolkeel import Tool, ToolCall, Toolset
-from toolkeel.define.importing import parse_definition
+from toolkeel.define.import_definition import parse_definition
 from toolkeel.providers import openai_chat
 
 # Right by the leaderboard's own judge, which takes a variable's name for its value; by the tool's

@@ -47,7 +47,7 @@ from toolkeel.define.tool import Prepared, Proceed, Step, Tool, lend as _lend
 from toolkeel.define.decorator import tool
 
 if _typing.TYPE_CHECKING:
-    from toolkeel.define.base import BaseTool
+    from toolkeel.define.base_tool import BaseTool
 
     # 2. A call becomes a message.
     from toolkeel.call.steps.rules import Rules
@@ -64,7 +64,7 @@ else:
     __getattr__, __dir__, _ = _door(
         __name__,
         {
-            "define.base": "BaseTool",
+            "define.base_tool": "BaseTool",
             "call.steps.rules": "Rules",
             "call.toolset": "Toolset",
             "agent.run_state": "RunState",

@@ -21,11 +21,11 @@ def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOW
         places: For each module of the library, from the package on, the names it gives.
         others: Names that people look for here, and what to write instead.
 
-    >>> get, names, _ = door("toolkeel", {"call.steps.limit": "Budget RateLimit"})
+    >>> get, names, _ = door("toolkeel", {"call.steps.call_limits": "Budget RateLimit"})
     >>> {"Budget", "RateLimit"} <= {*names()}
     True
     >>> get("Budget").__module__
-    'toolkeel.call.steps.limit'
+    'toolkeel.call.steps.call_limits'
     """
     place_of = {name: place for place, names in places.items() for name in names.split()}
     space = vars(sys.modules[module])

@@ -22,7 +22,7 @@ from toolkeel.messages import NO_USAGE, Message, ToolCall, Usage
 
 if TYPE_CHECKING:
     from toolkeel._records.recorder import Recorder
-    from toolkeel.limits import Spending
+    from toolkeel.spending import Spending
 
 C = TypeVar("C")
 D = TypeVar("D")
@@ -65,7 +65,7 @@ class RunContext(Generic[C]):
         handing: The handoff that a call of this turn has made; None if none has.
         deadline: `time.perf_counter` value at which a run around it ends it; None if none does.
         waiting: Inner runs to go on with, by the id of the call that is each.
-        failures: How calls of each tool failed, by its name; see `toolkeel.call.steps.limit`.
+        failures: How calls of each tool failed, by its name; see `toolkeel.call.steps.call_limits`.
         limits: What this run and all around and within it may spend; None if nothing is bounded.
         parent: Id of the run it is within; empty if it is nobody's.
         policy: The `Toolset` whose steps and rules hold for every call made in it, whoever makes

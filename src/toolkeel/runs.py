@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from toolkeel.context import CancelToken as CancelToken
     from toolkeel.context import RunContext as RunContext
     from toolkeel.context import ToolContext as ToolContext
-    from toolkeel.limits import Price as Price
-    from toolkeel.limits import RunLimits as RunLimits
+    from toolkeel.spending import Price as Price
+    from toolkeel.spending import RunLimits as RunLimits
 else:
     __getattr__, __dir__, __all__ = door(
         __name__,
@@ -39,6 +39,6 @@ else:
             "agent.transcript": "repair",
             "agent.transcript_media": "within_limit",
             "context": "CancelToken RunContext ToolContext",
-            "limits": "Price RunLimits",
+            "spending": "Price RunLimits",
         },
     )

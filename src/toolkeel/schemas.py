@@ -7,13 +7,13 @@ from toolkeel._doors import door
 if TYPE_CHECKING:
     from toolkeel.define.dialect.definition import Definition as Definition
     from toolkeel.define.dialect.definition import definition as definition
-    from toolkeel.define.importing import ForeignDefinition as ForeignDefinition
-    from toolkeel.define.importing import parse_definition as parse_definition
+    from toolkeel.define.import_definition import ForeignDefinition as ForeignDefinition
+    from toolkeel.define.import_definition import parse_definition as parse_definition
 else:
     __getattr__, __dir__, __all__ = door(
         __name__,
         {
             "define.dialect.definition": "Definition definition",
-            "define.importing": "ForeignDefinition parse_definition",
+            "define.import_definition": "ForeignDefinition parse_definition",
         },
     )

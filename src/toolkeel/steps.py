@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from toolkeel.agent.turn.steps import Ask as Ask
     from toolkeel.agent.turn.steps import ModelStep as ModelStep
     from toolkeel.call.steps.cache import Cache as Cache
+    from toolkeel.call.steps.call_limits import AtOnce as AtOnce
+    from toolkeel.call.steps.call_limits import Budget as Budget
+    from toolkeel.call.steps.call_limits import RateLimit as RateLimit
     from toolkeel.call.steps.guard import Allow as Allow
     from toolkeel.call.steps.guard import InputGuard as InputGuard
     from toolkeel.call.steps.guard import OutputGuard as OutputGuard
@@ -18,9 +21,6 @@ if TYPE_CHECKING:
     from toolkeel.call.steps.guard import Stop as Stop
     from toolkeel.call.steps.guard import input_guard as input_guard
     from toolkeel.call.steps.guard import output_guard as output_guard
-    from toolkeel.call.steps.limit import AtOnce as AtOnce
-    from toolkeel.call.steps.limit import Budget as Budget
-    from toolkeel.call.steps.limit import RateLimit as RateLimit
     from toolkeel.call.steps.retry import Retry as Retry
     from toolkeel.define.tool import Prepared as Prepared
     from toolkeel.define.tool import Proceed as Proceed
@@ -33,7 +33,7 @@ else:
             "agent.turn.steps": "Ask ModelStep",
             "call.steps.cache": "Cache",
             "call.steps.guard": "Allow InputGuard OutputGuard Reject Stop input_guard output_guard",
-            "call.steps.limit": "AtOnce Budget RateLimit",
+            "call.steps.call_limits": "AtOnce Budget RateLimit",
             "call.steps.retry": "Retry",
             "define.tool": "Prepared Proceed Step",
         },

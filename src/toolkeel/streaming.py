@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 from toolkeel._doors import door
 
 if TYPE_CHECKING:
-    from toolkeel.agent.arriving import PartialCall as PartialCall
-    from toolkeel.agent.arriving import PartialCalls as PartialCalls
-    from toolkeel.agent.arriving import PartialOutput as PartialOutput
     from toolkeel.agent.run import Run as Run
+    from toolkeel.agent.streamed_calls import PartialCall as PartialCall
+    from toolkeel.agent.streamed_calls import PartialCalls as PartialCalls
+    from toolkeel.agent.streamed_calls import PartialOutput as PartialOutput
     from toolkeel.call.arguments.partial import PartialArguments as PartialArguments
     from toolkeel.call.arguments.partial import PartialValue as PartialValue
 else:
     __getattr__, __dir__, __all__ = door(
         __name__,
         {
-            "agent.arriving": "PartialCall PartialCalls PartialOutput",
+            "agent.streamed_calls": "PartialCall PartialCalls PartialOutput",
             "agent.run": "Run",
             "call.arguments.partial": "PartialArguments PartialValue",
         },

@@ -30,8 +30,8 @@ from toolkeel import (
 )
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
-from toolkeel.call.body import deadline
-from toolkeel.call.body.threads import shared_pool
+from toolkeel.call.body import coroutine_deadline
+from toolkeel.call.body.thread_pool import shared_pool
 from toolkeel.context import CancelToken
 from toolkeel.errors import ModelError
 from toolkeel.events import Event, RunFinished, ToolFinished, ToolStarted
@@ -42,9 +42,9 @@ from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, TextDelta
 @pytest.fixture(autouse=True)
 def short_grace() -> Iterator[None]:
     """Bodies that resist get little time."""
-    usual, deadline.GRACE = deadline.GRACE, 0.05
+    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.05
     yield
-    deadline.GRACE = usual
+    coroutine_deadline.GRACE = usual
     until_sync(lambda: not shared_pool().leaked)
 
 

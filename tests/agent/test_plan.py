@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolkeel import Agent, Settings, SetupError, tool
-from toolkeel.limits import RunLimits
+from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted
 
 

@@ -37,8 +37,8 @@ from toolkeel import (
     Toolset,
     tool,
 )
-from toolkeel.call.body import deadline
-from toolkeel.call.body.threads import shared_pool
+from toolkeel.call.body import coroutine_deadline
+from toolkeel.call.body.thread_pool import shared_pool
 from toolkeel.context import CancelToken
 from toolkeel.errors import DefinitionError, DuplicateToolError, InjectionError
 from toolkeel.events import Event, ToolFinished
@@ -51,9 +51,9 @@ RAN: list[str] = []
 def fresh() -> Iterator[None]:
     """Nothing has run yet, and bodies that resist get little time."""
     RAN.clear()
-    usual, deadline.GRACE = deadline.GRACE, 0.05
+    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.05
     yield
-    deadline.GRACE = usual
+    coroutine_deadline.GRACE = usual
     until_sync(lambda: not shared_pool().leaked)
 
 

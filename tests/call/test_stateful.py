@@ -43,10 +43,10 @@ from toolkeel import (
 )
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.run import Run
-from toolkeel.call.body import deadline
+from toolkeel.call.body import coroutine_deadline
 from toolkeel.call.steps.cache import Cache
+from toolkeel.call.steps.call_limits import AtOnce, Budget
 from toolkeel.call.steps.guard import Allow, Reject, Stop, input_guard, output_guard
-from toolkeel.call.steps.limit import AtOnce, Budget
 from toolkeel.call.steps.retry import Retry
 from toolkeel.call.steps.turn_order import locks
 from toolkeel.errors import ToolkeelError
@@ -447,9 +447,9 @@ def _was_edited(events: list[Event], call_id: str) -> bool:
 @pytest.fixture(autouse=True)
 def hurry() -> Iterator[None]:
     """Bodies that resist get little time."""
-    usual, deadline.GRACE = deadline.GRACE, 0.02
+    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.02
     yield
-    deadline.GRACE = usual
+    coroutine_deadline.GRACE = usual
 
 
 def play(examples: int, steps: int) -> None:

@@ -23,10 +23,10 @@ from toolkeel import (
     Toolset,
     tool,
 )
-from toolkeel.call.body import deadline
+from toolkeel.call.body import coroutine_deadline
 from toolkeel.call.steps.cache import Cache
+from toolkeel.call.steps.call_limits import Budget
 from toolkeel.call.steps.guard import Allow, input_guard, output_guard
-from toolkeel.call.steps.limit import Budget
 from toolkeel.call.steps.retry import Retry
 from toolkeel.define.tool import Proceed
 from toolkeel.events import Event, ToolFinished
@@ -128,11 +128,11 @@ def test_whatever_fails_and_wherever_what_is_said_of_the_body_is_so(
     if action in ("hang", "reorder") and not INSIDE[point]:
         action = "raise"
     witness = Witness(form, fails)
-    usual, deadline.GRACE = deadline.GRACE, 0.05
+    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.05
     try:
         message = asyncio.run(play(witness, Fault(point, action, hit), how))
     finally:
-        deadline.GRACE = usual
+        coroutine_deadline.GRACE = usual
     if message is not None:  # else its listeners failed, or the whole turn was taken away
         check(message, witness)
         if message.kind == "cancelled" and not witness.began and point not in ("run", "thread"):

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from toolkeel import Tool, ToolCall, Toolset, tool
 from toolkeel.cli.arguments import convert, kinds, read_arguments
-from toolkeel.cli.exits import UsageProblem
+from toolkeel.cli.exit_codes import UsageProblem
 
 
 class Size(Enum):

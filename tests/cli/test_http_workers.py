@@ -22,7 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.mcp.peers import free_port
 from tests.mcp.serving import both_eras, text
 from tests.waiting import run, until, until_sync
-from toolkeel.cli.exits import USAGE
+from toolkeel.cli.exit_codes import USAGE
 from toolkeel.mcp.config import read_config
 from toolkeel.mcp.consent import Consents
 

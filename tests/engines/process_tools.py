@@ -18,7 +18,7 @@ from toolkeel import Effects, ToolOutput, tool
 from toolkeel.compat.langchain import InjectedToolCallId
 from toolkeel.content import Image
 from toolkeel.engines.process import Process
-from toolkeel.engines.sandbox.limits import Limits
+from toolkeel.engines.sandbox.command_limits import Limits
 from toolkeel.errors import ToolError
 
 PROCESS = Process()

@@ -19,7 +19,7 @@ from tests.shared import ROOT
 from tests.waiting import run, until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset
 from toolkeel.engines import Process, warm_pool
-from toolkeel.engines.sandbox.limits import Limits
+from toolkeel.engines.sandbox.command_limits import Limits
 from toolkeel.engines.warm_pool import Room
 
 

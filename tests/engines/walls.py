@@ -9,9 +9,9 @@ import pytest
 
 from tests.shared import cannot_run
 from toolkeel.engines.process_tree import Finished
+from toolkeel.engines.sandbox.command_limits import Limits
 from toolkeel.engines.sandbox.confine import Backend, Network, Sandbox, features
-from toolkeel.engines.sandbox.limits import Limits
-from toolkeel.engines.sandbox.probe import Hole, probe
+from toolkeel.engines.sandbox.escape_probe import Hole, probe
 
 BACKENDS: tuple[Backend, ...] = ("bubblewrap", "landlock")
 walls = pytest.mark.parametrize("backend", BACKENDS)

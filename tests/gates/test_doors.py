@@ -70,14 +70,14 @@ def test_names_in_the_text_of_documents_can_be_imported_as_they_stand() -> None:
 
 def test_an_import_past_a_door_is_found() -> None:
     code = (
-        "from toolkeel.call.steps.limit import Budget\n"
+        "from toolkeel.call.steps.call_limits import Budget\n"
         "from toolkeel.steps import Budget\n"
         "from toolkeel.providers import openai_chat\n"
         "from toolkeel import define\n"
         "import toolkeel.define.tool, json\n"
     )
     assert list(deep_imports(code)) == [
-        (1, "toolkeel.call.steps.limit"),
+        (1, "toolkeel.call.steps.call_limits"),
         (4, "toolkeel.define"),
         (5, "toolkeel.define.tool"),
     ]
@@ -86,9 +86,9 @@ def test_an_import_past_a_door_is_found() -> None:
 def test_a_name_that_a_door_shows_and_does_not_open_is_found() -> None:
     text = (
         "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    from toolkeel.call.steps.limit import Budget as Budget\n"
-        "else:\n    __getattr__, _, _ = door(__name__, {'call.steps.limit': 'AtOnce'})\n"
+        "if TYPE_CHECKING:\n    from toolkeel.call.steps.call_limits import Budget as Budget\n"
+        "else:\n    __getattr__, _, _ = door(__name__, {'call.steps.call_limits': 'AtOnce'})\n"
     )
     module = planted(f"{PACKAGE}.steps", text)
-    assert shown(module) == {("toolkeel.call.steps.limit", "Budget")}
-    assert opened(module) == {("toolkeel.call.steps.limit", "AtOnce")}
+    assert shown(module) == {("toolkeel.call.steps.call_limits", "Budget")}
+    assert opened(module) == {("toolkeel.call.steps.call_limits", "AtOnce")}

@@ -58,7 +58,7 @@ BREAKS = (
     ),
     Break(
         "3: bodies have no deadline",
-        "call/body/deadline.py",
+        "call/body/coroutine_deadline.py",
         "            if not context.paused:\n",
         "            if False:\n",
         "tests/call/test_kinds.py::test_each_kind_is_stopped_at_its_deadline",
@@ -79,10 +79,10 @@ BREAKS = (
     ),
     Break(
         "6: every address is public",
-        "_records/addresses.py",
+        "_records/public_addresses.py",
         "return not any(address in network for network in SPECIAL)",
         "return True",
-        "tests/engines/test_reach.py::test_no_spelling_of_an_address_that_is_not_public_is_reached",
+        "tests/engines/test_network_reach.py::test_no_spelling_of_an_address_that_is_not_public_is_reached",
     ),
     Break(
         "6: paths may lead out of the root",
@@ -93,24 +93,24 @@ BREAKS = (
     ),
     Break(
         "6: what lies within a root is mounted by paths",
-        "engines/sandbox/staging.py",
+        "engines/sandbox/start_stage.py",
         "return None if cannot_stage() else stage",
         "return None",
         "tests/engines/sandbox/test_confine.py::test_what_a_command_swaps_while_another_one_starts_leads_nowhere",
     ),
     Break(
         "7: the inspector asks for no token",
-        "inspector/guard.py",
+        "inspector/access_guard.py",
         'if _is(request.cookies.get(self._cookie, ""), self._token):',
         "if True:",
-        "tests/inspector/test_guard.py::test_without_the_token_nothing_but_the_login_is_seen",
+        "tests/inspector/test_access_guard.py::test_without_the_token_nothing_but_the_login_is_seen",
     ),
     Break(
         "7: the inspector answers to every host",
-        "inspector/guard.py",
+        "inspector/access_guard.py",
         'if headers.get("host", "") not in self._hosts:',
         "if False:",
-        "tests/inspector/test_guard.py::test_another_name_for_this_machine_is_refused",
+        "tests/inspector/test_access_guard.py::test_another_name_for_this_machine_is_refused",
     ),
     Break(
         "8: a call that nobody knows about has succeeded",

@@ -24,12 +24,12 @@ from toolkeel.agent.handoff import Handoff, without_calls
 from toolkeel.agent.history import HistoryPolicy, Shown, View, Whole
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError
-from toolkeel.limits import RunLimits
 from toolkeel.messages import Message, SystemMessage, ToolCall, Usage
 from toolkeel.model import ModelRequest
 from toolkeel.sessions import KeepTokens, KeepTurns, Sessions, Summarise
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.history_policies import estimated_tokens
+from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted, call
 
 

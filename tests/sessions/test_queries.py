@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.sessions import queries, schema
+from toolkeel.sessions import queries, sql_tables
 from toolkeel.sessions.errors import SessionError
 
 
 @pytest.fixture
 def connection() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        schema.ensure(made, "memory")
+        sql_tables.ensure(made, "memory")
         yield made
 
 
@@ -41,7 +41,7 @@ def test_a_fork_of_forks_is_read_as_one_row_of_entries(
     forks: list[tuple[int, int]], after: int
 ) -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        schema.ensure(connection, "memory")
+        sql_tables.ensure(connection, "memory")
         info = queries.make(connection, "", "0", 0)
         fill(connection, info.id, 1, 5, "0")
         said = ["0"] * 5
@@ -63,7 +63,7 @@ def test_activity_counts_each_entry_once_in_the_order_of_time(
 ) -> None:
     times = [sum(gaps[: n + 1]) for n in range(len(gaps))]
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        schema.ensure(connection, "memory")
+        sql_tables.ensure(connection, "memory")
         info = queries.make(connection, "", "0", 0)
         rows = [(seq, at, "said", "x") for seq, at in enumerate(times, 1)]
         cut = min(forked, len(rows))

@@ -16,11 +16,11 @@ from tests.sessions.killed_run import work_through
 from tests.sessions.talking import opened
 from toolkeel import Agent, AssistantMessage, Effects, Settings, ToolCall, tool
 from toolkeel._records.entries import CallEnded, RunBegan, RunEnded
-from toolkeel.limits import Price, RunLimits
 from toolkeel.messages import Usage
 from toolkeel.model import ModelRequest
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.run_from_journal import end_run, last_goes_on, state_of
+from toolkeel.spending import Price, RunLimits
 from toolkeel.testing import Scripted, call
 
 

@@ -19,11 +19,11 @@ from toolkeel.approvals import Ticket
 from toolkeel.call.steps import approve
 from toolkeel.effects import acts, reads
 from toolkeel.errors import ModelError
-from toolkeel.limits import RunLimits
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, Usage
 from toolkeel.model import ModelRequest
 from toolkeel.sessions import Session, Sessions
 from toolkeel.sessions.errors import SessionBusy, SessionError
+from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted, call
 
 

@@ -32,10 +32,10 @@ from toolkeel import (
 from toolkeel import (
     Injected as Marker,
 )
-from toolkeel.call.body import deadline
+from toolkeel.call.body import coroutine_deadline
 from toolkeel.call.steps.cache import Cache
+from toolkeel.call.steps.call_limits import Budget
 from toolkeel.call.steps.guard import Allow, input_guard, output_guard
-from toolkeel.call.steps.limit import Budget
 from toolkeel.call.steps.retry import Retry
 from toolkeel.call.steps.turn_order import locks
 from toolkeel.events import Event, ToolFinished, ToolStarted
@@ -153,7 +153,7 @@ def as_told(events: Sequence[Event], calls: Sequence[ToolCall]) -> list[ToolCall
 
 async def play(world: World, *faults: Fault, rescue: str = "") -> tuple[Faults, Any]:
     """Run under a fault plan; what hangs is ended by the token, or by a cancellation."""
-    usual, deadline.GRACE = deadline.GRACE, 0.05
+    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.05
     try:
         with Faults(*faults) as plan:
             agent = world.agent()
@@ -176,7 +176,7 @@ async def play(world: World, *faults: Fault, rescue: str = "") -> tuple[Faults, 
                 outcome = error
             return plan, outcome
     finally:
-        deadline.GRACE = usual
+        coroutine_deadline.GRACE = usual
 
 
 def go(make: Callable[[], Any]) -> Any:

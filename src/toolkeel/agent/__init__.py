@@ -1,19 +1,19 @@
 """3. Messages grow until the model stops calling (the agent loop).
 
 reply_assembly     a model's stream: deltas in, one reply out
-arriving           calls and typed answers while they arrive (partial JSON)
+streamed_calls     calls and typed answers while they arrive (partial JSON)
 bind_tools         ``model.bind_tools(...)``: a model with tools, asked once, without a loop
 transcript         a transcript in the form every provider accepts: each call with its result
 transcript_media   pictures, sounds and files of a transcript, held to what a server takes
 history            history policies: what of a long transcript the model is shown (compaction)
-correction_counts  how often models mend their own calls
 output             structured output of a run: taken from replies, sent back to be corrected
 run_state          a run as JSON, to go on in another process (save and resume)
-conversation       what an agent asks of a session, without knowing what one is
+session_interface  what an agent asks of a session, without knowing what one is
 prompt             what a run begins with: prompt, instructions, earlier messages
 guardrail          guardrails of an agent: on what a person says, on what it answers
 handoff            handoffs: one agent gives the run to another, with what it may see
-plan               what a run may be given, and what it needs of its agent, frozen
+options            what a run may be given, and what its options and an agent's may be
+plan               what a run needs of its agent, frozen
 turn               asking the model: limits, steps around the request, the agent in charge
 loop               the loop: run what is unanswered, else ask the model
 result             how a run ended: answer, transcript, usage, reason

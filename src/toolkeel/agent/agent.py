@@ -21,29 +21,29 @@ from toolkeel._records.peers_words import (
     telling,
     unknown_option,
 )
-from toolkeel._records.run_options import AGENT as AGENT_CHECKS
-from toolkeel._records.run_options import RUN as RUN_CHECKS
-from toolkeel._records.run_options import check_options
-from toolkeel.agent.conversation import conversation
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, Handoffs, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.inner_agent import MAX_DEPTH, Nesting, agent_tool, as_prompt
+from toolkeel.agent.options import AGENT as AGENT_CHECKS
+from toolkeel.agent.options import RUN as RUN_CHECKS
+from toolkeel.agent.options import RunOptions, check_options
 from toolkeel.agent.output import RETRIES, plan_output
-from toolkeel.agent.plan import Plan, RunOptions
+from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Instructions, Prompt, checked
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
+from toolkeel.agent.session_interface import conversation
 from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.call.sources import Source, fixed
 from toolkeel.call.steps.rules import Rules
+from toolkeel.call.tool_sources import Source, fixed
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Step, ToolOptions
-from toolkeel.limits import RunLimits, Spending
 from toolkeel.model import Model, Settings, connected
+from toolkeel.spending import RunLimits, Spending
 
 C = TypeVar("C", default=Any)
 T = TypeVar("T", default=str)

@@ -3,7 +3,7 @@
 Guards, approvals, limits and deadlines stand around it as around any tool. Its own calls ask the
 outer run's approver; where there is none, both runs wait, and the inner one goes on from where it
 stood when its call runs again. What it spends is spent by the outer run (`Spending` in
-`toolkeel.limits`), its events are told there as `Nested`, and a cancel or a deadline of the outer
+`toolkeel.spending`), its events are told there as `Nested`, and a cancel or a deadline of the outer
 call ends it.
 """
 

@@ -12,15 +12,15 @@ from functools import partial
 from typing import Any
 
 from toolkeel._records.recorder import GOES_ON, Recorder
-from toolkeel.agent.correction_counts import Corrections
 from toolkeel.agent.handoff import handed
 from toolkeel.agent.output import Answers
 from toolkeel.agent.transcript import order_results
-from toolkeel.agent.turn.ask import Asking
+from toolkeel.agent.turn.ask_model import Asking
 from toolkeel.agent.turn.current_agent import InCharge, said_last
 from toolkeel.call.batch import Batch, skipped
 from toolkeel.call.body.model_interrupt import Interrupt
-from toolkeel.call.failure import unknown_outcome
+from toolkeel.call.correction_counts import Corrections
+from toolkeel.call.failure_message import unknown_outcome
 from toolkeel.call.pipeline import start_call
 from toolkeel.call.steps.taint import carry, relearn
 from toolkeel.call.toolset import Toolset

@@ -15,7 +15,7 @@ from typing import Any
 from typing_extensions import TypeForm
 
 from toolkeel._records.record import record
-from toolkeel.agent.arriving import PartialOutput
+from toolkeel.agent.streamed_calls import PartialOutput
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.output_type import ANSWER, Answer, answer_form

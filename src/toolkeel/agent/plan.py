@@ -1,67 +1,25 @@
-"""What a run may be given, and what it needs of its agent, frozen: model, tools, settings, limits."""
+"""What a run needs of its agent, frozen: model, tools, settings, limits."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Literal, TypedDict
-
-from typing_extensions import TypeVar
+from typing import Any, Literal
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel._records.tickets import Approver, Decision
-from toolkeel.agent.conversation import Named
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.handoff import Handoff
 from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.output import OutputPlan
 from toolkeel.agent.prompt import Instructions
 from toolkeel.agent.turn.steps import ModelStep
-from toolkeel.call.sources import Source
 from toolkeel.call.steps.rules import Rules, check_rules, check_tool_name
+from toolkeel.call.tool_sources import Source
 from toolkeel.call.toolset import Toolset
-from toolkeel.context import CancelToken, Listener
 from toolkeel.errors import SetupError
-from toolkeel.limits import RunLimits
 from toolkeel.model import Model, Settings
-
-C = TypeVar("C")
-
-
-class RunOptions(TypedDict, Generic[C], total=False):
-    """What a run may be given besides the prompt.
-
-    Attributes:
-        deps: The user's own object, handed to tools that ask for it.
-        state: Data that tools write; saved with the run.
-        store: Memory that outlives the run.
-        inject: Values of parameters marked with a plain `Injected`, by name.
-        listeners: Called with each event.
-        cancel: Stops the run.
-        approver: Asked when a call needs approval; without one the run waits.
-        decisions: Answers to the tickets of the saved run it goes on from.
-        model: Who answers in this run; a name or a `Model`.
-        settings: How to sample in this run.
-        limits: What this run may spend, runs within it included.
-        timeout: Seconds it may take; then it ends with ``limit``.
-        session: A conversation that the run goes on with and is written to: a `Session`, its name
-            in the user's data folder, or the path of its file (see ``docs/sessions.md``).
-    """
-
-    deps: C
-    state: MutableMapping[str, object]
-    store: object
-    inject: Mapping[str, object]
-    listeners: Sequence[Listener]
-    cancel: CancelToken
-    approver: Approver
-    decisions: Sequence[Decision]
-    model: str | Model
-    settings: Settings
-    limits: RunLimits
-    timeout: float
-    session: Named
+from toolkeel.spending import RunLimits
 
 
 @record

@@ -10,8 +10,8 @@ from typing_extensions import TypeVar
 from toolkeel._records.peers_words import RESULT, telling
 from toolkeel._records.record import record, shown
 from toolkeel._records.tickets import Ticket
-from toolkeel.agent.correction_counts import Correction
 from toolkeel.agent.run_state import RunState
+from toolkeel.call.correction_counts import Correction
 from toolkeel.errors import OutputError
 from toolkeel.events import EndReason
 from toolkeel.messages import AssistantMessage, FinishReason, Message, ToolMessage, Usage

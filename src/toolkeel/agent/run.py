@@ -18,17 +18,17 @@ from toolkeel._records.record import Shown
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.unread_events import UnreadEvents
 from toolkeel.agent import resume as resuming
-from toolkeel.agent.conversation import Conversation, inner_saved
 from toolkeel.agent.guardrail import judge_answer
 from toolkeel.agent.loop import Progression
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Prompt, said_in, transcript_of
 from toolkeel.agent.result import NO_ANSWER, RunResult, plain_answer
 from toolkeel.agent.run_state import RunState
+from toolkeel.agent.session_interface import Conversation, inner_saved
 from toolkeel.agent.turn.current_agent import InCharge
 from toolkeel.agent.turn.time_limit import bound_time
 from toolkeel.call.arguments.partial import Item
-from toolkeel.call.body.deadline import GIVE_UP
+from toolkeel.call.body.coroutine_deadline import GIVE_UP
 from toolkeel.call.body.sync_bridge import Pieces
 from toolkeel.call.watchdog import WATCHED
 from toolkeel.context import RunContext

@@ -14,6 +14,6 @@ pictures         pictures: measured, made smaller, made
 hosted_calls     what tools hosted by providers did, in one form
 catalog          the tools that come along, by name; imported when asked for
 loading          import of a user's file, folder or module, with errors in the user's terms
-collect          the tools in a user's module or object
+tools_in_module  the tools in a user's module or object
 targets          where tools come from, in one word: a file, a module, a builtin
 """

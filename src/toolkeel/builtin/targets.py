@@ -28,7 +28,8 @@ from functools import cache
 from pathlib import Path
 
 from toolkeel.builtin.catalog import BUILTINS, BY_NAME, load, load_from
-from toolkeel.builtin.collect import (
+from toolkeel.builtin.loading import files_of, load_file, load_module, shown
+from toolkeel.builtin.tools_in_module import (
     Part,
     collect,
     did_you_mean,
@@ -39,7 +40,6 @@ from toolkeel.builtin.collect import (
     public_of,
     tools_in,
 )
-from toolkeel.builtin.loading import files_of, load_file, load_module, shown
 from toolkeel.builtin.weather_fixture import WeatherFixture
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.tool import AnyTool, Tool

@@ -1,20 +1,21 @@
 """2. A call becomes a message (tool execution): ToolCall → Prepared → ToolMessage.
 
-arguments      the text of the arguments: parsed, validated, repaired, masked
-steps          what stands around a body: guards, approval, rules, limits, locks, cache, retry
-body           how a body runs: async, threads, deadlines, the bridge from sync code
-truncate       results that are too long: what the model is shown, and the way to the rest
-render         what a body returned becomes the result message
-failure        what went wrong becomes the result message
-compose_tool   a tool's steps, guards, approval and locks, composed once when it is registered
-watchdog       what blocks the event loop, found and named
-pipeline       the spine: one call in, one message out, whatever happens
-batch          the calls of one turn: side by side, answered in order
-toolset        `Toolset`: uniquely named tools that are found and run
-sources        tool providers: tools that are not known before a run begins
-tool_search    finding tools among many by their words
-enabled_tools  which tools a model is told about in a turn
-direct_invoke  ``tool.invoke``: one tool run without a toolset
+arguments          the text of the arguments: parsed, validated, repaired, masked
+steps              what stands around a body: guards, approval, rules, limits, locks, cache, retry
+body               how a body runs: async, threads, deadlines, the bridge from sync code
+truncate           results that are too long: what the model is shown, and the way to the rest
+result_message     what a body returned becomes the result message
+failure_message    what went wrong becomes the result message
+correction_counts  how often models mend their own calls
+compose_tool       a tool's steps, guards, approval and locks, composed once when it is registered
+watchdog           what blocks the event loop, found and named
+pipeline           the spine: one call in, one message out, whatever happens
+batch              the calls of one turn: side by side, answered in order
+toolset            `Toolset`: uniquely named tools that are found and run
+tool_sources       tool providers: tools that are not known before a run begins
+tool_search        finding tools among many by their words
+enabled_tools      which tools a model is told about in a turn
+direct_invoke      ``tool.invoke``: one tool run without a toolset
 """
 
 import logging

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolkeel.call.arguments.validate import LooksLong, prepare
-from toolkeel.call.body.deadline import GIVE_UP, GRACE
+from toolkeel.call.body.coroutine_deadline import GIVE_UP, GRACE
 from toolkeel.call.body.stopped_text import not_started
-from toolkeel.call.failure import failed, interrupted
+from toolkeel.call.failure_message import failed, interrupted
 from toolkeel.call.pipeline import Finds, Ready, start_call
 from toolkeel.call.steps.turn_order import end_turn
 from toolkeel.context import RunContext

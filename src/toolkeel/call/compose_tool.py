@@ -9,8 +9,8 @@ from toolkeel.call.arguments.edits import revise
 from toolkeel.call.arguments.mask import learning
 from toolkeel.call.arguments.model_validators import ModelValidators
 from toolkeel.call.arguments.validate import completing, renewing
-from toolkeel.call.body.deadline import watched
-from toolkeel.call.body.invoke import begin_bare, invoke, is_bare, promised
+from toolkeel.call.body.coroutine_deadline import watched
+from toolkeel.call.body.run_body import begin_bare, invoke, is_bare, promised
 from toolkeel.call.steps.approve import Approval, unchangeable
 from toolkeel.call.steps.compose import (
     Begin,

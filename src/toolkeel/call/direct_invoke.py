@@ -8,11 +8,11 @@ from typing import Any
 
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.call.failure import failed
+from toolkeel.call.failure_message import failed
 from toolkeel.call.steps.compose import awaited
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.base import check_bound
+from toolkeel.define.base_tool import check_bound
 from toolkeel.define.subschemas import properties_of, required_of
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import CallError, InvalidArguments, RunStopped, ToolError

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from toolkeel._records.record import NOTHING, maker, record
 from toolkeel.call.arguments.edits import telling, what_ran
 from toolkeel.call.arguments.validate import LooksLong, prepare
-from toolkeel.call.body.invoke import run_in_thread
+from toolkeel.call.body.run_in_thread import run_in_thread
 from toolkeel.call.body.stopped_text import not_started, overdue
-from toolkeel.call.failure import failed
-from toolkeel.call.render import render
+from toolkeel.call.failure_message import failed
+from toolkeel.call.result_message import render
+from toolkeel.call.steps.call_limits import note, repeats
 from toolkeel.call.steps.compose import Begin, Rest
-from toolkeel.call.steps.limit import note, repeats
 from toolkeel.call.steps.taint import carry
 from toolkeel.call.truncate import Keeper
 from toolkeel.call.watchdog import WATCHED

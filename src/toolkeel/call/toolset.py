@@ -12,9 +12,9 @@ from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import Shown
 from toolkeel.call.arguments.mask import cover
 from toolkeel.call.batch import Batch, check_calls, check_turn
-from toolkeel.call.body.invoke import invoke
+from toolkeel.call.body.run_body import invoke
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.call.body.threads import ThreadPool
+from toolkeel.call.body.thread_pool import ThreadPool
 from toolkeel.call.compose_tool import begin_of
 from toolkeel.call.pipeline import Entry, start_call
 from toolkeel.call.steps.compose import Begin, Handler
@@ -22,7 +22,7 @@ from toolkeel.call.steps.rules import Rules, check_rules
 from toolkeel.call.steps.taint import can_act
 from toolkeel.call.truncate import KEEPS, Keeper
 from toolkeel.context import WITHIN_BODY, RunContext
-from toolkeel.define.base import HoldsTool, as_tool, check_bound
+from toolkeel.define.base_tool import HoldsTool, as_tool, check_bound
 from toolkeel.define.names import check_name, wire_names
 from toolkeel.define.nearly_right_names import meant_by, nearest_names
 from toolkeel.define.no_tool import not_a_list

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from toolkeel._records.record import record
-from toolkeel.call.body import deadline, invoke
+from toolkeel.call.body import coroutine_deadline, run_body
 from toolkeel.call.steps import approve, compose, fast_guards, guard
 from toolkeel.context import RunContext
 
@@ -26,7 +26,7 @@ PERIOD = 0.5
 IDLE = 1200
 """Looks without a call at work after which the thread ends; the next call starts another."""
 
-_PACKAGE = f"{Path(str(deadline.__file__)).parents[2]}{os.sep}"
+_PACKAGE = f"{Path(str(coroutine_deadline.__file__)).parents[2]}{os.sep}"
 
 
 def _file(*path: str) -> str:
@@ -36,8 +36,8 @@ def _file(*path: str) -> str:
 _DRIVERS = {
     (str(file), name): kind
     for kind, file, names in (
-        ("", invoke.__file__, ("begin_bare", "_run_other")),
-        ("", deadline.__file__, ("run_coroutine", "go_on")),
+        ("", run_body.__file__, ("begin_bare", "_run_other")),
+        ("", coroutine_deadline.__file__, ("run_coroutine", "go_on")),
         ("", guard.__file__, ("ask",)),
         ("", fast_guards.__file__, ("begin", "judged")),
         ("approval predicate", approve.__file__, ("_asked_for",)),
@@ -46,13 +46,13 @@ _DRIVERS = {
         ("listener", RunContext.tell.__code__.co_filename, ("tell",)),
         # by their paths, since they are built on what begins the watchdog
         ("enabled predicate", _file("call", "enabled_tools"), ("_enabled",)),
-        ("tool provider", _file("call", "sources"), ("_ask",)),
+        ("tool provider", _file("call", "tool_sources"), ("_ask",)),
         ("function of instructions", _file("agent", "prompt"), ("_evaluated",)),
         ("guardrail", _file("agent", "guardrail"), ("judge",)),
         ("history policy", _file("agent", "history"), ("shorten",)),
         ("filter of the handoff", _file("agent", "handoff"), ("seen",)),
         ("model step", _file("agent", "turn", "steps"), ("_through",)),
-        ("model", _file("agent", "turn", "ask"), ("send",)),
+        ("model", _file("agent", "turn", "ask_model"), ("send",)),
     )
     for name in names
 }

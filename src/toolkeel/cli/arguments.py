@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolkeel.builtin.collect import did_you_mean
-from toolkeel.cli.exits import UsageProblem
+from toolkeel.builtin.tools_in_module import did_you_mean
+from toolkeel.cli.exit_codes import UsageProblem
 from toolkeel.define.tool import AnyTool
 
 Schema = Mapping[str, Any]

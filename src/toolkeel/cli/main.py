@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from toolkeel.cli import exits
+from toolkeel.cli import exit_codes
 from toolkeel.cli.terminal.streams import RED, answer, note, prepare_streams, show_warnings
 from toolkeel.errors import CallError, ModelError, SetupError
 
@@ -29,11 +29,11 @@ COMMANDS = {
         "Open a page to try tools, watch runs, approve and compare.",
     ),
     "record": (
-        "toolkeel.cli.commands.tape:record",
+        "toolkeel.cli.commands.record_replay:record",
         "Ask as run does, and keep the whole run in a file: a test.",
     ),
     "replay": (
-        "toolkeel.cli.commands.tape:replay",
+        "toolkeel.cli.commands.record_replay:replay",
         "Play a recorded run: no model is asked; changed requests fail.",
     ),
     "stats": ("toolkeel.cli.commands.stats", "Say how well models call tools, over sessions."),
@@ -97,17 +97,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         _run(words)
-    except exits.UsageProblem as problem:
-        _fail(str(problem), exits.USAGE)
+    except exit_codes.UsageProblem as problem:
+        _fail(str(problem), exit_codes.USAGE)
     except SetupError as error:
-        _fail(str(error), exits.SETUP)
+        _fail(str(error), exit_codes.SETUP)
     except ModelError as error:
-        _fail(f"the model failed: {error}", exits.FAILED)
+        _fail(f"the model failed: {error}", exit_codes.FAILED)
     except CallError as error:  # of a server, asked for something besides a call of a tool
-        _fail(error.text, exits.FAILED)
+        _fail(error.text, exit_codes.FAILED)
     except KeyboardInterrupt:
-        _fail("interrupted", exits.INTERRUPTED)
-    sys.exit(exits.OK)
+        _fail("interrupted", exit_codes.INTERRUPTED)
+    sys.exit(exit_codes.OK)
 
 
 def _fail(text: str, code: int) -> NoReturn:
@@ -126,7 +126,7 @@ def _run(words: Sequence[str]) -> None:
         import_module("toolkeel.cli.start").start()
         return
     app = typer.Typer(
-        **exits.OPTIONS,
+        **exit_codes.OPTIONS,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -147,7 +147,7 @@ def _run(words: Sequence[str]) -> None:
         else:
             rest = {"allow_extra_args": found is not _listed and name in ADVISE}
             text = None if name == asked else summary
-            app.command(name, help=text, epilog=exits.EPILOG, context_settings=rest)(found)
+            app.command(name, help=text, epilog=exit_codes.EPILOG, context_settings=rest)(found)
     app(words, prog_name="toolkeel")
 
 
@@ -174,7 +174,7 @@ def _version(asked: bool) -> None:
         from importlib.metadata import version  # slow, and needed here alone
 
         answer(f"toolkeel {version('toolkeel')}")
-        sys.exit(exits.OK)
+        sys.exit(exit_codes.OK)
 
 
 def _listed() -> None:

@@ -11,7 +11,7 @@ import typer
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.agent.agent import Agent
 from toolkeel.builtin.targets import load_object
-from toolkeel.cli.exits import UsageProblem
+from toolkeel.cli.exit_codes import UsageProblem
 from toolkeel.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
 from toolkeel.sessions.sessions import Sessions
 

@@ -10,7 +10,7 @@ schema              the JSON Schema the model is told, and the validator that ac
 returns             what a tool promises about its result (output schema)
 explain             what was wrong with arguments, in words
 dialect             JSON Schema → what a provider takes, and what was lost
-importing           tool definitions in anybody's form, read
+import_definition   tool definitions in anybody's form, read
 mutable_defaults    mutable defaults, made anew for each call
 compile             the one way from a callable to all a tool must know
 executor_names      executors by their names
@@ -18,6 +18,6 @@ options             what a tool's options may be, checked where it is defined
 tool                `Tool`, the one record; `Step`, the one extension point
 decorator           ``@tool``
 no_tool             what is told when something that is no tool is given as one
-base                `BaseTool`: tools written as classes
+base_tool           `BaseTool`: tools written as classes
 output_type         a type becomes the form of an answer (structured output)
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from toolkeel._records.peers_words import TOOL, unknown_option
@@ -13,22 +13,41 @@ from toolkeel.errors import DefinitionError, Refused
 from toolkeel.hosted import Hosted
 
 Check = tuple[Callable[[Any], bool], str]
+"""Whether a value is one, and what to give instead, in words."""
 
 
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
+def of(*kinds: type) -> Callable[[Any], bool]:
+    """Whether a value is of one of these classes."""
+    return lambda value: isinstance(value, kinds)
 
 
-def _is_rule(value: object) -> bool:
-    return isinstance(value, bool) or callable(value)
+def maybe(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Whether a value is good, or None."""
+    return lambda value: value is None or good(value)
 
 
-def _is_handler(value: object) -> bool:
-    return value is None or isinstance(value, bool | str) or callable(value)
+def number(least: float, *kinds: type) -> Callable[[Any], bool]:
+    """Whether a value is a number, of these classes if they are given, and not below the least."""
+
+    def good(value: Any) -> bool:
+        fits = isinstance(value, kinds or (int, float)) and not isinstance(value, bool)
+        return fits and bool(value >= least)
+
+    return good
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+def several(each: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Whether a value can be gone through, and holds such; what can be read once is not touched."""
+    return lambda value: (
+        isinstance(value, Iterable)
+        and not isinstance(value, str | bytes | Mapping)
+        and (not isinstance(value, Collection) or all(map(each, value)))
+    )
+
+
+def choice(*words: str) -> Check:
+    """One of these words."""
+    return (lambda value: value in words), f"{', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
 
 
 def _are_effects(value: object) -> bool:
@@ -38,70 +57,56 @@ def _are_effects(value: object) -> bool:
     flags = (value.read_only, value.destructive, value.idempotent, value.open_world)
     lists = (value.resources, value.target, value.safe_after)
     return (
-        all(map(_is_flag, (*flags, value.private, value.stranger)))
-        and not any(isinstance(several, str) for several in lists)
-        and all(isinstance(one, str) for several in lists for one in several)
+        all(map(of(bool), (*flags, value.private, value.stranger)))
+        and all(map(several(of(str)), lists))
         and set(value.safe_after) <= set(LABELS)
     )
 
 
-_FLAG: Check = (_is_flag, "True or False")
-_RULE: Check = (_is_rule, "True, False or a function")
-_HANDLER: Check = (_is_handler, "True, False, a text or a function of the error")
-_MAPPING: Check = (lambda value: isinstance(value, Mapping), "a dict")
+_SECONDS = number(0)
+_FLAG: Check = (of(bool), "True or False")
+_RULE: Check = (
+    lambda value: isinstance(value, bool) or callable(value),
+    "True, False or a function",
+)
+_HANDLER: Check = (
+    lambda value: value is None or isinstance(value, bool | str) or callable(value),
+    "True, False, a text or a function of the error",
+)
+_MAPPING: Check = (of(Mapping), "a dict")
 CHECKS: Mapping[str, Check] = {
     "effects": (
         _are_effects,
         "Effects(...) with True or False for flags, lists of texts, and labels for safe_after",
     ),
     "timeout": (
-        lambda value: value is None or (_is_number(value) and value > 0),
+        maybe(lambda value: _SECONDS(value) and value > 0),
         "a number of seconds above 0, or None for no limit",
     ),
     "inline": _FLAG,
     "executor": (
-        lambda value: (
-            value is None or value in EXECUTORS or (callable(value) and not isinstance(value, type))
+        maybe(
+            lambda value: value in EXECUTORS or (callable(value) and not isinstance(value, type))
         ),
-        "a name ("
-        + ", ".join(EXECUTORS)
-        + "), or one such as Process(width=4) of toolkeel.engines",
+        f"a name ({', '.join(EXECUTORS)}), or one such as Process(width=4) of toolkeel.engines",
     ),
-    "resources": (lambda value: value is None or isinstance(value, Mapping), "a dict"),
+    "resources": (maybe(lambda value: isinstance(value, Mapping)), "a dict"),
     "sequential": _FLAG,
     "ends_run": _FLAG,
-    "returns": (
-        lambda value: value in ("content", "content_and_artifact"),
-        "'content' or 'content_and_artifact'",
-    ),
-    "unknown_keys": (
-        lambda value: value in ("forbid", "ignore", "allow"),
-        "'forbid', 'ignore' or 'allow'",
-    ),
+    "returns": choice("content", "content_and_artifact"),
+    "unknown_keys": choice("forbid", "ignore", "allow"),
     "on_error": _HANDLER,
     "on_invalid": _HANDLER,
     "on_crash": _HANDLER,
-    "max_output": (
-        lambda value: value is None or (isinstance(value, int) and _is_number(value)),
-        "a number of characters, or None for no limit",
-    ),
+    "max_output": (maybe(number(0, int)), "a number of characters, or None for no limit"),
     "approval": _RULE,
     "enabled": _RULE,
-    "steps": (lambda value: all(map(callable, value)), "a list of steps, which can be called"),
-    "tags": (
-        lambda value: not isinstance(value, str) and all(isinstance(tag, str) for tag in value),
-        "a list of texts",
-    ),
+    "steps": (several(callable), "a list of steps, which can be called"),
+    "tags": (several(of(str)), "a list of texts"),
     "metadata": _MAPPING,
     "provider_options": _MAPPING,
-    "hosted": (
-        lambda value: value is None or isinstance(value, Hosted),
-        "Hosted({wire: Native(...)})",
-    ),
-    "docstring": (
-        lambda value: value in ("parse", "strict", "plain"),
-        "'parse', 'strict' or 'plain'",
-    ),
+    "hosted": (maybe(of(Hosted)), "Hosted({wire: Native(...)})"),
+    "docstring": choice("parse", "strict", "plain"),
 }
 """By option: whether a value is one, and what it should be."""
 _FRONT = ("name", "description", "parameters")
@@ -120,18 +125,14 @@ def checked(name: str, options: Mapping[str, object]) -> dict[str, Any]:
     """
     given: dict[str, Any] = dict(options)
     for plural in ("steps", "tags"):
-        several = given.get(plural)
-        if isinstance(several, Iterable) and not isinstance(several, str):
-            given[plural] = tuple(several)
+        values = given.get(plural)
+        if isinstance(values, Iterable) and not isinstance(values, str):
+            given[plural] = tuple(values)
     for option, value in given.items():
         if option not in CHECKS:
             raise unknown_option(name, option, [*CHECKS, *_FRONT], TOOL)
         good, wanted = CHECKS[option]
-        try:
-            fits = good(value)
-        except TypeError:  # what cannot be gone through holds no steps and no tags
-            fits = False
-        if not fits:
+        if not good(value):
             raise DefinitionError(f"{name}: {option} is {value!r:.80}; give it {wanted}")
     check_steps(given.get("steps", ()))
     take_executor(name, given)

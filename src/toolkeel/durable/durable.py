@@ -14,7 +14,7 @@ from typing import Any, Final, Unpack
 from toolkeel._records.checked_arguments import checked
 from toolkeel._records.tickets import Decision, new_id
 from toolkeel.agent.agent import Agent
-from toolkeel.agent.plan import RunOptions
+from toolkeel.agent.options import RunOptions
 from toolkeel.durable.engine import Queue, Worker, ended, order_of
 from toolkeel.durable.journaled import Ended, Order, go_on
 from toolkeel.errors import SetupError

@@ -21,7 +21,7 @@ from toolkeel.durable.journaled import Order
 from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.postgres import is_postgres
-from toolkeel.sessions.schema import VERSION
+from toolkeel.sessions.sql_tables import VERSION
 
 with needs_extra("Durable runs", "dbos"):
     from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus

@@ -5,7 +5,7 @@ supervise           the process that starts a command, bounds it and ends all th
 cgroup_pids         how many processes a command may start, bounded by the kernel
 memory_used         how much memory a tree of processes holds
 process_tree        a command's processes from start to end; ended when they use too much memory together
-reach               which hosts may be reached: public ones, and those that are listed
+network_reach       which hosts may be reached: public ones, and those that are listed
 proxy               a proxy that lets out only to what may be reached: the gate of browsers and commands
 executor            executors: what each can do, how it is asked, and which tools it runs
 local               executors of this process: on the loop, in threads
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from toolkeel.engines.local import Thread as Thread
     from toolkeel.engines.process import Process as Process
     from toolkeel.engines.ray.executor import Ray as Ray
+    from toolkeel.engines.sandbox.command_limits import Limits as Limits
     from toolkeel.engines.sandbox.confine import Sandbox as Sandbox
-    from toolkeel.engines.sandbox.limits import Limits as Limits
     from toolkeel.engines.sandbox.protected_files import PROTECTED as PROTECTED
     from toolkeel.engines.worker_request import ProcessError as ProcessError
 else:
@@ -48,7 +48,7 @@ else:
             "engines.process": "Process",
             "engines.ray.executor": "Ray",
             "engines.sandbox.confine": "Sandbox",
-            "engines.sandbox.limits": "Limits",
+            "engines.sandbox.command_limits": "Limits",
             "engines.sandbox.protected_files": "PROTECTED",
         },
     )

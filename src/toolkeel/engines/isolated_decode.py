@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from toolkeel.engines.sandbox.command_limits import Limits
 from toolkeel.engines.sandbox.confine import Sandbox, features
-from toolkeel.engines.sandbox.limits import Limits
 from toolkeel.errors import ToolError
 
 WORKER = Path(__file__).with_name("picture_pdf_worker.py")

@@ -11,9 +11,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from toolkeel._records.checked_arguments import checked
-from toolkeel.call.body.invoke import invoke
+from toolkeel.call.body.run_body import invoke
 from toolkeel.call.body.stopped_text import left_behind
-from toolkeel.call.body.threads import LEAKS, ThreadPool
+from toolkeel.call.body.thread_pool import LEAKS, ThreadPool
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.engines.executor import Capabilities

@@ -28,8 +28,8 @@ from toolkeel.engines import warm_pool
 from toolkeel.engines.executor import Capabilities
 from toolkeel.engines.frames import Message, pack
 from toolkeel.engines.process_tree import Finished
+from toolkeel.engines.sandbox.command_limits import Limits
 from toolkeel.engines.sandbox.confine import Sandbox
-from toolkeel.engines.sandbox.limits import Limits
 from toolkeel.engines.warm_pool import Room, Worker
 from toolkeel.engines.worker import TOO_LARGE
 from toolkeel.engines.worker_request import DIED, check_sendable, order_of, tell, value_of

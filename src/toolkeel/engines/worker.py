@@ -28,8 +28,8 @@ from pydantic_core import from_json, to_json
 
 from toolkeel._records.messages_json import dump_message
 from toolkeel.call.arguments.validate import prepare
-from toolkeel.call.body.invoke import invoke
-from toolkeel.call.render import render
+from toolkeel.call.body.run_body import invoke
+from toolkeel.call.result_message import render
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.engines.frames import Message, TooLarge, pack, receive

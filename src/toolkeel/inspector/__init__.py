@@ -5,7 +5,7 @@ compare        two sessions side by side: totals, what was said and done, where 
 timeline       the waterfall of a run: a row for each request and each call, on one axis
 forms          an HTML form made of a JSON Schema, and the arguments it stands for
 site           how text becomes HTML in which nothing runs
-guard          who may see a page: token, Host, Origin, security headers (CSP)
+access_guard   who may see a page: token, Host, Origin, security headers (CSP)
 runs           runs that the page starts, each in its session: say, stop, decide
 tool_pages     pages of tools: provider schemas, a form, what a call gives
 server_pages   the page of MCP servers: approved definitions, what has changed, gateway traffic

@@ -19,14 +19,14 @@ from starlette.routing import Route
 
 from toolkeel.agent.agent import Agent
 from toolkeel.errors import SetupError
+from toolkeel.inspector.access_guard import Guard
 from toolkeel.inspector.desk_pages import DeskPages
-from toolkeel.inspector.guard import Guard
 from toolkeel.inspector.runs import Runs
 from toolkeel.inspector.server_pages import ServerPages
 from toolkeel.inspector.session_pages import SessionPages
 from toolkeel.inspector.site import LANGUAGES, page
 from toolkeel.inspector.tool_pages import ToolPages
-from toolkeel.sessions.desk import Desk
+from toolkeel.sessions.approval_desk import Desk
 from toolkeel.sessions.sessions import Sessions
 
 ADDRESS = "127.0.0.1"

@@ -12,7 +12,7 @@ from toolkeel._records.tickets import VERDICTS, Decision
 from toolkeel.errors import ToolkeelError
 from toolkeel.inspector.runs import WHO, Runs
 from toolkeel.inspector.site import UNTOUCHED, form, page
-from toolkeel.sessions.desk import Desk
+from toolkeel.sessions.approval_desk import Desk
 
 
 class DeskPages:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.call.sources import gather
+from toolkeel.call.tool_sources import gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.mcp.client.provider import MCPServer, servers

@@ -13,7 +13,7 @@ from toolkeel._records.entries import (
     ModelFailed,
     ModelReplied,
 )
-from toolkeel.agent.correction_counts import ACCEPTED, MENDABLE
+from toolkeel.call.correction_counts import ACCEPTED, MENDABLE
 from toolkeel.errors import MissingExtraError
 from toolkeel.messages import ToolMessage, Usage
 from toolkeel.model import known_price

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from toolkeel.errors import MissingExtraError
-from toolkeel.limits import PriceOf
 from toolkeel.messages import Usage
+from toolkeel.spending import PriceOf
 
 try:
     from genai_prices import Usage as Spent

@@ -1,12 +1,12 @@
 """4. What lasts: sessions over a journal, and a store for tools (memory, persistence, resume).
 
 errors            what can go wrong with sessions
-schema            the tables of a file of sessions, in SQL
+sql_tables        the tables of a file of sessions, in SQL
 queries           what is asked of the tables: sessions, entries, inbox
 database          one SQLite file in one process: one thread writes for all
 artifacts         large values of a journal, each in a file named by its SHA-256
 postgres          the same tables in PostgreSQL, for many machines
-writer_queue      one writer per session, held by the kernel
+session_lock      one writer per session, held by the kernel
 journal           the journal of one session: durable when a commit returns
 fold              what a journal's entries come to: transcript, state, what waits
 checkpoint        the fold of a session at rest as an entry, and back (snapshot)
@@ -18,11 +18,11 @@ session           `Session`: a conversation that lasts, run after run
 sessions          `Sessions`: a file of sessions to list, open, fork, export, delete
 export            A session as JSONL and back: a header, then one entry a line, readable without this program
 history_policies  history policies: last turns, a budget of tokens, a summary by a model (trim, compact)
-desk              an approver beside: calls wait in a store until somebody decides (desk)
+approval_desk     an approver beside: calls wait in a store until somebody decides (desk)
 store             A store for tools: memory that outlives runs, by namespace and key (put, get, search, delete, TTL)
 """
 
-from toolkeel.sessions.desk import Desk as Desk
+from toolkeel.sessions.approval_desk import Desk as Desk
 from toolkeel.sessions.history_policies import KeepTokens as KeepTokens
 from toolkeel.sessions.history_policies import KeepTurns as KeepTurns
 from toolkeel.sessions.history_policies import Summarise as Summarise

@@ -23,7 +23,7 @@ from typing import Any, Final, TypeVar
 
 from toolkeel._records.record import record
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.schema import ensure
+from toolkeel.sessions.sql_tables import ensure
 
 T = TypeVar("T")
 MEMORY: Final = ":memory:"

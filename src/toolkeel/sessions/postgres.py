@@ -27,8 +27,8 @@ from toolkeel._records.needs_extra import needs_extra
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.database import PATIENCE, Database, database
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.schema import APPLICATION, TABLES, VERSION
-from toolkeel.sessions.writer_queue import WriterLocks
+from toolkeel.sessions.session_lock import WriterLocks
+from toolkeel.sessions.sql_tables import APPLICATION, TABLES, VERSION
 
 T = TypeVar("T")
 _MORE: Final = """

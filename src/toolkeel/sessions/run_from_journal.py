@@ -10,8 +10,8 @@ from typing import Any
 from toolkeel._records.entries import CallEnded, RunEnded
 from toolkeel._records.taint import Source
 from toolkeel._records.tickets import Decision
-from toolkeel.agent.conversation import SAVED
 from toolkeel.agent.run_state import InnerRun, RunState
+from toolkeel.agent.session_interface import SAVED
 from toolkeel.agent.transcript import no_result
 from toolkeel.context import RunContext
 from toolkeel.messages import unanswered

@@ -21,8 +21,8 @@ from toolkeel._records.entries import Compacted, Decided, Queued, RunEnded
 from toolkeel._records.messages_json import load_message
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket, new_id
-from toolkeel.agent.conversation import Going
 from toolkeel.agent.history import HistoryPolicy, Whole
+from toolkeel.agent.session_interface import Going
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage, unanswered
 from toolkeel.sessions import queries
@@ -41,7 +41,7 @@ from toolkeel.sessions.run_from_journal import (
     last_goes_on,
     state_of,
 )
-from toolkeel.sessions.writer_queue import WriterLocks
+from toolkeel.sessions.session_lock import WriterLocks
 
 
 @record

@@ -30,7 +30,7 @@ from toolkeel.sessions.postgres import (
 )
 from toolkeel.sessions.queries import SessionInfo
 from toolkeel.sessions.session import Kept, Session
-from toolkeel.sessions.writer_queue import WriterLocks
+from toolkeel.sessions.session_lock import WriterLocks
 
 MAIN = "main"
 """The session that is meant by a path alone."""

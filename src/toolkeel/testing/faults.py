@@ -18,18 +18,18 @@ from typing import Any, Literal, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.agent.reply_assembly import Assembly
-from toolkeel.agent.turn.ask import Asking
+from toolkeel.agent.turn.ask_model import Asking
 from toolkeel.call import batch, compose_tool, pipeline, toolset
 from toolkeel.call.arguments import validate
 from toolkeel.call.arguments.mask import Masking
-from toolkeel.call.body import invoke
-from toolkeel.call.body.threads import ThreadPool
+from toolkeel.call.body import run_body
+from toolkeel.call.body.thread_pool import ThreadPool
 from toolkeel.call.enabled_tools import Offer
 from toolkeel.call.steps import approve, guard
 from toolkeel.call.steps.approve import Approval
 from toolkeel.call.steps.cache import Cache
+from toolkeel.call.steps.call_limits import Budget
 from toolkeel.call.steps.guard import InputGuard
-from toolkeel.call.steps.limit import Budget
 from toolkeel.call.steps.resource_conflicts import Claim
 from toolkeel.call.steps.retry import Retry
 from toolkeel.call.toolset import Toolset
@@ -78,10 +78,10 @@ POINTS: tuple[Point, ...] = (
     Point("cache", Cache, "__call__", "a result that others may share is looked for, or made"),
     Point("keep", Cache, "_keep", "and kept", False),
     Point("retry", Retry, "__call__", "a body that may be tried again"),
-    Point("inject", invoke, "inject", "the program's own values are put in", False),
-    Point("run", invoke, "run_coroutine", "an async body runs"),
+    Point("inject", run_body, "inject", "the program's own values are put in", False),
+    Point("run", run_body, "run_coroutine", "an async body runs"),
     Point("thread", ThreadPool, "submit", "a sync body gets a thread", False),
-    Point("output", invoke, "promised", "the result is checked against its promise", False),
+    Point("output", run_body, "promised", "the result is checked against its promise", False),
     Point("guard out", guard, "_pass_on", "an output guard has looked", False),
     Point("render", pipeline, "render", "the result becomes a message", False),
     Point("failed", pipeline, "failed", "a failure becomes a message", False),

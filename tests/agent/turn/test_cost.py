@@ -9,8 +9,8 @@ import pytest
 
 from tests.agent.valid import problems
 from toolkeel import Agent, AssistantMessage, ModelError, RunState, Settings, SetupError, tool
-from toolkeel.limits import Price, RunLimits
 from toolkeel.messages import ToolCall, Usage
+from toolkeel.spending import Price, RunLimits
 from toolkeel.testing.scripted import Scripted, call
 
 

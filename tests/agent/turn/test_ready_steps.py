@@ -9,9 +9,9 @@ import pytest
 from toolkeel import Agent, ModelError, SetupError, Usage, tool
 from toolkeel.agent.turn.ready_steps import Fallback, Redact, ReplyCache
 from toolkeel.errors import AccessDenied, ModelUnavailable, RateLimited
-from toolkeel.limits import Price, RunLimits
 from toolkeel.messages import AssistantMessage
 from toolkeel.model import Finish, TextDelta
+from toolkeel.spending import Price, RunLimits
 from toolkeel.steps import RateLimit
 from toolkeel.testing.scripted import Scripted, call
 

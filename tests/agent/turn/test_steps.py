@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from toolkeel import Agent, ModelError, SetupError, Usage
-from toolkeel.limits import RunLimits
 from toolkeel.messages import AssistantMessage, UserMessage
+from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted
 
 

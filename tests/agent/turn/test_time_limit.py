@@ -6,7 +6,7 @@ import asyncio
 
 from tests.agent.valid import problems
 from toolkeel import Agent, tool
-from toolkeel.limits import RunLimits
+from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted, call
 
 

@@ -16,8 +16,8 @@ from tests.builtin.search.engines import Make
 from tests.builtin.search.test_vector_store import Broken, Lengths
 from toolkeel.builtin.search.filters import KINDS, compile_filter
 from toolkeel.builtin.search.indexing import index_folder
+from toolkeel.builtin.search.split_words import terms
 from toolkeel.builtin.search.stores import Source, Store, weights
-from toolkeel.builtin.search.terms import terms
 from toolkeel.errors import SetupError, ToolError
 
 

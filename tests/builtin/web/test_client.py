@@ -11,9 +11,9 @@ from typing import TypeVar
 import pytest
 
 from tests.builtin.webserver import Asked, WebServer, Write, always, redirect, response, serving
+from toolkeel.builtin.web.bounded_decompression import TooLarge
 from toolkeel.builtin.web.client import Page, WebClient, WebLimits, parse_url
-from toolkeel.builtin.web.inflate import TooLarge
-from toolkeel.engines.reach import Reach
+from toolkeel.engines.network_reach import Reach
 from toolkeel.errors import SetupError, ToolError
 
 T = TypeVar("T")

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.waiting import run as run_async
 from toolkeel import RunContext, ToolCall, ToolError, Toolset, tool
 from toolkeel.call import compose_tool
-from toolkeel.call.body.deadline import watched
+from toolkeel.call.body.coroutine_deadline import watched
+from toolkeel.call.steps.call_limits import Budget
 from toolkeel.call.steps.fast_guards import as_guards
 from toolkeel.call.steps.guard import Allow, Reject, Stop, input_guard, output_guard
-from toolkeel.call.steps.limit import Budget
 
 
 class Ended(Exception):

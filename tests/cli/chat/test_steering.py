@@ -9,7 +9,7 @@ from time import process_time
 import pytest
 
 from tests.cli.commandline import Terminal, readable
-from toolkeel.cli.chat.above import Above
+from toolkeel.cli.chat.print_above_prompt import Above
 from toolkeel.cli.chat.steering import ROWS, RUNNING, begun
 
 WAITING = '''

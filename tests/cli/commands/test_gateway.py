@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.mcp.peers import PEER
-from toolkeel.cli.exits import SETUP
+from toolkeel.cli.exit_codes import SETUP
 from toolkeel.mcp.config import read_config
 from toolkeel.mcp.consent import Consents
 

@@ -16,7 +16,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.waiting import run
 from toolkeel.cli.commands.serve import token_of
-from toolkeel.cli.exits import SETUP, USAGE, UsageProblem
+from toolkeel.cli.exit_codes import SETUP, USAGE, UsageProblem
 
 LOUD = '''
 """Tools that print."""

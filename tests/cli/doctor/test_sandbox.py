@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolkeel.cli.doctor.sandbox import look, probed, section, verdict
 from toolkeel.engines.sandbox.confine import Features, features
-from toolkeel.engines.sandbox.probe import Hole
+from toolkeel.engines.sandbox.escape_probe import Hole
 
 
 def test_the_backend_that_is_used_is_told_with_what_it_leaves_open() -> None:

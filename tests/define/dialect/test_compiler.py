@@ -7,7 +7,7 @@ import pytest
 
 from tests.define.schema_cases import MODEL_SCHEMAS, is_valid, parameters, report
 from toolkeel.define.dialect import Target, compile_schema, restore_keys
-from toolkeel.define.dialect.facts import DIALECTS
+from toolkeel.define.dialect.provider_facts import DIALECTS
 from toolkeel.errors import DefinitionError
 
 Json = Any

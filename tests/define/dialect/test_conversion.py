@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from toolkeel.define.dialect.conversion import Conversion, Place, note
-from toolkeel.define.dialect.facts import DIALECTS
+from toolkeel.define.dialect.provider_facts import DIALECTS
 
 
 def test_a_note_joins_the_description_and_keeps_chinese_as_it_is() -> None:

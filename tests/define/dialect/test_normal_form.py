@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.define.schema_cases import is_valid, parameters, report, sent
 from toolkeel.define.dialect import Target, compile_schema
-from toolkeel.define.dialect.facts import DIALECTS, words
 from toolkeel.define.dialect.normal_form import normalise, pointer
+from toolkeel.define.dialect.provider_facts import DIALECTS, words
 from toolkeel.errors import DefinitionError
 
 Json = Any

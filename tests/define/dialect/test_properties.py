@@ -20,8 +20,8 @@ from tests.define.schema_cases import (
 )
 from tests.shared import shared_file
 from toolkeel.define.dialect import Compiled, Target, compile_schema, restore_keys
-from toolkeel.define.dialect.facts import DIALECTS, words
-from toolkeel.define.importing import parse_definition
+from toolkeel.define.dialect.provider_facts import DIALECTS, words
+from toolkeel.define.import_definition import parse_definition
 
 Json = Any
 

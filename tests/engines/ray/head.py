@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.waiting import until_sync
+from toolkeel.engines.sandbox.command_limits import Limits
 from toolkeel.engines.sandbox.confine import Sandbox
-from toolkeel.engines.sandbox.limits import Limits
 
 FREE = Limits(
     cpu=None, memory=None, total_memory=None, file_size=None, processes=None, open_files=None

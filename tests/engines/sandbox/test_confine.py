@@ -21,9 +21,9 @@ from tests.engines.walls import everywhere, need, rest_slow, run, survivors, wal
 from tests.shared import cannot_run
 from tests.waiting import until_sync
 from toolkeel.engines.process_tree import Finished, NotStarted
-from toolkeel.engines.sandbox import confine, staging
+from toolkeel.engines.sandbox import confine, start_stage
 from toolkeel.engines.sandbox.confine import Backend, Network, Sandbox, best_backend
-from toolkeel.engines.sandbox.staging import cannot_become, cannot_stage
+from toolkeel.engines.sandbox.start_stage import cannot_become, cannot_stage
 from toolkeel.errors import SetupError
 
 
@@ -99,7 +99,7 @@ def test_what_a_command_swaps_while_another_one_starts_leads_nowhere(
     if why := cannot_stage():
         cannot_run(f"what lies within a root cannot be mounted by handles here: {why}")
     if user == "the same":
-        monkeypatch.setattr(staging, "cannot_become", lambda owned: "as for an ordinary user")
+        monkeypatch.setattr(start_stage, "cannot_become", lambda owned: "as for an ordinary user")
     elif why := cannot_become((str(tmp_path),)):
         cannot_run(f"no other user can be taken here: {why}")
     root, secret = tmp_path / "root", tmp_path / "secret.txt"

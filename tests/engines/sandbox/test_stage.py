@@ -19,7 +19,7 @@ from toolkeel.engines.process_tree import memory_file
 from toolkeel.engines.sandbox import stage
 from toolkeel.engines.sandbox.mounts import STAGING
 from toolkeel.engines.sandbox.stage import Place, written
-from toolkeel.engines.sandbox.staging import cannot_become, cannot_stage
+from toolkeel.engines.sandbox.start_stage import cannot_become, cannot_stage
 
 
 def test_files_of_root_can_be_changed_by_the_staging_and_stay_roots(tmp_path: Path) -> None:

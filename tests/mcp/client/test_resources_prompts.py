@@ -13,9 +13,9 @@ import pytest
 
 from toolkeel import RunContext, SetupError, Text, ToolCall, Toolset
 from toolkeel.errors import ToolError
-from toolkeel.mcp.client.asks import Sampling
 from toolkeel.mcp.client.provider import MCPServer
 from toolkeel.mcp.client.resources_prompts import address_of
+from toolkeel.mcp.client.sampling_and_roots import Sampling
 
 PROGRAM = """
 import asyncio, sys

@@ -20,8 +20,8 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.providers.anthropic.profile import AnthropicProfile
-from toolkeel.providers.wire.ownership import Asked
 from toolkeel.providers.wire.plain_json import Json
+from toolkeel.providers.wire.reasoning_ownership import Asked
 from toolkeel.providers.wire.request import Prepared, encode_transcript
 from toolkeel.providers.wire.tools import WireTools
 from toolkeel.providers.wire.turns import Answer, Blocks, TurnEncoder

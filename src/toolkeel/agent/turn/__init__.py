@@ -4,7 +4,7 @@ time_limit     a run's time limit (timeout): at its end all that runs is cancell
 cost           what a model request may cost: reserved before it is sent (limits, budget)
 steps          steps around a model request (middleware): their form, and how they are composed
 ready_steps    steps ready to use: fallback to other models, a cache of replies, redaction
-read_back      reading again, by name and line, what the model is no longer shown whole
+read_result    reading again, by name and line, what the model is no longer shown whole
 current_agent  the agent that has the run: its instructions, its tools, and those who had it before
-ask            asking the model: limits, steps, guardrails beside it, deltas as they come
+ask_model      asking the model: limits, steps, guardrails beside it, deltas as they come
 """

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolkeel.context import RunContext
-from toolkeel.limits import PriceOf
 from toolkeel.messages import AssistantMessage, Message, Usage
 from toolkeel.model import ModelRequest
+from toolkeel.spending import PriceOf
 
 _ONE = Usage(1)
 _FREE = (_ONE, 0.0)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolkeel._records.kept_results import KEPT
-from toolkeel.agent.conversation import Going
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.handoff import AgentLike, Handoff, HandoffHistory, find_agent
 from toolkeel.agent.history import Cut, HistoryPolicy, Shown, Whole
@@ -14,8 +13,9 @@ from toolkeel.agent.output import check_answers
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import instruct
 from toolkeel.agent.run_state import RunState
-from toolkeel.agent.turn.read_back import READ, reading_tool
-from toolkeel.call.sources import gather
+from toolkeel.agent.session_interface import Going
+from toolkeel.agent.turn.read_result import READ, reading_tool
+from toolkeel.call.tool_sources import gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from toolkeel._records.checked_arguments import checked
 from toolkeel.builtin.code.folder import CodeFolder, Given, Written
-from toolkeel.builtin.code.limits import MAX_CODE, CodeLimits, Interpreter, Ran
+from toolkeel.builtin.code.run_limits import MAX_CODE, CodeLimits, Interpreter, Ran
 from toolkeel.builtin.code.tools import CodeTools
 from toolkeel.call.toolset import Toolish, Toolset
 from toolkeel.content import Block, Image, Text

@@ -22,13 +22,13 @@ from time import perf_counter
 from typing import Any
 
 from toolkeel._records.needs_extra import needs_extra
-from toolkeel.builtin.code.limits import CodeLimits, Printed, Ran
-from toolkeel.builtin.code.relay import Relay
+from toolkeel.builtin.code.kernel_sockets import Relay
+from toolkeel.builtin.code.run_limits import CodeLimits, Printed, Ran
 from toolkeel.content import Image
 from toolkeel.context import ToolContext
 from toolkeel.engines.process_tree import Command, Running, start
+from toolkeel.engines.sandbox.command_limits import Limits
 from toolkeel.engines.sandbox.confine import Network, Sandbox
-from toolkeel.engines.sandbox.limits import Limits
 from toolkeel.errors import ToolError
 
 with needs_extra("CodeInterpreterTool(python='sandbox')", "code"):

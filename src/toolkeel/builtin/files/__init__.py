@@ -10,10 +10,10 @@ ripgrep              ask ripgrep, if it is there, which files of a tree may hold
 find                 find files below a root by their names
 grep                 search text files below a root for lines that match a pattern
 atomic_replace       replace a file below a root in one step: whoever looks sees the old content or the new one
-similar              the passage most like one that was not found, and where they differ
+similar_passage      the passage most like one that was not found, and where they differ
 indentation          find whole lines at another indentation
 edit                 replace passages of a text, leaving every other byte as it is
-seen                 what a model has seen of files: what was changed since is read again first
+changed_since_read   what a model has seen of files: what was changed since is read again first
 file_tools           read files, list folders and search text below one folder, without changing anything
 workspace            a folder to work in: read, write, edit, bash, grep, find and ls; protected files (.git/hooks) ask first
 apply_patch          ``apply_patch``, as OpenAI's models are trained on it, run here, on any model

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from toolkeel.builtin.files.edit import encoded
 from toolkeel.builtin.files.encodings import as_shown, decode
 from toolkeel.builtin.files.open_beneath import FileResource
-from toolkeel.builtin.files.similar import described
+from toolkeel.builtin.files.similar_passage import described
 from toolkeel.builtin.files.workspace import Workspace
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.define.decorator import tool

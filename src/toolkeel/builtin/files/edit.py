@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from toolkeel.builtin.files.encodings import NAMES, Decoded, as_shown, decode
 from toolkeel.builtin.files.indentation import moved_along
-from toolkeel.builtin.files.similar import described
+from toolkeel.builtin.files.similar_passage import described
 from toolkeel.errors import ToolError
 
 _PLAIN = {

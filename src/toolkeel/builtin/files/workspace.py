@@ -26,12 +26,12 @@ from typing_extensions import TypedDict
 from toolkeel._records.checked_arguments import checked
 from toolkeel._records.kept_results import KEPT, PREFIX
 from toolkeel.builtin.files.atomic_replace import replace
+from toolkeel.builtin.files.changed_since_read import MAX_FILE, Seen
 from toolkeel.builtin.files.edit import Change, apply, diff
 from toolkeel.builtin.files.file_tools import Files
 from toolkeel.builtin.files.find import find_files
 from toolkeel.builtin.files.line_window import MAX_LINES, count, human
 from toolkeel.builtin.files.open_beneath import FileResource, Root, clean
-from toolkeel.builtin.files.seen import MAX_FILE, Seen
 from toolkeel.builtin.shell.command import (
     MAX_TIMEOUT,
     TIMEOUT,

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from toolkeel._records.checked_arguments import checked
 from toolkeel._records.needs_extra import needs_extra
-from toolkeel.builtin.web.inflate import Inflater
+from toolkeel.builtin.web.bounded_decompression import Inflater
 from toolkeel.builtin.web.service import is_local, json_of
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.providers.wire.plain_json import as_dict, as_list

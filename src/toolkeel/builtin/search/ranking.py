@@ -17,8 +17,8 @@ from itertools import islice
 from typing import Any
 
 from toolkeel._records.record import record
+from toolkeel.builtin.search.split_words import query_terms, terms
 from toolkeel.builtin.search.stores import Store, View
-from toolkeel.builtin.search.terms import query_terms, terms
 
 POOL = 60
 """How many passages each list has at least."""

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, Self
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.search.chunks import Chunk, split
-from toolkeel.builtin.search.terms import terms
+from toolkeel.builtin.search.split_words import terms
 from toolkeel.providers.wire.plain_json import clean, clean_text
 
 FORMAT: Final = "1"

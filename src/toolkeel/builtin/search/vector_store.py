@@ -1,6 +1,6 @@
 """A searchable set of texts in one SQLite file: words by FTS5, meaning by vectors if there are any.
 
-The index of words holds no text of its own (it is contentless), only terms made by `terms.py`;
+The index of words holds no text of its own (it is contentless), only terms made by `split_words.py`;
 what was put in under a row is made again from the row when it is taken out, so the two must not
 part: that is what `FORMAT` is for.
 """

@@ -1,6 +1,6 @@
 """Asking a service that the program named: an answer of bounded size, and errors a model can read.
 
-The addresses are the program's, so none of `engines/reach.py` is needed here; nothing redirects.
+The addresses are the program's, so none of `engines/network_reach.py` is needed here; nothing redirects.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from toolkeel._records.needs_extra import needs_extra
-from toolkeel.builtin.web.inflate import Inflater
+from toolkeel.builtin.web.bounded_decompression import Inflater
 from toolkeel.errors import ToolError
 
 MOST = 8 << 20

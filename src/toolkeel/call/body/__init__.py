@@ -1,11 +1,12 @@
 """Where a tool's body runs, and how it is stopped.
 
-deadline_clock     the clock behind deadline: one timer for all deadlines of a loop
-stopped_text       what is told of a call that was stopped
-deadline           a call's time limit and cancel, enforced: at its deadline, when the run is cancelled, or with its whole turn
-tasks_left_behind  bodies that resisted, which go on without their calls
-threads            threads of our own for sync bodies
-model_interrupt    interrupting the wait for a model's reply when the run is cancelled
-sync_bridge        the one bridge from sync code: a loop of our own in a thread of its own
-invoke             running the body: the only place where a tool author's code runs
+deadline_clock      the clock behind deadlines: one timer for all deadlines of a loop
+stopped_text        what is told of a call that was stopped
+coroutine_deadline  the deadline and cancel of an async body: at its time, with its run, or with its whole turn
+tasks_left_behind   bodies that resisted, which go on without their calls
+thread_pool         threads of our own for sync bodies
+run_in_thread       a sync body in a thread, and its deadline and cancel there
+model_interrupt     interrupting the wait for a model's reply when the run is cancelled
+sync_bridge         the one bridge from sync code: a loop of our own in a thread of its own
+run_body            running the body, async, in a thread or elsewhere: the only place where a tool author's code runs
 """

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar
 
-from toolkeel.call.body.deadline import GIVE_UP, GRACE
+from toolkeel.call.body.coroutine_deadline import GIVE_UP, GRACE
 from toolkeel.errors import SetupError
 
 T = TypeVar("T")

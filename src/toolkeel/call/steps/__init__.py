@@ -5,7 +5,7 @@ shell_reader        whether a line of shell runs something that its words do not
 commands            what a line of shell runs, as far as that is certain: for rules that allow commands
 rules               rules for a run, from outside the tools: which calls are refused, asked about or let through
 approve             asking before a call runs; a yes holds only for the arguments shown (digest)
-limit               limits on calls: what a model may not do again and again
+call_limits         limits on calls: what a model may not do again and again
 resources           what a call touches: places in trees, with the arguments put in
 resource_conflicts  a queue of claims on places in trees: held when those before that meet them have ended
 turn_order          what keeps calls of a turn in order: locks by declared resource: writers of one thing wait for each other, all else overlaps
@@ -13,6 +13,6 @@ cache               remembering results: opt-in, after approval, never of failur
 retry               trying again what may be tried again
 guard               guards: what looks at a call before it runs, and at its result before the model reads it
 fast_guards         guards that say yes at once, asked without a coroutine around each of them
-named               what was named: which targets of a call the person wrote, or stand in a clean result
+named_by_person     what was named: which targets of a call the person wrote, or stand in a clean result
 taint               information flow: after private data or strangers' text, what goes out asks a person first
 """

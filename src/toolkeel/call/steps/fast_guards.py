@@ -14,8 +14,8 @@ from typing import Any
 
 from toolkeel._records.record import maker
 from toolkeel.call.arguments.edits import revise
-from toolkeel.call.body.deadline import watched
-from toolkeel.call.render import plain_text
+from toolkeel.call.body.coroutine_deadline import watched
+from toolkeel.call.result_message import plain_text
 from toolkeel.call.steps.compose import Begin, Rest, awaited, compose, shown
 from toolkeel.call.steps.guard import SAME, Allow, InputGuard, Outcome, OutputGuard
 from toolkeel.context import ToolContext

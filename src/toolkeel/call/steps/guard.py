@@ -17,9 +17,9 @@ from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.arguments.edits import note_edit
 from toolkeel.call.arguments.validate import revalidate
-from toolkeel.call.body.threads import shared_pool
-from toolkeel.call.failure import crashed, failed
-from toolkeel.call.render import plain_text, render
+from toolkeel.call.body.thread_pool import shared_pool
+from toolkeel.call.failure_message import crashed, failed
+from toolkeel.call.result_message import plain_text, render
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import (

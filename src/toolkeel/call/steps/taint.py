@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from toolkeel._records.taint import Source, Taint, as_details, mark_file, mark_of, of_details
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.named import aims, is_named, said, texts, unnamed
+from toolkeel.call.steps.named_by_person import aims, is_named, said, texts, unnamed
 from toolkeel.call.steps.resources import files_named, resource_keys, secrets_read
 from toolkeel.content import Audio, File, Image
 from toolkeel.context import RunContext, ToolContext

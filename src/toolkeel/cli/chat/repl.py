@@ -30,9 +30,8 @@ from toolkeel.cli.commands.launch import (
     Targets,
 )
 from toolkeel.cli.commands.sessions import export_command
-from toolkeel.cli.exits import UsageProblem, too_many_words
+from toolkeel.cli.exit_codes import UsageProblem, too_many_words
 from toolkeel.cli.terminal.approve import TerminalApprover, can_ask, checked_by
-from toolkeel.cli.terminal.beside import beside
 from toolkeel.cli.terminal.interrupt import run_interruptible
 from toolkeel.cli.terminal.progress import Pausable, PlainView
 from toolkeel.cli.terminal.reply import Spoken
@@ -47,6 +46,7 @@ from toolkeel.cli.terminal.streams import (
     stdout_kept_clean,
     width_of,
 )
+from toolkeel.cli.terminal.two_columns import beside
 from toolkeel.context import CancelToken
 from toolkeel.errors import ToolkeelError
 from toolkeel.inspector.compare import compare

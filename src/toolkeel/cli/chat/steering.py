@@ -27,7 +27,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import Output, create_output
 
 from toolkeel.agent.run import Run
-from toolkeel.cli.chat.above import Above
+from toolkeel.cli.chat.print_above_prompt import Above
 from toolkeel.cli.terminal.markdown import Markdown
 from toolkeel.cli.terminal.streams import BOLD, DIM, answers_are_seen, is_lively, note, styled
 from toolkeel.cli.terminal.text import wrapped

@@ -1,23 +1,23 @@
 """The commands, one file each.
 
-launch     what ``run`` and ``resume`` share: from words on the command line to the end of a run
-call       ``toolkeel call``: one tool, called as a model would call it
-tools      ``toolkeel tools``: what a target brings
-doctor     ``toolkeel doctor``: what is here, what is missing, what to do next
-approvals  ``toolkeel approvals``: what waits for a person in a saved run, or which runs wait
-convert    ``toolkeel convert``: a stored conversation of one provider, as another's
-migrate    ``toolkeel migrate``: imports of programs for other libraries, changed to ours
-demo       ``toolkeel demo``: what the library does, shown on real calls without key or network
-index      ``toolkeel index``: put a folder into a vector store, for `FileSearchTool`
-mcp        ``toolkeel mcp``: servers of the Model Context Protocol, from the client's side
-resume     ``toolkeel resume``: go on with a run that waits for a person
-run        ``toolkeel run``: a prompt, tools, a model, an answer
-tape       ``toolkeel record`` and ``replay``: a run kept in a file, and played as a test
-stats      ``toolkeel stats``: how well models call tools, over sessions
-inspect    ``toolkeel inspect``: the inspector, a page on this machine
-sandbox    ``toolkeel sandbox``: run a command as an agent's commands are run, or say what there is
-schema     ``toolkeel schema``: tools as a provider is told of them
-serve      ``toolkeel serve``: tools for Claude, Cursor, VS Code and every other program that speaks MCP
-gateway    ``toolkeel gateway``: many MCP servers behind one, for any host
-sessions   ``toolkeel sessions``: conversations that last, in the user's data folder or a file of one's own
+launch         what ``run`` and ``resume`` share: from words on the command line to the end of a run
+call           ``toolkeel call``: one tool, called as a model would call it
+tools          ``toolkeel tools``: what a target brings
+doctor         ``toolkeel doctor``: what is here, what is missing, what to do next
+approvals      ``toolkeel approvals``: what waits for a person in a saved run, or which runs wait
+convert        ``toolkeel convert``: a stored conversation of one provider, as another's
+migrate        ``toolkeel migrate``: imports of programs for other libraries, changed to ours
+demo           ``toolkeel demo``: what the library does, shown on real calls without key or network
+index          ``toolkeel index``: put a folder into a vector store, for `FileSearchTool`
+mcp            ``toolkeel mcp``: servers of the Model Context Protocol, from the client's side
+resume         ``toolkeel resume``: go on with a run that waits for a person
+run            ``toolkeel run``: a prompt, tools, a model, an answer
+record_replay  ``toolkeel record`` and ``replay``: a run kept in a file, and played as a test
+stats          ``toolkeel stats``: how well models call tools, over sessions
+inspect        ``toolkeel inspect``: the inspector, a page on this machine
+sandbox        ``toolkeel sandbox``: run a command as an agent's commands are run, or say what there is
+schema         ``toolkeel schema``: tools as a provider is told of them
+serve          ``toolkeel serve``: tools for Claude, Cursor, VS Code and every other program that speaks MCP
+gateway        ``toolkeel gateway``: many MCP servers behind one, for any host
+sessions       ``toolkeel sessions``: conversations that last, in the user's data folder or a file of one's own
 """

@@ -13,12 +13,12 @@ import typer
 from toolkeel._records.data_folder import state_folder
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.cli.commands.launch import heading
-from toolkeel.cli.state import Saved, load
+from toolkeel.cli.suspended_run import Saved, load
 from toolkeel.cli.terminal.approve import TerminalApprover, can_ask
 from toolkeel.cli.terminal.streams import DIM, RED, YELLOW, answer, note
 from toolkeel.errors import SetupError
 from toolkeel.observe.wording import badges, count, duration, pretty, visible_json, visible_line
-from toolkeel.sessions.desk import LOOK, Desk
+from toolkeel.sessions.approval_desk import LOOK, Desk
 from toolkeel.sessions.store import KeyValueStore
 
 Store = Annotated[

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from toolkeel.builtin.collect import did_you_mean
 from toolkeel.builtin.targets import load_target
+from toolkeel.builtin.tools_in_module import did_you_mean
 from toolkeel.call.toolset import Toolset
 from toolkeel.cli.arguments import read_arguments
-from toolkeel.cli.exits import FAILED, INTERRUPTED, UsageProblem
+from toolkeel.cli.exit_codes import FAILED, INTERRUPTED, UsageProblem
 from toolkeel.cli.terminal.interrupt import BY_HAND, run_interruptible
 from toolkeel.cli.terminal.progress import view
 from toolkeel.cli.terminal.streams import DIM, RED, answer, note, stdout_kept_clean

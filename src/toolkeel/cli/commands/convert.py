@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.builtin.collect import did_you_mean
-from toolkeel.cli.exits import UsageProblem
+from toolkeel.builtin.tools_in_module import did_you_mean
+from toolkeel.cli.exit_codes import UsageProblem
 from toolkeel.cli.terminal.streams import YELLOW, answer, note
-from toolkeel.define.importing import parse_definition
+from toolkeel.define.import_definition import parse_definition
 from toolkeel.errors import DefinitionError, ModelError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage
 from toolkeel.model import ModelRequest, ToolDefinition

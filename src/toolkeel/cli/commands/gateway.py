@@ -25,7 +25,7 @@ from toolkeel.cli.commands.serve import (
     token_of,
     until_stopped,
 )
-from toolkeel.cli.exits import UsageProblem
+from toolkeel.cli.exit_codes import UsageProblem
 from toolkeel.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
 from toolkeel.errors import SetupError
 from toolkeel.mcp.config import ServerConfig, read_config

@@ -23,8 +23,8 @@ from toolkeel.agent.run_state import RunState
 from toolkeel.builtin.targets import ALL, DEMO, load_object, load_targets
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
-from toolkeel.cli.exits import FAILED, INTERRUPTED, SUSPENDED
-from toolkeel.cli.state import deciding, save, short
+from toolkeel.cli.exit_codes import FAILED, INTERRUPTED, SUSPENDED
+from toolkeel.cli.suspended_run import deciding, save, short
 from toolkeel.cli.terminal.approve import TerminalApprover, can_ask, checked_by
 from toolkeel.cli.terminal.interrupt import BY_HAND, run_interruptible
 from toolkeel.cli.terminal.progress import JsonView, Pausable, view

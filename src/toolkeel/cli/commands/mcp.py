@@ -21,7 +21,7 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.cli.commands.call import call_one
 from toolkeel.cli.commands.tools import described, table
-from toolkeel.cli.exits import EPILOG, FAILED, OPTIONS, UsageProblem
+from toolkeel.cli.exit_codes import EPILOG, FAILED, OPTIONS, UsageProblem
 from toolkeel.cli.terminal.consent import key
 from toolkeel.cli.terminal.streams import (
     BOLD,

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from toolkeel.cli import exits
+from toolkeel.cli import exit_codes
 from toolkeel.cli.terminal.streams import YELLOW, answer, note
 from toolkeel.compat.migrate import migrate, migrate_notebook
 from toolkeel.errors import SetupError
@@ -32,7 +32,7 @@ def command(
     left = sum(_one(file, write) for file in files)
     if left:
         note(f"{left} lines need a person; see above", YELLOW)
-        raise typer.Exit(exits.FAILED)
+        raise typer.Exit(exit_codes.FAILED)
 
 
 def _one(file: Path, write: bool) -> int:

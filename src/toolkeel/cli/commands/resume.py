@@ -30,8 +30,8 @@ from toolkeel.cli.commands.launch import (
     run_to_end,
     wait,
 )
-from toolkeel.cli.exits import UsageProblem
-from toolkeel.cli.state import Saved, answers, claim, free, keep, load
+from toolkeel.cli.exit_codes import UsageProblem
+from toolkeel.cli.suspended_run import Saved, answers, claim, free, keep, load
 from toolkeel.cli.terminal.approve import Arguments, can_ask, checked_by
 from toolkeel.cli.terminal.streams import DIM, note, stdout_kept_clean
 from toolkeel.errors import CallError

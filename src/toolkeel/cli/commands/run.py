@@ -26,8 +26,8 @@ from toolkeel.cli.commands.launch import (
     YesTo,
     run_to_end,
 )
-from toolkeel.cli.exits import UsageProblem, too_many_words
-from toolkeel.cli.state import free
+from toolkeel.cli.exit_codes import UsageProblem, too_many_words
+from toolkeel.cli.suspended_run import free
 from toolkeel.cli.terminal.streams import stdout_kept_clean
 from toolkeel.sessions import Sessions
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from toolkeel.cli.exits import UsageProblem
+from toolkeel.cli.exit_codes import UsageProblem
 from toolkeel.cli.terminal.streams import answer
 from toolkeel.engines.sandbox.confine import Features, Mode, Sandbox, features
 from toolkeel.observe.wording import pretty

@@ -6,9 +6,9 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from toolkeel.builtin.collect import did_you_mean
 from toolkeel.builtin.targets import load_target
-from toolkeel.cli.exits import UsageProblem
+from toolkeel.builtin.tools_in_module import did_you_mean
+from toolkeel.cli.exit_codes import UsageProblem
 from toolkeel.cli.terminal.streams import YELLOW, answer, note, stdout_kept_clean
 from toolkeel.define.dialect.definition import Form, definition
 from toolkeel.define.names import POLICIES, wire_names

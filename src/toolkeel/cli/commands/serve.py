@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from toolkeel._records.needs_extra import needs_extra
-from toolkeel.builtin.collect import public_of
 from toolkeel.builtin.targets import load_target, module_of
+from toolkeel.builtin.tools_in_module import public_of
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
-from toolkeel.cli.exits import UsageProblem
+from toolkeel.cli.exit_codes import UsageProblem
 from toolkeel.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
 from toolkeel.errors import SetupError
 from toolkeel.observe.wording import count
@@ -158,7 +158,7 @@ def _server(target: str, name: str, instructions: str, rules: Path | None) -> To
     Raises:
         UsageProblem: it holds several servers, or one that rules cannot be put around.
     """
-    from toolkeel.mcp.server.kept import kept_results
+    from toolkeel.mcp.server.long_results import kept_results
     from toolkeel.mcp.server.prompts_resources import Prompt, Resource
     from toolkeel.mcp.server.tool_server import ToolServer
 

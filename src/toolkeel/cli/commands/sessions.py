@@ -13,10 +13,10 @@ import typer
 
 from toolkeel._records.used_tickets import check_decision
 from toolkeel.cli.commands.launch import show
-from toolkeel.cli.exits import FAILED, OPTIONS, UsageProblem
-from toolkeel.cli.state import answers, named
-from toolkeel.cli.terminal.beside import beside
+from toolkeel.cli.exit_codes import FAILED, OPTIONS, UsageProblem
+from toolkeel.cli.suspended_run import answers, named
 from toolkeel.cli.terminal.streams import DIM, YELLOW, answer, layout, note, width_of
+from toolkeel.cli.terminal.two_columns import beside
 from toolkeel.inspector.compare import compare
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from toolkeel.observe.wording import count, escaped, pretty, visible_line

@@ -6,7 +6,7 @@ import asyncio
 
 from toolkeel.cli.doctor.check import Check, Section
 from toolkeel.engines.sandbox.confine import Backend, Features, Sandbox, features
-from toolkeel.engines.sandbox.probe import Hole, probe
+from toolkeel.engines.sandbox.escape_probe import Hole, probe
 from toolkeel.errors import SetupError
 
 _INSTALL = "apt-get install bubblewrap, or Workspace(..., sandbox=None) to run no commands"

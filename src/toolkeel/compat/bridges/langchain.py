@@ -11,7 +11,7 @@ from toolkeel.compat.bridges.run import Ours
 from toolkeel.compat.content_blocks import content_of, written
 from toolkeel.compat.langchain.inject import InjectedState, InjectedStore
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.base import as_tool
+from toolkeel.define.base_tool import as_tool
 from toolkeel.define.inject import Injected, InjectedParameter
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import SetupError, ToolError

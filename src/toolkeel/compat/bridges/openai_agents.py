@@ -14,7 +14,7 @@ from toolkeel.compat.bridges.run import Ours
 from toolkeel.compat.content_blocks import block_of, fields_of
 from toolkeel.content import Block, Content, Data, File, Image, Text, data_url
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.base import as_tool
+from toolkeel.define.base_tool import as_tool
 from toolkeel.define.tool import AnyTool, Enabled, Prepared, Step, Tool
 from toolkeel.errors import SetupError
 from toolkeel.providers.wire.plain_json import arguments_text, dumps

@@ -9,7 +9,7 @@ from pydantic_core import ValidationError
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel.compat.bridges.run import Ours
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.base import as_tool
+from toolkeel.define.base_tool import as_tool
 from toolkeel.define.explain.pydantic_errors import pydantic_errors
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.tool import AnyTool, Tool

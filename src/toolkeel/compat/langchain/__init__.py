@@ -1,23 +1,23 @@
 """LangChain's names over this core: change the import lines, keep the tools.
 
-messages      LangChain's messages and calls, over the core's records
-inject        LangChain's markers of parameters that the program fills
-runtime       what a running tool is handed by the type of a parameter: config, runtime, callbacks
-interrupts    `interrupt` in a tool: its run waits for a value from outside
-history       which messages a model is shown: `trim_messages`, `RemoveMessage`
-middleware    middleware of an agent: steps around requests and calls
+messages          LangChain's messages and calls, over the core's records
+inject            LangChain's markers of parameters that the program fills
+runtime           what a running tool is handed by the type of a parameter: config, runtime, callbacks
+interrupts        `interrupt` in a tool: its run waits for a value from outside
+history           which messages a model is shown: `trim_messages`, `RemoveMessage`
+middleware        middleware of an agent: steps around requests and calls
 ready_middleware  middleware that is there: limits, retries, another model, a list of tasks
-fields        pydantic's words in a tool's class
-store         in-memory stores: flat keys, and LangGraph's namespaces
-convert_tool  ``convert_to_openai_tool`` and its kin: a tool as a provider wants it
-errors        `handle_tool_errors` of a `ToolNode`
-wrapping      `wrap_tool_call`, and `Command` from a tool
-tool_node     `ToolNode` and `tools_condition`: the calls of the last reply are run
-chat_models   `init_chat_model`, and a chat model with bound tools
-threads       `InMemorySaver`, and `HumanInTheLoopMiddleware`
-agent         `create_agent`
-tools         `tool`, `StructuredTool.from_function`, `BaseTool`
-names         LangChain's names that are not here, and what to write instead
+fields            pydantic's words in a tool's class
+store             in-memory stores: flat keys, and LangGraph's namespaces
+convert_tool      ``convert_to_openai_tool`` and its kin: a tool as a provider wants it
+errors            `handle_tool_errors` of a `ToolNode`
+wrapping          `wrap_tool_call`, and `Command` from a tool
+tool_node         `ToolNode` and `tools_condition`: the calls of the last reply are run
+chat_models       `init_chat_model`, and a chat model with bound tools
+threads           `InMemorySaver`, and `HumanInTheLoopMiddleware`
+agent             `create_agent`
+tools             `tool`, `StructuredTool.from_function`, `BaseTool`
+names             LangChain's names that are not here, and what to write instead
 """
 
 from __future__ import annotations

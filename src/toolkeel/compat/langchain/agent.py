@@ -29,10 +29,10 @@ from toolkeel.compat.langchain.wrapping import Command, Reducers, put, reducers_
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
-from toolkeel.limits import RunLimits
 from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
+from toolkeel.spending import RunLimits
 
 T = TypeVar("T")
 MODES = ("messages", "updates", "values", "custom")

@@ -9,10 +9,10 @@ from typing import Annotated, Any, NotRequired, Unpack, get_args, get_origin, ge
 from pydantic import BaseModel
 from typing_extensions import TypedDict, is_typeddict
 
-from toolkeel.define.base import as_tool
+from toolkeel.define.base_tool import as_tool
 from toolkeel.define.decorator import tool as core_tool
 from toolkeel.define.dialect.definition import Form, definition
-from toolkeel.define.importing import parse_definition
+from toolkeel.define.import_definition import parse_definition
 from toolkeel.define.schema.from_model import from_model
 from toolkeel.define.tool import Tool
 from toolkeel.errors import ToolError

@@ -16,7 +16,7 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.compat.langchain.interrupts import ANSWERS, Interrupt, interrupts
 from toolkeel.compat.langchain.messages import ToolCall, convert_to_messages
 from toolkeel.context import ToolContext
-from toolkeel.define.base import as_tool
+from toolkeel.define.base_tool import as_tool
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import Denied, SetupError
 from toolkeel.messages import ToolOutput

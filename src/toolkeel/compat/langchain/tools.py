@@ -20,7 +20,7 @@ from toolkeel.compat.langchain.inject import InjectedToolCallId
 from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.compat.langchain.tool_node import Config, run_of
 from toolkeel.context import ToolContext
-from toolkeel.define import base
+from toolkeel.define import base_tool
 from toolkeel.define import decorator as core
 from toolkeel.define.options import checked
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions
@@ -39,7 +39,7 @@ CORE_NAMES: Mapping[str, str] = {
 """By LangChain's word for an option: the core's."""
 
 
-class BaseTool(base.BaseTool):
+class BaseTool(base_tool.BaseTool):
     """A tool as a class, called as LangChain's are: ``invoke(input, config)``.
 
     Of `_run` and `_arun` the async one runs, unless all it does is to raise `NotImplementedError`.

@@ -1,27 +1,27 @@
 """The OpenAI Agents SDK's names over this core: change the import lines, keep the tools.
 
-context        what a running tool is handed: `RunContextWrapper`, `ToolContext`, `Usage`
-guardrails     guardrails of tools and of agents
-items          what happened in a run, as items of the Responses wire
-tool_outputs   texts, pictures and files that a tool returns
-handoffs       `handoff`: one agent gives the run to another
+context          what a running tool is handed: `RunContextWrapper`, `ToolContext`, `Usage`
+guardrails       guardrails of tools and of agents
+items            what happened in a run, as items of the Responses wire
+tool_outputs     texts, pictures and files that a tool returns
+handoffs         `handoff`: one agent gives the run to another
 handoff_filters  what the other one sees of the history
-tools          `function_tool` and `FunctionTool`
-settings       `ModelSettings` and `RunConfig`
-models         whom an agent asks: bare names are OpenAI's
-state          runs that wait for a person: `RunState`, interruptions
-result         `RunResult`
-sessions       what was said before joins the next run: `SQLiteSession`
-stream         streamed runs: `Runner.run_streamed` gives them
-hooks          methods that are awaited as a run goes
-prompts        prompts kept at OpenAI
-output         types of answers
-behavior       when results of tools are the answer
-agent          `Agent`
-tracing        traces and spans, handed to processors, sent to nobody
-run            `Runner`
-ready_tools    shells, patches, computers, hosted tools and MCP servers
-names          where the names are, and what to write instead of those that are not here
+tools            `function_tool` and `FunctionTool`
+settings         `ModelSettings` and `RunConfig`
+models           whom an agent asks: bare names are OpenAI's
+state            runs that wait for a person: `RunState`, interruptions
+result           `RunResult`
+sessions         what was said before joins the next run: `SQLiteSession`
+stream           streamed runs: `Runner.run_streamed` gives them
+hooks            methods that are awaited as a run goes
+prompts          prompts kept at OpenAI
+output           types of answers
+behavior         when results of tools are the answer
+agent            `Agent`
+tracing          traces and spans, handed to processors, sent to nobody
+run              `Runner`
+ready_tools      shells, patches, computers, hosted tools and MCP servers
+names            where the names are, and what to write instead of those that are not here
 """
 
 from __future__ import annotations

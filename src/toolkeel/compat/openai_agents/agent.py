@@ -14,7 +14,7 @@ from toolkeel.agent import agent as core
 from toolkeel.agent import result as core_result
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Instructions as CoreInstructions
-from toolkeel.call.sources import Source
+from toolkeel.call.tool_sources import Source
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.openai_agents.behavior import DecidingModel, ending
 from toolkeel.compat.openai_agents.context import RunContextWrapper, Usage

@@ -11,7 +11,7 @@ from toolkeel._records.record import record
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.items import DECIDED, ToolCallOutputItem, result_item
 from toolkeel.compat.openai_agents.models.own import WrappedModel
-from toolkeel.define.base import as_tool
+from toolkeel.define.base_tool import as_tool
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, ToolMessage
 from toolkeel.model import Delta, Model, ModelRequest

@@ -9,8 +9,8 @@ from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from toolkeel._records.record import record
 from toolkeel.agent import result as core
-from toolkeel.agent.conversation import Named
 from toolkeel.agent.run import Run
+from toolkeel.agent.session_interface import Named
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.openai_agents.agent import MAX_TURNS, Agent, MaxTurnsExceeded, in_run

@@ -16,7 +16,7 @@ from typing import Any
 
 from toolkeel._records.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING, record
-from toolkeel.builtin.web.inflate import Inflater
+from toolkeel.builtin.web.bounded_decompression import Inflater
 from toolkeel.compat.openapi import document as openapi_document
 from toolkeel.compat.openapi.document import Operation, Parameter, server_url
 from toolkeel.compat.openapi.request import Parts, request_parts

@@ -2,7 +2,7 @@
 
 One pure function: `compile_schema`. It spells the schema one way (`normal_form`), makes its
 root an object, and goes down it with the rules (`rewrite_rules`) that look up the provider's
-facts (`facts`). A schema that strict mode cannot say is compiled for the provider's
+facts (`provider_facts`). A schema that strict mode cannot say is compiled for the provider's
 ordinary mode instead, and the report says why.
 
 >>> compiled = compile_schema(
@@ -20,14 +20,6 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.define.dialect.conversion import Conversion, Place, note
-from toolkeel.define.dialect.facts import (
-    DIALECTS,
-    LIMITS,
-    Dialect,
-    Limits,
-    Loss,
-    Target,
-)
 from toolkeel.define.dialect.merge import conjoin, constants, one_object, types_of
 from toolkeel.define.dialect.normal_form import (
     ROOT,
@@ -40,6 +32,14 @@ from toolkeel.define.dialect.normal_form import (
     map_children,
     name_of,
     normalise,
+)
+from toolkeel.define.dialect.provider_facts import (
+    DIALECTS,
+    LIMITS,
+    Dialect,
+    Limits,
+    Loss,
+    Target,
 )
 from toolkeel.define.dialect.rewrite_rules import rewrite
 from toolkeel.define.dialect.unions import expand, merge_all_of, opened, without
@@ -72,7 +72,7 @@ def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
 
     Args:
         schema: A JSON Schema (any draft from 4 on) of an object. Never changed.
-        target: A row of `toolkeel.define.dialect.facts.DIALECTS`.
+        target: A row of `toolkeel.define.dialect.provider_facts.DIALECTS`.
 
     Raises:
         DefinitionError: if `schema` is not JSON, not a schema, or admits no object.

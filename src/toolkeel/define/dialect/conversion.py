@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 
 from toolkeel._records.record import record
-from toolkeel.define.dialect.facts import Dialect, Loss
 from toolkeel.define.dialect.normal_form import (
     ROOT,
     Node,
@@ -17,6 +16,7 @@ from toolkeel.define.dialect.normal_form import (
     spelled,
     within,
 )
+from toolkeel.define.dialect.provider_facts import Dialect, Loss
 
 _LONGEST_NOTE = 400
 _UNTOLD = frozenset({"title", "discriminator", "$ref", "nullable"})

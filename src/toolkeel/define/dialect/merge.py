@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from toolkeel.define.dialect.facts import words
 from toolkeel.define.dialect.normal_form import ANNOTATIONS, Node, Schema, name_of
+from toolkeel.define.dialect.provider_facts import words
 
 TYPE_OF: dict[type, str] = {
     str: "string", bool: "boolean", int: "integer", float: "number", list: "array",

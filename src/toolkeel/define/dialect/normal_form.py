@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
-from toolkeel.define.dialect.facts import MAX_DEPTH, Loss, words
+from toolkeel.define.dialect.provider_facts import MAX_DEPTH, Loss, words
 from toolkeel.errors import DefinitionError
 
 Node: TypeAlias = dict[str, Any]

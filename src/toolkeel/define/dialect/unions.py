@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from toolkeel.define.dialect.conversion import Conversion, Place, note
-from toolkeel.define.dialect.facts import MAX_EXPANSIONS, MAX_NODES
 from toolkeel.define.dialect.merge import (
     KEYWORD_TYPES,
     conjoin,
@@ -22,6 +21,7 @@ from toolkeel.define.dialect.merge import (
     types_of,
 )
 from toolkeel.define.dialect.normal_form import ANNOTATIONS, Node, Schema, name_of
+from toolkeel.define.dialect.provider_facts import MAX_EXPANSIONS, MAX_NODES
 from toolkeel.errors import DefinitionError
 
 _MAX_STEPS = 200

@@ -25,7 +25,7 @@ from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.engines.executor import Capabilities
 from toolkeel.engines.frames import Message, is_answer
 from toolkeel.engines.ray import cluster
-from toolkeel.engines.sandbox.limits import Limits
+from toolkeel.engines.sandbox.command_limits import Limits
 from toolkeel.engines.warm_pool import Room, no_room
 from toolkeel.engines.worker_request import DIED, check_sendable, order_of, tell, value_of
 from toolkeel.errors import LimitReached, SetupError

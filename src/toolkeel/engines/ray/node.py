@@ -15,7 +15,7 @@ from functools import cache
 
 from toolkeel.engines.frames import Message, TooLarge, pack
 from toolkeel.engines.process import Process
-from toolkeel.engines.sandbox.limits import Limits
+from toolkeel.engines.sandbox.command_limits import Limits
 from toolkeel.engines.worker import TOO_LARGE
 from toolkeel.engines.worker_request import DIED
 

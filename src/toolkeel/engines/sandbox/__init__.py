@@ -7,10 +7,10 @@ seccomp          a filter of system calls for commands in a sandbox, as the kern
 stage            put together what a command sees, in front of the program that walls it in
 bubblewrap       commands in namespaces of their own, made by bubblewrap, behind a filter of system calls
 landlock         commands confined by Landlock, where there are no namespaces to be had
-staging          the stage before bubblewrap: whether this machine permits one, and the words that start it
-gate             the one way out of a sandbox with a network: a proxy outside, which listens inside
-limits           how much a command may use: memory, time, files, processes
+start_stage      the stage before bubblewrap: whether this machine permits one, and the words that start it
+network_gate     the one way out of a sandbox with a network: a proxy outside, which listens inside
+command_limits   how much a command may use: memory, time, files, processes
 confine          commands that see and change no more of the machine than they were given
-attempts         attempts to get out, made by a program inside
-probe            a probe of a sandbox for escapes known by name
+escape_attempts  attempts to get out, made by a program inside
+escape_probe     a probe of a sandbox for escapes known by name
 """

@@ -29,6 +29,7 @@ from typing import Literal, TypeAlias
 from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.engines import cgroup_pids
+from toolkeel.engines.network_reach import Reach
 from toolkeel.engines.process_tree import (
     Command,
     Finished,
@@ -38,10 +39,8 @@ from toolkeel.engines.process_tree import (
     memory_file,
     start,
 )
-from toolkeel.engines.reach import Reach
 from toolkeel.engines.sandbox import bubblewrap, landlock
-from toolkeel.engines.sandbox.gate import Gate
-from toolkeel.engines.sandbox.limits import Limits, shell_setting
+from toolkeel.engines.sandbox.command_limits import Limits, shell_setting
 from toolkeel.engines.sandbox.mounts import (
     Places,
     environment,
@@ -51,8 +50,9 @@ from toolkeel.engines.sandbox.mounts import (
     resolved,
     runs_from,
 )
+from toolkeel.engines.sandbox.network_gate import Gate
 from toolkeel.engines.sandbox.seccomp import MACHINES
-from toolkeel.engines.sandbox.staging import cannot_become, cannot_stage, stage_of
+from toolkeel.engines.sandbox.start_stage import cannot_become, cannot_stage, stage_of
 from toolkeel.errors import SetupError
 
 Mode = Literal["read-only", "workspace", "off"]

@@ -27,9 +27,9 @@ from toolkeel.mcp.client.frames import Rate
 from toolkeel.mcp.client.http import Network, http, speaks_sse
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import RawRequests
+from toolkeel.mcp.client.resource_subscriptions import RELISTEN, Watches
 from toolkeel.mcp.client.salvage import Sift, of_peer
 from toolkeel.mcp.client.stdio import Stderr, stdio
-from toolkeel.mcp.client.watches import RELISTEN, Watches
 from toolkeel.mcp.config import ServerConfig
 
 TOOLS = 10_000

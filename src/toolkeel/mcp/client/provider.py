@@ -38,12 +38,12 @@ from toolkeel.context import ToolContext
 from toolkeel.define.names import check_name, wire_name
 from toolkeel.define.tool import AnyTool
 from toolkeel.mcp.call_span import note_call
-from toolkeel.mcp.client.asks import Roots, Sample, lister, sampler
 from toolkeel.mcp.client.connection import Link, LinkOptions, Unreachable
 from toolkeel.mcp.client.elicitation import Elicit, Elicitation, answered, elicitation_of
 from toolkeel.mcp.client.login import Auth, provider
 from toolkeel.mcp.client.outcome import failed, was_forgotten
 from toolkeel.mcp.client.resources_prompts import Contents
+from toolkeel.mcp.client.sampling_and_roots import Roots, Sample, lister, sampler
 from toolkeel.mcp.client.tool import Failed, Peer, Trust, tool_of
 from toolkeel.mcp.config import ServerConfig, find_server, read_config, with_more
 from toolkeel.mcp.consent import Asker, check_consent

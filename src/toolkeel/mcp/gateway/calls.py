@@ -33,7 +33,7 @@ from toolkeel.mcp.gateway.policy import Policy
 from toolkeel.mcp.gateway.table import Route
 from toolkeel.mcp.gateway.upstream import Upstream, as_it_came, is_first
 from toolkeel.mcp.pins import Pins, difference
-from toolkeel.mcp.server.figures import Figures
+from toolkeel.mcp.server.prometheus_metrics import Figures
 from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
 
 CLIENT = "toolkeel.client"

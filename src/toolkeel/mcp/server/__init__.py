@@ -1,18 +1,18 @@
 """Our tools for any program that speaks the Model Context Protocol.
 
-rounds             calls that ask their client something before they end
-asking             what a running tool, prompt or resource may ask of the program that called it
-prompts_resources  prompts and resources: functions that people and programs ask for, where models call tools
-kept               results too long to be shown, which clients read whole as resources
-snapshot           what a server offers at one time: an immutable snapshot, with everything that a request needs
-calls              one call of a client through the pipeline: its run, its progress, its approval
-sessions           sessions of the revisions up to 2025-11-25: what each has asked to be told
-figures            what a server's calls came to, as text that Prometheus reads
-tool_server        `ToolServer`: tools for every program that speaks the Model Context Protocol
-drain              the end of a server over HTTP without a lost call, and what balancers ask of it
-http               a `ToolServer` over HTTP: who may reach it, and as whom
-stdio              a `ToolServer` over stdin and stdout, for the program that started this one
-structured         structured results (``structuredContent``): what is promised to a client, and kept
+rounds              calls that ask their client something before they end
+asking              what a running tool, prompt or resource may ask of the program that called it
+prompts_resources   prompts and resources: functions that people and programs ask for, where models call tools
+long_results        results too long to be shown, which clients read whole as resources
+snapshot            what a server offers at one time: an immutable snapshot, with everything that a request needs
+calls               one call of a client through the pipeline: its run, its progress, its approval
+sessions            sessions of the revisions up to 2025-11-25: what each has asked to be told
+prometheus_metrics  what a server's calls came to, as text that Prometheus reads
+tool_server         `ToolServer`: tools for every program that speaks the Model Context Protocol
+drain               the end of a server over HTTP without a lost call, and what balancers ask of it
+http                a `ToolServer` over HTTP: who may reach it, and as whom
+stdio               a `ToolServer` over stdin and stdout, for the program that started this one
+structured          structured results (``structuredContent``): what is promised to a client, and kept
 """
 
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolkeel.mcp.server.http import BearerToken as BearerToken
     from toolkeel.mcp.server.http import asgi as asgi
     from toolkeel.mcp.server.http import serve_http as serve_http
-    from toolkeel.mcp.server.kept import kept_results as kept_results
+    from toolkeel.mcp.server.long_results import kept_results as kept_results
     from toolkeel.mcp.server.prompts_resources import NotFound as NotFound
     from toolkeel.mcp.server.prompts_resources import Prompt as Prompt
     from toolkeel.mcp.server.prompts_resources import Resource as Resource
@@ -40,7 +40,7 @@ else:
         {
             "mcp.server.asking": "CannotAsk Client Elicited",
             "mcp.server.http": "BearerToken asgi serve_http",
-            "mcp.server.kept": "kept_results",
+            "mcp.server.long_results": "kept_results",
             "mcp.server.prompts_resources": "NotFound Prompt Resource prompt resource",
             "mcp.server.stdio": "serve_stdio",
             "mcp.server.tool_server": "ToolServer",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from toolkeel.mcp.server.figures import Figures
+    from toolkeel.mcp.server.prometheus_metrics import Figures
 
 HEALTH: Final = "/healthz"
 METRICS: Final = "/metrics"

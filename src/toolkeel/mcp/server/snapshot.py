@@ -21,7 +21,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.define.names import POLICIES, wire_names
 from toolkeel.errors import DuplicateToolError
 from toolkeel.mcp.content import ABSENT, to_definition, to_result
-from toolkeel.mcp.server.kept import keeping
+from toolkeel.mcp.server.long_results import keeping
 from toolkeel.mcp.server.prompts_resources import Part, Prompt, Resource, whole_value
 from toolkeel.mcp.server.structured import Promise, promise_of
 from toolkeel.messages import ToolMessage

@@ -33,11 +33,11 @@ from mcp.shared.subscriptions import (
 )
 from pydantic import BaseModel
 
-from toolkeel.call.sources import Source, fixed, gather
+from toolkeel.call.tool_sources import Source, fixed, gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.mcp.server.calls import NewRun, answer
-from toolkeel.mcp.server.figures import Figures
+from toolkeel.mcp.server.prometheus_metrics import Figures
 from toolkeel.mcp.server.prompts_resources import (
     Part,
     Prompt,

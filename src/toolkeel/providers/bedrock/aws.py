@@ -20,7 +20,7 @@ from botocore import auth, eventstream, exceptions  # type: ignore[import-untype
 from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]
 from botocore.session import Session  # type: ignore[import-untyped]
 
-from toolkeel.call.body.threads import ThreadPool
+from toolkeel.call.body.thread_pool import ThreadPool
 from toolkeel.errors import SetupError
 from toolkeel.providers.wire.plain_json import Json, as_dict, plain
 

@@ -18,7 +18,6 @@ from toolkeel.providers.bedrock.profile import WIRE, BedrockProfile, media_form,
 from toolkeel.providers.bedrock.stream import DECODING
 from toolkeel.providers.wire.claude import is_claude, longest_reply, takes_temperature
 from toolkeel.providers.wire.media import note
-from toolkeel.providers.wire.ownership import model_family
 from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_object,
@@ -29,6 +28,7 @@ from toolkeel.providers.wire.plain_json import (
     dumps,
     given,
 )
+from toolkeel.providers.wire.reasoning_ownership import model_family
 from toolkeel.providers.wire.request import (
     Encoding,
     Prepared,

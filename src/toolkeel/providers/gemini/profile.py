@@ -13,7 +13,6 @@ from toolkeel._records.record import record
 from toolkeel.errors import ModelError
 from toolkeel.hosted import native_of
 from toolkeel.messages import AssistantMessage, FinishReason, Usage
-from toolkeel.providers.wire.ownership import is_own, model_family, same_model
 from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -22,6 +21,7 @@ from toolkeel.providers.wire.plain_json import (
     by_word,
     plain,
 )
+from toolkeel.providers.wire.reasoning_ownership import is_own, model_family, same_model
 from toolkeel.providers.wire.tools import Tools, WireTools
 
 WIRE: Final = "gemini"

@@ -21,7 +21,7 @@ from toolkeel.model import ModelRequest, OutputFormat, Settings
 from toolkeel.providers.chat_servers import OPENAI, ChatProfile
 from toolkeel.providers.openai_chat.profile import ChatTarget, made_media
 from toolkeel.providers.openai_chat.stream import DECODING
-from toolkeel.providers.wire.ids import paired
+from toolkeel.providers.wire.call_ids import paired
 from toolkeel.providers.wire.media import (
     ERRORS,
     NO_OUTPUT,
@@ -31,7 +31,6 @@ from toolkeel.providers.wire.media import (
     readable,
     words_alone,
 )
-from toolkeel.providers.wire.ownership import is_own, owns_thought
 from toolkeel.providers.wire.plain_json import (
     WIRES,
     Json,
@@ -40,6 +39,7 @@ from toolkeel.providers.wire.plain_json import (
     clean_text,
     given,
 )
+from toolkeel.providers.wire.reasoning_ownership import is_own, owns_thought
 from toolkeel.providers.wire.request import (
     Encoder,
     Encoding,

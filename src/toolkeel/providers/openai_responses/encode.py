@@ -26,9 +26,8 @@ from toolkeel.providers.openai_responses.profile import (
     spoken,
 )
 from toolkeel.providers.openai_responses.stream import DECODING
-from toolkeel.providers.wire.ids import paired
+from toolkeel.providers.wire.call_ids import paired
 from toolkeel.providers.wire.media import ERRORS, NO_OUTPUT, is_blank, words_alone
-from toolkeel.providers.wire.ownership import is_own, model_family
 from toolkeel.providers.wire.part_order import arrange
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -41,6 +40,7 @@ from toolkeel.providers.wire.plain_json import (
     dumps,
     given,
 )
+from toolkeel.providers.wire.reasoning_ownership import is_own, model_family
 from toolkeel.providers.wire.request import (
     Encoder,
     Encoding,

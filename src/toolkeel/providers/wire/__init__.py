@@ -3,9 +3,9 @@
 plain_json            what every wire format needs: plain dicts in, clean text out
 server_errors         errors as servers send them: in place of an answer, inside a stream, by HTTP
 sse                   server-sent events, taken apart as the bytes arrive
-ids                   call ids: the transcript's on one side, what a wire takes on the other
+call_ids              call ids: the transcript's on one side, what a wire takes on the other
 media                 content blocks as providers can take them: which are text, and the bytes of the others
-ownership             whose reasoning it is
+reasoning_ownership   whose reasoning it is
 claude                what Claude's models take, by generation: through Anthropic's own API and through Bedrock
 structured_output     replies that a server holds to a schema while it writes them: which can, and their schemas
 part_order            the order of a reply's parts, where it is not the plain one

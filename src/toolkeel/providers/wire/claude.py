@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolkeel.providers.wire.ownership import model_family
+from toolkeel.providers.wire.reasoning_ownership import model_family
 
 # The longest reply of each generation, streamed, and whole: what clients and proxies wait for, ten
 # minutes, is not enough for more (anthropic's SDK refuses to ask for it).

@@ -22,7 +22,7 @@ from toolkeel.providers.chat_servers import provider_at
 from toolkeel.providers.wire.body_cache import BodyCache
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import CommonOptions, PerLoop, media_of, unreadable
-from toolkeel.providers.wire.ownership import Asked, asked_note
+from toolkeel.providers.wire.reasoning_ownership import Asked, asked_note
 from toolkeel.providers.wire.request import Encoding, Prepared
 from toolkeel.providers.wire.retry import Deltas, Retries
 from toolkeel.providers.wire.structured_output import is_held

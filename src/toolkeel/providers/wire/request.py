@@ -15,7 +15,7 @@ from toolkeel.agent.transcript import repair
 from toolkeel.content import Audio, Block, File, Image
 from toolkeel.messages import Message
 from toolkeel.model import ModelRequest, Settings
-from toolkeel.providers.wire.ids import OpenCalls, common_id
+from toolkeel.providers.wire.call_ids import OpenCalls, common_id
 from toolkeel.providers.wire.media import inline, kept_block, note, readable
 from toolkeel.providers.wire.plain_json import Json, clean_text
 from toolkeel.providers.wire.tools import Tools, WireTools

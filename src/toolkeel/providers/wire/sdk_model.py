@@ -18,8 +18,8 @@ import httpx2
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.providers.wire.http import PerLoop
 from toolkeel.providers.wire.model import ModelOptions, WireModel
-from toolkeel.providers.wire.ownership import Asked
 from toolkeel.providers.wire.plain_json import Json
+from toolkeel.providers.wire.reasoning_ownership import Asked
 from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.server_errors import refused
 from toolkeel.providers.wire.sse import parsed

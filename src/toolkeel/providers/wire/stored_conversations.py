@@ -24,8 +24,8 @@ from toolkeel.messages import (
 )
 from toolkeel.providers.wire.decoder import Decoding
 from toolkeel.providers.wire.media import content_of
-from toolkeel.providers.wire.ownership import ASKED
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, by_word, plain
+from toolkeel.providers.wire.reasoning_ownership import ASKED
 from toolkeel.providers.wire.tools import Tools
 
 

@@ -7,7 +7,7 @@ import re
 from toolkeel.define.dialect import Compiled, Target, compile_schema
 from toolkeel.errors import DefinitionError
 from toolkeel.model import OutputFormat
-from toolkeel.providers.wire.ownership import model_family
+from toolkeel.providers.wire.reasoning_ownership import model_family
 
 _OLD_GPT = re.compile(r"gpt-3\.5|gpt-4($|-(?!5))|chatgpt|o1-(mini|preview)|davinci|babbage")
 _NEW_CLAUDE = re.compile(r"claude-(opus|sonnet|haiku)-(4-[5-9]|[5-9])")

@@ -30,11 +30,11 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.providers.wire.ids import paired
+from toolkeel.providers.wire.call_ids import paired
 from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, NO_TEXT
-from toolkeel.providers.wire.ownership import Asked, is_own, owns_thought
 from toolkeel.providers.wire.part_order import arrange
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text
+from toolkeel.providers.wire.reasoning_ownership import Asked, is_own, owns_thought
 from toolkeel.providers.wire.request import Encoder, Prepared, encode_block
 from toolkeel.providers.wire.tools import WireTools
 

@@ -11,7 +11,7 @@ import pytest
 from tests.mcp.peers import http_peer
 from toolkeel import Agent, RunContext, ToolCall, Toolset, UserMessage
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.call.sources import gather
+from toolkeel.call.tool_sources import gather
 from toolkeel.compat.openai_agents import (
     HostedMCPTool,
     Mcp,

@@ -1,0 +1,184 @@
+"""The tools in a user's module or object, without losing what stands around them."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.tool_sources import ToolProvider, gather, is_provider
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
+from toolkeel.define.base_tool import BaseTool
+from toolkeel.define.decorator import tool
+from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.errors import SetupError
+
+Part: TypeAlias = AnyTool | Toolset
+
+LISTED = 12
+"""Most names listed where no near one is found."""
+_CLEAR = 0.15
+"""A name that is this much less alike than the nearest one is not meant."""
+
+
+def merge(parts: Iterable[Part]) -> Toolset:
+    """One set of all parts. A toolset that is the only part stays what it is.
+
+    Raises:
+        DuplicateToolError: if different tools have one name.
+        SetupError: if a toolset with rules would be mixed with other tools.
+    """
+    parts = list(parts)
+    if len(parts) == 1 and isinstance(parts[0], Toolset):
+        return parts[0]
+    items: dict[int, AnyTool] = {}
+    for part in parts:
+        for item in flat(part):
+            items.setdefault(id(item), item)
+    return Toolset(items.values())
+
+
+def flat(part: Part) -> Iterator[AnyTool]:
+    """A part's tools, each with the steps that its toolset puts around it.
+
+    Raises:
+        SetupError: if the toolset has rules, which hold for a whole set or not at all.
+    """
+    if isinstance(part, Tool):
+        yield part
+        return
+    if part.rules is not None:
+        raise SetupError(
+            "a toolset with rules cannot be mixed with other tools: name it alone, or make one "
+            "toolset of them all"
+        )
+    for item in part:
+        if not part.steps and part.parallel:
+            yield item
+        else:
+            steps, sequential = (*part.steps, *item.steps), item.sequential or not part.parallel
+            yield dataclasses.replace(item, steps=steps, sequential=sequential)
+
+
+# — modules —
+
+
+def tools_in(module: types.ModuleType) -> list[Part]:
+    """What a module brings.
+
+    Its public toolsets; if it has none, its public tools; if it has none, its own public functions
+    that have docstrings.
+    """
+    public = {id(value): value for value in public_of(module).values()}.values()
+    sets: list[Part] = [value for value in public if isinstance(value, Toolset)]
+    return sets or _tools(public) or [tool(each) for each in functions_of(module) if each.__doc__]
+
+
+def _tools(values: Iterable[object]) -> list[Part]:
+    found: list[Part] = []
+    for value in values:
+        if isinstance(value, BaseTool):
+            found.append(value.tool)
+        elif isinstance(value, Tool) and not value.unbound:
+            found.append(value)
+    return found
+
+
+def public_of(module: types.ModuleType) -> Mapping[str, object]:
+    """What a module offers: ``__all__`` if it has one, else all without a leading underscore."""
+    listed = getattr(module, "__all__", None)
+    if listed is not None:
+        return {name: getattr(module, name) for name in listed if hasattr(module, name)}
+    return {name: value for name, value in vars(module).items() if not name.startswith("_")}
+
+
+def functions_of(module: types.ModuleType) -> list[types.FunctionType]:
+    """Public functions that the module itself defines."""
+    return [
+        value
+        for value in public_of(module).values()
+        if inspect.isfunction(value) and value.__module__ == module.__name__
+    ]
+
+
+def is_own(part: Part, module: types.ModuleType) -> bool:
+    """Whether the module made it, rather than imported it from a neighbour."""
+    if isinstance(part, Toolset):
+        bare = not part.steps and part.rules is None
+        return not bare or any(is_own(item, module) for item in part)
+    return getattr(part.function, "__module__", module.__name__) == module.__name__
+
+
+# — values —
+
+
+def collect(value: object, where: str) -> list[Part]:
+    """The tools that a named value stands for.
+
+    Args:
+        value: A tool, toolset, function, module or provider; a list or dict of them; or an object
+            whose methods are tools.
+        where: Its name, for errors.
+
+    Raises:
+        SetupError: if it is none of these.
+    """
+    if isinstance(value, Toolset):
+        return [value]
+    if found := _tools([value]):
+        return found
+    match value:
+        case types.ModuleType():
+            return tools_in(value)
+        case Mapping():
+            return [_renamed(item, key, where) for key, item in value.items()]
+        case list() | tuple() | set() | frozenset():
+            return [item for each in value for item in collect(each, where)]
+    if isinstance(value, ToolProvider) and is_provider(value):
+        provider = value
+        return [run_sync(lambda: gather([provider], Toolset(), RunContext()))]
+    return _of_object(value, where)
+
+
+def _of_object(value: object, where: str) -> list[Part]:
+    if isinstance(value, Tool | type):
+        what = "a method" if isinstance(value, Tool) else "a class"
+        raise SetupError(f"{where} is {what}; name an object of the class instead")
+    names = [name for name in dir(type(value)) if not name.startswith("_")]
+    methods = [name for name in names if isinstance(getattr(type(value), name, None), Tool)]
+    if methods:
+        return [getattr(value, name) for name in methods]
+    if callable(value):
+        return [tool(value)]
+    raise SetupError(f"{where} is {type(value).__name__!r}, which is no tool and holds none")
+
+
+def _renamed(value: object, name: object, where: str) -> AnyTool:
+    found = list(merge(collect(value, where)))
+    if len(found) != 1:
+        raise SetupError(f"{where}[{name!r}] holds {len(found)} tools; give one for each name")
+    return found[0] if found[0].name == name else dataclasses.replace(found[0], name=str(name))
+
+
+# — did you mean —
+
+
+def did_you_mean(wrong: str, names: Iterable[str]) -> str:
+    """A hint at what could have been meant, or else at what there is.
+
+    >>> did_you_mean("serch", ["search", "read"]), did_you_mean("x", ["search", "read"])
+    ("did you mean 'search'?", 'there is search, read')
+    """
+    known: Sequence[str] = [name for name in names if not name.startswith("__")]
+    near = difflib.get_close_matches(wrong, known, 3)
+    if near:
+        likeness = [difflib.SequenceMatcher(None, wrong, name).ratio() for name in near]
+        near = [n for n, ratio in zip(near, likeness, strict=True) if ratio > likeness[0] - _CLEAR]
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    more = " ..." if len(known) > LISTED else ""
+    return f"there is {', '.join(known[:LISTED])}{more}" if known else "there is none"

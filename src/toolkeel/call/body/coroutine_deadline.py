@@ -1,0 +1,330 @@
+"""Deadlines and cancel: a body that waits is stopped at its deadline, when the run is cancelled, or with its whole turn.
+
+Sync bodies, in threads, are left behind at theirs: `toolkeel.call.body.run_in_thread`.
+
+A body runs in the task of whoever awaits it, driven here step by step instead of by a bare
+`await`. So nothing is watched until it waits for the first time, and a body that will not stop can
+be left behind.
+
+Deadline and cancel token arrive as a strike. A strike says why before it cancels the task, and
+the task's count of cancellations (`Task.cancelling`) tells whether somebody else has cancelled it
+too: ours becomes a result, the other propagates. Strikes are taken back afterwards, so
+`asyncio.timeout` and `TaskGroup` inside and outside of bodies keep counting rightly.
+
+A body that was struck has `GRACE` seconds to clean up. Then it moves to a task of its own and its
+call is answered without it. What it waits for cannot hold it either: other tasks, which may ignore
+their cancellation, are waited for beside it (`_Watch.beside`), never by the task itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import types
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
+from time import perf_counter
+from typing import Any, TypeGuard, cast
+
+from toolkeel.call.body.deadline_clock import Deadlines, deadlines
+from toolkeel.call.body.stopped_text import Reason, Work, cancelled_itself, overdue, told
+from toolkeel.call.body.tasks_left_behind import leave
+from toolkeel.call.steps.compose import Handler
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import Prepared
+from toolkeel.errors import CallError, Cancelled, TimedOut
+
+GRACE = 1.0
+"""Seconds a body may take to clean up after it was told to stop."""
+
+GIVE_UP = "toolkeel: end within the time of grace"
+"""Message for `Task.cancel` that also gives a body which resists only `GRACE` seconds."""
+
+
+class Stop:
+    """Watches one waiting body.
+
+    Args:
+        context: The call.
+        timeout: Seconds it may take; None for ever.
+        loop: Where it runs.
+        halt: Called once, in the loop, when it must stop.
+        spent: Seconds it has taken already.
+
+    Attributes:
+        reason: Why it must stop; empty if it need not.
+    """
+
+    __slots__ = (
+        "_closed", "_deadlines", "_halt", "_left", "_loop", "_timeout", "context", "reason"
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        context: ToolContext[Any],
+        timeout: float | None,
+        loop: asyncio.AbstractEventLoop,
+        halt: Callable[[], object],
+        spent: float = 0.0,
+    ) -> None:
+        self.reason: Reason = ""
+        self.context = context
+        self._timeout = timeout
+        self._loop = loop
+        self._halt = halt
+        self._closed = False
+        self._deadlines: Deadlines | None = None
+        self._left = left = max((timeout or 0.0) - spent, 0.0)
+        if timeout is not None:
+            context.set_deadline(left)
+            self._deadlines = deadlines(loop)
+            context.clock = self
+            if not context.paused:
+                self._deadlines.add(self, left, loop)
+        context.run.cancel.add(self, self._cancelled)
+
+    def _cancelled(self) -> None:
+        with suppress(RuntimeError):  # the loop has closed: there is nothing left to stop
+            self._loop.call_soon_threadsafe(self.strike, "cancelled")
+
+    def strike(self, reason: Reason) -> None:
+        """Say why, and halt; only the first strike counts, and none after the end."""
+        if not (self.reason or self._closed):
+            self.reason = reason
+            self._halt()
+
+    def hold(self, paused: bool) -> None:
+        """Let no time pass while a person is asked, or go on with what was left."""
+        if self._deadlines is None or self._closed:
+            return
+        if paused:
+            self._left = max(self.context.time_left or 0.0, 0.0)
+            self._deadlines.entries.pop(self, None)
+        else:
+            self.context.set_deadline(self._left)
+            self._deadlines.add(self, self._left, self._loop)
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._closed = True
+        self._halt = _nothing  # it holds this object: nothing shall wait for the collector
+        if self._deadlines is not None:
+            self._deadlines.entries.pop(self, None)
+            if self.context.clock is self:
+                self.context.clock = None
+        self.context.run.cancel.remove(self)
+
+    def error(self, work: Work) -> TimedOut | Cancelled:
+        """What the model is told.
+
+        Args:
+            work: What became of the body.
+        """
+        return told(self.context, self.reason, self._timeout, work)
+
+
+def _nothing() -> None:
+    pass
+
+
+# — coroutines —
+
+
+@types.coroutine
+def run_coroutine(
+    body: Coroutine[Any, Any, object], context: ToolContext[Any], timeout: float | None
+) -> Generator[Any, Any, object]:
+    """Await a body under its deadline and the run's cancel token.
+
+    Raises:
+        TimedOut, Cancelled: it was stopped, or it cancelled itself.
+        asyncio.CancelledError: somebody else cancelled the task, whatever the body made of it.
+        BaseException: what the body raised otherwise.
+    """
+    began = perf_counter()
+    try:
+        waiting = body.send(None)
+    except StopIteration as ended:
+        return ended.value
+    except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
+        raise cancelled_itself(context.tool_name) from None
+    rest: Any = go_on(body, waiting, context, timeout, began)  # a generator, whatever its type
+    return (yield from rest)
+
+
+@types.coroutine
+def go_on(
+    body: Coroutine[Any, Any, object],
+    waiting: Any,
+    context: ToolContext[Any],
+    timeout: float | None,
+    began: float = 0.0,
+    told: Callable[[BaseException], BaseException] | None = None,
+) -> Generator[Any, Any, object]:
+    """The rest of `run_coroutine`, for a body that has begun.
+
+    Args:
+        waiting: What it waits for, for the first time.
+        began: When it did, by `time.perf_counter`; 0 if only now.
+        told: What is raised in place of what it raises, without another frame on its way.
+    """
+    watch = _Watch(context, timeout, perf_counter() - began if began else 0.0)
+    try:
+        while True:
+            try:
+                if type(waiting) is asyncio.Future:
+                    yield waiting
+                else:
+                    yield from watch.beside(waiting)
+            except BaseException as error:
+                if watch.is_over(error, body):
+                    raise watch.leave(body, error) from None
+                waiting = body.throw(error)
+            else:
+                began = perf_counter()
+                waiting = body.send(None)
+    except StopIteration as ended:
+        if watch.reason or watch.task.cancelling() != watch.before:
+            watch.judge(None)
+        elif timeout is not None and began < (context.deadline or began) < perf_counter():
+            raise overdue(context.tool_name, timeout) from None
+        context.body = "done"
+        return ended.value
+    except (asyncio.CancelledError, Exception) as error:
+        watch.judge(error)
+        if told is not None and (other := told(error)) is not error:
+            try:
+                raise other from error
+            finally:
+                del other  # it would hold itself, by its traceback and this frame
+        raise
+    finally:
+        watch.close()
+
+
+def watched(handler: Handler) -> Handler:
+    """A handler whose steps, too, are stopped by the run's cancel token."""
+
+    async def watching(prepared: Prepared, context: ToolContext[Any]) -> object:
+        inner = cast("Coroutine[Any, Any, object]", handler(prepared, context))
+        return await run_coroutine(inner, context, None)
+
+    return watching
+
+
+class _Watch(Stop):
+    """The task in which a body waits, and who has asked it to stop.
+
+    Of the cancellations the task counts, those since the body began are ours (strikes) or foreign.
+    A body may swallow them; only the count tells.
+
+    Attributes:
+        task: In which the body waits.
+        before: What it counted when the body began.
+    """
+
+    __slots__ = ("_grace", "_ours", "_over", "before", "task")
+
+    def __init__(self, context: ToolContext[Any], timeout: float | None, spent: float) -> None:
+        self.task = task = cast("asyncio.Task[object]", asyncio.current_task())
+        # A signal handler may have cancelled the task in the very step in which the body began.
+        self.before = task.cancelling() - int(getattr(task, "_must_cancel", False))
+        self._ours = 0
+        self._grace: asyncio.TimerHandle | None = None
+        self._over = False
+        Stop.__init__(self, context, timeout, task.get_loop(), self._cancel, spent)
+
+    def beside(self, waiting: Any) -> Generator[Any, Any, None]:
+        """Wait for what is no plain future, and may ignore that it is cancelled.
+
+        As the task would: a cancellation is passed on to what is waited for, and reaches the body
+        only if that is refused. But when the time of grace is over the wait ends.
+        """
+        if not _is_future_of(waiting, self._loop):
+            yield waiting
+            return
+        waiting._asyncio_future_blocking = False  # as a task does that takes a future on
+        while not waiting.done():
+            turn: asyncio.Future[None] = self._loop.create_future()
+            waiting.add_done_callback(lambda _, turn=turn: turn.done() or turn.set_result(None))
+            try:
+                yield from turn
+            except asyncio.CancelledError as error:
+                if self.is_over(error, None) or not waiting.cancel(*error.args[:1]):
+                    raise
+
+    def is_over(self, error: BaseException, body: object) -> bool:
+        """Take in what the task was sent; whether the body has had its time of grace."""
+        if isinstance(error, asyncio.CancelledError):
+            task = cast("asyncio.Task[object]", asyncio.current_task())
+            if task is not self.task:  # an outer body was left behind, and this one in it
+                self.task, self.before, self._ours = task, task.cancelling(), 0
+            if GIVE_UP in error.args:
+                self._give_grace()
+            elif sys.version_info < (3, 13) and _is_leaving_its_group(body):
+                self._ours += 1
+        return self._over
+
+    def leave(self, body: Coroutine[Any, Any, object], error: BaseException) -> BaseException:
+        """Let the body go on in a task of its own; what its call ends with."""
+        leave(body, error, self._loop, GRACE)
+        return self.error("running") if self.reason else error
+
+    def judge(self, error: BaseException | None) -> None:
+        """Take our strikes back, and raise what they, or others, mean for the outcome.
+
+        Args:
+            error: What came out of the body; None if it returned.
+        """
+        if self._grace is not None:
+            self._grace.cancel()
+        for _ in range(self._ours):
+            if self.task.cancelling() > self.before:
+                self.task.uncancel()
+        if self.task.cancelling() > self.before:
+            if not isinstance(error, asyncio.CancelledError):
+                raise asyncio.CancelledError from error
+        elif self.reason and not isinstance(error, CallError):
+            cause = None if isinstance(error, asyncio.CancelledError) else error
+            if cause is None and error and isinstance(error.__cause__, Cancelled):
+                raise error.__cause__  # what the body itself told, of a strike that met two of us
+            raise self.error("stopped") from cause
+        elif isinstance(error, asyncio.CancelledError):
+            raise cancelled_itself(self.context.tool_name) from None
+
+    def _cancel(self) -> None:
+        self._ours += 1
+        self.task.cancel()
+        self._give_grace()
+
+    def _give_grace(self) -> None:
+        if self._grace is None:
+            self._grace = self._loop.call_later(GRACE, self._end_grace)
+
+    def _end_grace(self) -> None:
+        self._grace = None
+        if self._closed:
+            return
+        if self.reason or self.task.cancelling() > self.before:
+            self._over = True
+            self._ours += 1
+            self.task.cancel()
+
+
+def _is_leaving_its_group(body: object) -> bool:
+    """Whether a body waits at the end of a `TaskGroup` that has cancelled the body's task.
+
+    Before Python 3.13 the group never takes that cancellation back, and the task would count it
+    for ever.
+    """
+    while body is not None:
+        frame = getattr(body, "cr_frame", None)
+        if frame is not None and frame.f_code is asyncio.TaskGroup.__aexit__.__code__:
+            group = frame.f_locals["self"]
+            return bool(getattr(group, "_parent_cancel_requested", False))
+        body = getattr(body, "cr_await", None)
+    return False
+
+
+def _is_future_of(waiting: object, loop: asyncio.AbstractEventLoop) -> TypeGuard[Any]:
+    return isinstance(waiting, asyncio.Future) and waiting.get_loop() is loop

@@ -1,0 +1,83 @@
+"""A sync body in a thread, under its call's deadline: it is left behind there, since no thread can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from toolkeel.call.body.coroutine_deadline import Stop
+from toolkeel.call.body.stopped_text import cancelled_itself, not_started, told
+from toolkeel.call.body.thread_pool import Job, ThreadPool, shared_pool
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import AnyTool
+
+
+async def run_in_thread(
+    tool: AnyTool,
+    body: Callable[[], object],
+    context: ToolContext[Any],
+    pool: ThreadPool | None,
+) -> object:
+    """Run a body in a thread, under the call's deadline and the run's cancel token.
+
+    Args:
+        tool: Whose deadline it is.
+        body: What runs.
+        context: The call's.
+        pool: Where; None for the threads all share.
+
+    Raises:
+        TimedOut, Cancelled: it was given up, or cancelled itself.
+    """
+    threads = pool or shared_pool()
+    job, stop, drop = _submit(tool, body, context, threads)
+    try:
+        value = await job.future
+        if tool.timeout is not None and job.ended > (context.deadline or job.ended):
+            # A loop that was late has struck nothing: when the body ended decides.
+            raise told(context, "timeout", tool.timeout, "late" if context.body else "not started")
+        return value
+    except asyncio.CancelledError:
+        ended = job.future.done() and not job.future.cancelled()
+        if ended and isinstance(job.future.exception(), asyncio.CancelledError):
+            raise cancelled_itself(tool.name) from None  # it is the body's
+        if drop():
+            context.away += not job.finished  # a thread runs on, whoever cancelled this wait
+        elif context.body == "runs":
+            context.body = ""
+        raise
+    finally:
+        stop.close()
+        # An error would hold itself, by its traceback, this frame and the future.
+        del job, stop, drop
+
+
+def _submit(
+    tool: AnyTool, body: Callable[[], object], context: ToolContext[Any], threads: ThreadPool
+) -> tuple[Job, Stop, Callable[[], bool]]:
+    """The body on its way to a thread, what stops it, and what drops it: whether it had begun."""
+    cancel = context.run.cancel
+    begun = given_up = False
+
+    def start() -> object:
+        nonlocal begun
+        if cancel.cancelled:  # while it waited for a thread
+            raise not_started(tool.name, cancel.reason)
+        begun = True
+        return None if given_up else body()
+
+    def drop() -> bool:
+        nonlocal given_up
+        given_up = True  # before `begun` is read: a thread that comes now sees it
+        threads.abandon(job)
+        return begun
+
+    def halt() -> None:
+        ran = drop()
+        if not (job.future.done() or job.finished):  # else its outcome is on the way
+            job.future.set_exception(stop.error("running" if ran else "queued"))
+
+    job = threads.submit(start)
+    stop = Stop(context, tool.timeout, job.future.get_loop(), halt)
+    return job, stop, drop

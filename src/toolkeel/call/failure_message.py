@@ -1,0 +1,131 @@
+"""What went wrong becomes the one record of its call."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping
+
+from toolkeel._records.record import maker
+from toolkeel.call.result_message import clean
+from toolkeel.call.truncate import Keeper, shorten
+from toolkeel.define.explain.validation_errors import invalid_arguments
+from toolkeel.define.tool import AnyTool, ErrorHandler
+from toolkeel.errors import (
+    CallError,
+    Crashed,
+    InvalidArguments,
+    MalformedArguments,
+    ToolError,
+    describe,
+)
+from toolkeel.messages import ToolCall, ToolMessage
+
+_message = maker(ToolMessage)
+
+MASKED = (
+    "The tool {name!r} failed with an internal error. The same call will most likely fail again; "
+    "try another way or say that it did not work."
+)
+TEXT_LIMIT = 10_000
+
+log = logging.getLogger("toolkeel")
+
+
+def failed(
+    call: ToolCall,
+    tool: AnyTool | None,
+    error: BaseException,
+    duration: float,
+    keeper: Keeper | None = None,
+) -> ToolMessage:
+    """Make the result message of a call that failed.
+
+    The text is for the model: without a stack trace, bounded. What people need is in the details.
+
+    Args:
+        call: The call.
+        tool: What it meant; None if there is no such tool.
+        error: What went wrong. Anything but a `CallError` counts as a crash.
+        duration: Seconds since the call's start event.
+        keeper: Keeps a text whole that is too long.
+    """
+    name = tool.name if tool else clean(str(call.name))
+    if not isinstance(error, CallError):
+        if isinstance(error, Exception):
+            error = crashed(error)
+        else:
+            return interrupted(call, name, duration)
+    details: Mapping[str, object] = error.details
+    text = str(error.text)
+    if isinstance(error, InvalidArguments) and _names_another(text, name):
+        text = invalid_arguments(name, error.errors).text
+    handler = _handler(tool, error)
+    if handler is not True:
+        details = {**details, "error": text}
+        text = _handled(handler, error, name)
+    if not text.strip():
+        text = MASKED.format(name=name)
+    cause = error.__cause__
+    if isinstance(cause, Exception):
+        details = {
+            **details,
+            "exception": type(cause).__name__,
+            "traceback": "".join(traceback.format_exception(cause)),
+        }
+        log.warning("%r failed: %s", name, error.kind, exc_info=cause)
+    if len(text) > TEXT_LIMIT:
+        text = shorten(text, TEXT_LIMIT, keeper)
+    return _message(clean(text), call.id, name, "error", error.kind, None, details, duration)
+
+
+def _names_another(text: str, name: str) -> bool:
+    """Whether a text on arguments is about the name that the tool was defined under."""
+    begins = "The arguments of "
+    return text.startswith(begins) and not text.startswith(begins + name[:99])
+
+
+def interrupted(call: ToolCall, name: str, duration: float = 0.0) -> ToolMessage:
+    """The result of a call that was running, or waiting to run, when its run was stopped."""
+    text = f"The call of {name!r} was cancelled with its run. Its work may have taken effect."
+    details = {"may_still_be_running": True}
+    return ToolMessage(text, call.id, name, "error", "cancelled", None, details, duration)
+
+
+def unknown_outcome(call: ToolCall) -> ToolMessage:
+    """The result of a call of which nobody knows whether it took effect."""
+    text = (
+        f"It is not known what became of the call of {call.name!r}: its run was stopped while it "
+        "was running. Look before you call it again."
+    )
+    return ToolMessage(text, call.id, clean(str(call.name)), "error", "unknown_outcome")
+
+
+def crashed(error: Exception) -> Crashed:
+    """What is told of an exception that nobody meant for the model."""
+    crash = Crashed(describe(error))
+    crash.__cause__ = error
+    return crash
+
+
+def _handler(tool: AnyTool | None, error: CallError) -> ErrorHandler:
+    if tool is None:
+        return True
+    if isinstance(error, (InvalidArguments, MalformedArguments)):
+        return tool.on_invalid
+    if isinstance(error, Crashed):
+        return tool.on_crash
+    return tool.on_error if isinstance(error, ToolError) else True
+
+
+def _handled(handler: ErrorHandler, error: CallError, name: str) -> str:
+    """The text a tool's author wants the model to read."""
+    if isinstance(handler, str):
+        return handler
+    if callable(handler):
+        cause = error.__cause__ if isinstance(error, Crashed) else error
+        try:
+            return str(handler(cause if isinstance(cause, Exception) else error))
+        except Exception:  # a broken handler must not hide the failure
+            return MASKED.format(name=name)
+    return MASKED.format(name=name)

@@ -1,0 +1,237 @@
+"""Back again: a tool definition in anybody's form → name, description, JSON Schema.
+
+`parse_definition` tells the forms apart by their keys alone. What it does not know it keeps in
+`provider_options`; what is no definition of a function is refused with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel.define.dialect.normal_form import Node, check_shape, json_copy, map_children
+from toolkeel.define.dialect.provider_facts import words
+from toolkeel.errors import DefinitionError
+
+
+@record
+class ForeignDefinition:
+    """A tool that somebody else defined.
+
+    Args:
+        name: As written there; not yet checked to be a name here.
+        description: For the model; may be empty.
+        schema: JSON Schema of the parameters, always of an object.
+        strict: Whether the provider was asked to enforce it, if the form says so.
+        source: Which form it was: a target of `toolkeel.define.dialect.definition`, or ``bare`` for
+            name, description and parameters alone.
+        provider_options: Every other key of the definition.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    strict: bool | None
+    source: str
+    provider_options: Mapping[str, Any]
+
+
+_TYPES = {
+    "dict": "object", "map": "object", "hashmap": "object", "float": "number", "double": "number",
+    "int": "integer", "long": "integer", "str": "string", "char": "string", "bool": "boolean",
+    "list": "array", "tuple": "array", "arraylist": "array", "none": "null",
+}  # fmt: skip
+"""Names of types that are no JSON Schema but are met in definitions (BFCL's among them)."""
+
+_KNOWN = words("object array string number integer boolean null")
+_ANY = frozenset({"any", "type_unspecified"})
+
+
+def parse_definition(body: Mapping[str, Any]) -> ForeignDefinition:
+    """Read one tool definition in whatever form.
+
+    Args:
+        body: One of: OpenAI chat ``{"type": "function", "function": ...}``, OpenAI Responses
+            (flat), Anthropic (``input_schema``), Bedrock (``toolSpec``), Gemini
+            (``parametersJsonSchema``, or ``parameters`` in its OpenAPI spelling, alone or as
+            the only one of ``functionDeclarations``), MCP (``inputSchema``), a JSON Schema with
+            a ``title``, or bare ``name``, ``description``, ``parameters``.
+
+    Raises:
+        DefinitionError: if it is none of them, or a tool the provider runs itself.
+
+    >>> found = parse_definition({"name": "now", "description": "The time.", "inputSchema": {}})
+    >>> found.name, found.source, found.schema
+    ('now', 'mcp', {'type': 'object', 'properties': {}})
+    """
+    if not isinstance(body, Mapping):
+        raise DefinitionError(f"a tool definition must be an object, not {type(body).__name__}")
+    plain = json_copy(body)
+    for fits, read in _READERS:
+        if fits(plain):
+            return read(plain)
+    raise DefinitionError(_unknown(plain))
+
+
+def _unknown(body: Node) -> str:
+    kind = body.get("type")
+    if isinstance(kind, str) and kind not in ("function", "object"):
+        return (
+            f"a tool of type {kind!r} is run by its provider and has no parameters to import; "
+            "define it as a hosted tool"
+        )
+    return (
+        f"no known form of tool definition: it has the keys {', '.join(body) or '(none)'}; "
+        "expected a name with 'parameters', 'input_schema' or 'inputSchema', a 'toolSpec', "
+        "a 'function', or a JSON Schema with a 'title'"
+    )
+
+
+def _make(source: str, body: Node, schema_key: str, *wrapping: str) -> ForeignDefinition:
+    """A definition from the object that holds its name."""
+    name = body.get("name")
+    if not isinstance(name, str) or not name:
+        raise DefinitionError(f"the {source} tool definition has no name")
+    description = body.get("description") or ""
+    if not isinstance(description, str):
+        raise DefinitionError(f"tool {name!r}: its description must be text")
+    strict = body.get("strict")
+    used = {"name", "description", "strict", schema_key, *wrapping}
+    return ForeignDefinition(
+        name,
+        description,
+        _parameters(body.get(schema_key), name),
+        strict if isinstance(strict, bool) else None,
+        source,
+        {key: value for key, value in body.items() if key not in used},
+    )
+
+
+def _parameters(schema: Any, name: str) -> Node:
+    """The schema as one of an object; a missing one means no parameters."""
+    if schema is None:
+        return {"type": "object", "properties": {}}
+    if not isinstance(schema, dict):
+        raise DefinitionError(f"tool {name!r}: its parameters must be a JSON Schema object")
+    _check(schema, name)
+    if not schema:
+        return {"type": "object", "properties": {}}
+    return schema
+
+
+def _check(schema: Node, name: object) -> None:
+    try:
+        check_shape(schema, types=None)
+    except DefinitionError as error:
+        raise DefinitionError(f"tool {name!r}: {error}") from None
+
+
+def _chat(body: Node) -> ForeignDefinition:
+    outer = {key: value for key, value in body.items() if key not in ("type", "function")}
+    return _make("openai-chat", {**outer, **body["function"]}, "parameters")
+
+
+def _bedrock(body: Node) -> ForeignDefinition:
+    spec = body["toolSpec"]
+    schema = spec.get("inputSchema") or {}
+    if not isinstance(schema, dict):
+        raise DefinitionError("the bedrock tool definition's inputSchema must be an object")
+    return _make("bedrock", {**spec, "inputSchema": schema.get("json")}, "inputSchema")
+
+
+def _flat(body: Node) -> ForeignDefinition:
+    source, *keys = next(each for each in _FLAT if each[1] in body)
+    return _make(source, body, *keys)
+
+
+def _gemini_list(body: Node) -> ForeignDefinition:
+    found = body.get("functionDeclarations") or body.get("function_declarations") or []
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise DefinitionError(
+            f"functionDeclarations holds {len(found)} tools; import them one by one"
+        )
+    return parse_definition(found[0])
+
+
+def _bare(body: Node) -> ForeignDefinition:
+    schema = body.get("parameters")
+    legacy = False
+    if isinstance(schema, dict):
+        _check(schema, body.get("name"))
+        legacy = _is_openapi(schema)
+        body = {**body, "parameters": _json_schema(schema)}
+    return _make("gemini-legacy" if legacy else "bare", body, "parameters")
+
+
+def _titled(body: Node) -> ForeignDefinition:
+    schema = {key: value for key, value in body.items() if key not in ("title", "description")}
+    head = {"name": body["title"], "description": body.get("description")}
+    return _make("plain", {**head, "schema": schema}, "schema")
+
+
+_FLAT = (
+    ("gemini", "parametersJsonSchema"),
+    ("gemini", "parameters_json_schema"),
+    ("mcp", "inputSchema"),
+    ("anthropic", "input_schema", "type"),
+)
+"""Forms that are known by the name of the schema beside the tool's: that name first."""
+_SCHEMA_KEYS = frozenset({"properties", "$ref", "anyOf", "oneOf", "allOf", "$schema", "$defs"})
+
+
+def _is_titled(body: Node) -> bool:
+    is_object = body.get("type") == "object" or bool(_SCHEMA_KEYS & body.keys())
+    return isinstance(body.get("title"), str) and is_object
+
+
+_READERS: tuple[tuple[Callable[[Node], bool], Callable[[Node], ForeignDefinition]], ...] = (
+    (lambda body: isinstance(body.get("function"), dict), _chat),
+    (lambda body: isinstance(body.get("toolSpec"), dict), _bedrock),
+    (lambda body: "functionDeclarations" in body or "function_declarations" in body, _gemini_list),
+    (lambda body: "name" in body and any(key in body for _, key, *_ in _FLAT), _flat),
+    (
+        lambda body: body.get("type") == "function" and "name" in body,
+        lambda body: _make("openai-responses", body, "parameters", "type"),
+    ),
+    (lambda body: "name" in body and "type" not in body, _bare),
+    (_is_titled, _titled),
+)
+"""Which form a definition is in, the most telling signs first."""
+
+
+def _is_openapi(schema: Node) -> bool:
+    """Whether the schema is in Gemini's OpenAPI spelling: uppercase types, or ``nullable``."""
+    kind = schema.get("type")
+    if (isinstance(kind, str) and kind.isupper()) or "nullable" in schema:
+        return True
+    inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
+    inner += [schema["items"]] if "items" in schema else []
+    return any(isinstance(child, dict) and _is_openapi(child) for child in inner)
+
+
+def _json_schema(schema: Node) -> Node:
+    """OpenAPI's and other spellings of types as JSON Schema."""
+    node = map_children(
+        schema, lambda child, _: _json_schema(child) if isinstance(child, dict) else child
+    )
+    kind = node.get("type")
+    if isinstance(kind, str) and kind not in _KNOWN:
+        lowered = kind.lower()
+        if lowered in _ANY:
+            del node["type"]
+        else:
+            node["type"] = _TYPES.get(lowered, lowered)
+    if isinstance(node.get("nullable"), bool):
+        node = _nullable(node) if node.pop("nullable") else node
+    return node
+
+
+def _nullable(node: Node) -> Node:
+    if "enum" in node and None not in node["enum"]:
+        node = {**node, "enum": [*node["enum"], None]}
+    if isinstance(node.get("type"), str) and node["type"] != "null":
+        return {**node, "type": [node["type"], "null"]}
+    if "anyOf" in node:
+        return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
+    return node

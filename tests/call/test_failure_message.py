@@ -1,0 +1,119 @@
+"""What the model is told of a failure, and what people find in the details."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.contract import check_result
+from toolkeel import ToolCall, ToolError, tool
+from toolkeel.call.failure_message import TEXT_LIMIT, failed, interrupted
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import (
+    CallError,
+    Crashed,
+    FieldError,
+    InvalidArguments,
+    MalformedArguments,
+    TimedOut,
+)
+
+CALL = ToolCall("c1", "work", "{}")
+
+
+def made(**options: Any) -> AnyTool:
+    return tool("work", description="Work.", **options)(lambda: None)
+
+
+def crash(error: Exception) -> Crashed:
+    raised = Crashed(f"{type(error).__name__}: {error}")
+    raised.__cause__ = error
+    return raised
+
+
+def test_a_failure_answers_its_call_by_id_and_the_tools_own_name() -> None:
+    message = failed(ToolCall("c1", "alias"), made(), ToolError("no"), 1.5)
+    assert (message.tool_call_id, message.name, message.status) == ("c1", "work", "error")
+    assert (message.kind, message.content, message.duration) == ("tool_error", "no", 1.5)
+    assert failed(CALL, None, ToolError("no"), 0.0).name == "work"
+
+
+@pytest.mark.parametrize(
+    ("option", "error"),
+    [
+        ("on_error", ToolError("the text")),
+        ("on_invalid", InvalidArguments("the text", [FieldError(("n",), "an int")])),
+        ("on_invalid", MalformedArguments("the text")),
+        ("on_crash", crash(ValueError("inner"))),
+    ],
+)
+def test_the_author_chooses_what_is_told_by_kind_of_error(option: str, error: CallError) -> None:
+    own = error.text
+    assert failed(CALL, made(**{option: True}), error, 0.0).content == own
+    assert failed(CALL, made(**{option: "a text"}), error, 0.0).content == "a text"
+    masked = failed(CALL, made(**{option: False}), error, 0.0)
+    assert "internal error" in masked.text and own not in masked.text
+    assert masked.details["error"] == own
+    seen: list[Exception] = []
+    told = failed(CALL, made(**{option: lambda e: seen.append(e) or "told"}), error, 0.0)
+    assert told.content == "told"
+    assert seen == [error.__cause__ or error]
+
+
+def test_a_handler_that_fails_does_not_hide_the_failure() -> None:
+    def broken(error: Exception) -> str:
+        raise LookupError("handler")
+
+    message = failed(CALL, made(on_error=broken), ToolError("the text"), 0.0)
+    assert message.kind == "tool_error" and "internal error" in message.text
+    assert message.details["error"] == "the text"
+
+
+def test_other_kinds_are_told_as_they_are_whatever_the_handlers_say() -> None:
+    silent = made(on_error=False, on_invalid=False, on_crash=False)
+    assert failed(CALL, silent, TimedOut("too slow"), 0.0).content == "too slow"
+
+
+def test_a_crash_keeps_its_traceback_for_people_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING, "toolkeel"):
+        message = failed(CALL, made(), ValueError("北京 s3cret"), 0.0)
+    assert message.kind == "crashed" and "s3cret" not in message.text
+    assert message.details["exception"] == "ValueError"
+    assert "北京 s3cret" in str(message.details["traceback"])
+    assert "北京 s3cret" in caplog.text
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(), GeneratorExit()])
+def test_what_is_no_failure_of_the_call_counts_as_its_interruption(error: BaseException) -> None:
+    message = failed(CALL, made(), error, 0.5)
+    assert message == interrupted(CALL, "work", 0.5)
+    assert message.kind == "cancelled" and "may have taken effect" in message.text
+
+
+class Silent(Exception):
+    """An error that cannot be read."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@given(
+    st.sampled_from([ToolError, Crashed, TimedOut, InvalidArguments])
+    | st.sampled_from([ValueError, Silent]),
+    st.text(st.characters(exclude_categories=()))
+    | st.none()
+    | st.integers()
+    | st.just("x" * 50_000),
+)
+def test_whatever_was_raised_the_text_can_be_sent_and_is_bounded(
+    kind: type[Exception], text: Any
+) -> None:
+    message = failed(CALL, made(on_crash=True), kind(text), 0.0)
+    check_result(message)
+    assert len(message.text) < TEXT_LIMIT + 200

@@ -1,0 +1,84 @@
+"""One writes, the others wait their turn; a writer that dies lets go at once."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.waiting import run, until_sync
+from toolkeel.sessions.session_lock import WriterLocks
+
+HOLDER = """
+import sys, time
+from toolkeel.sessions.session_lock import WriterLocks
+locks = WriterLocks(sys.argv[1])
+assert locks.try_acquire(7)
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_those_who_wait_in_a_process_are_served_in_order(tmp_path: Path) -> None:
+    locks, order = WriterLocks(str(tmp_path / "lock")), []
+
+    async def one(number: int) -> None:
+        await locks.acquire(1)
+        order.append(number)
+        await asyncio.sleep(0)
+        locks.release(1)
+
+    async def main() -> None:
+        await asyncio.gather(*map(one, range(20)))
+
+    run(main)
+    assert order == list(range(20))
+
+
+def test_who_is_cancelled_while_waiting_leaves_the_queue(tmp_path: Path) -> None:
+    locks = WriterLocks(str(tmp_path / "lock"))
+
+    async def main() -> None:
+        await locks.acquire(1)
+        tasks = [asyncio.create_task(locks.acquire(1)) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        tasks[0].cancel()
+        locks.release(1)
+        await asyncio.wait_for(tasks[1], 30)
+        tasks[2].cancel()
+        await asyncio.wait(tasks)
+        locks.release(1)
+        assert locks.try_acquire(1)
+        locks.release(1)
+
+    run(main)
+
+
+def test_different_sessions_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    locks = WriterLocks(str(tmp_path / "lock"))
+    assert locks.try_acquire(1)
+    assert locks.try_acquire(2)
+    assert not locks.try_acquire(1)
+
+
+def test_another_process_keeps_it_until_it_is_killed(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    locks = WriterLocks(path)
+    with subprocess.Popen([sys.executable, "-c", HOLDER, path], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        assert not locks.try_acquire(7)
+        assert locks.try_acquire(8)
+
+        async def main() -> None:
+            waiting = asyncio.create_task(locks.acquire(7))
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            holder.send_signal(signal.SIGKILL)
+            await asyncio.wait_for(waiting, 30)
+
+        run(main)
+    locks.release(7)
+    until_sync(lambda: locks.try_acquire(7))
