@@ -26,29 +26,14 @@ aws      what AWS's own library knows: where the service is, who asks, signature
 model    models on Amazon Bedrock: signed by AWS's own library, sent as on every other wire
 """
 
-from toolkeel.providers.bedrock.decode import decode_messages
-from toolkeel.providers.bedrock.encode import (
-    encode,
-    encode_messages,
-    encode_system,
-    encode_tools,
-    encode_turn,
-)
-from toolkeel.providers.bedrock.stream import DECODING, StreamDecoder
-
-__all__ = [
-    "StreamDecoder",
-    "adecode_stream",
-    "decode",
-    "decode_calls",
-    "decode_messages",
-    "decode_stream",
-    "encode",
-    "encode_messages",
-    "encode_system",
-    "encode_tools",
-    "encode_turn",
-]
+from toolkeel.providers.bedrock.decode import decode_messages as decode_messages
+from toolkeel.providers.bedrock.encode import encode as encode
+from toolkeel.providers.bedrock.encode import encode_messages as encode_messages
+from toolkeel.providers.bedrock.encode import encode_system as encode_system
+from toolkeel.providers.bedrock.encode import encode_tools as encode_tools
+from toolkeel.providers.bedrock.encode import encode_turn as encode_turn
+from toolkeel.providers.bedrock.stream import DECODING
+from toolkeel.providers.bedrock.stream import StreamDecoder as StreamDecoder
 
 decode, decode_calls = DECODING.decode, DECODING.decode_calls
 decode_stream, adecode_stream = DECODING.decode_stream, DECODING.adecode_stream

@@ -23,29 +23,14 @@ encode   makes requests of transcripts, tools and settings
 model    Gemini, through Google's official SDK
 """
 
-from toolkeel.providers.gemini.decode import decode_messages
-from toolkeel.providers.gemini.encode import (
-    encode,
-    encode_messages,
-    encode_system,
-    encode_tools,
-    encode_turn,
-)
-from toolkeel.providers.gemini.stream import DECODING, StreamDecoder
-
-__all__ = [
-    "StreamDecoder",
-    "adecode_stream",
-    "decode",
-    "decode_calls",
-    "decode_messages",
-    "decode_stream",
-    "encode",
-    "encode_messages",
-    "encode_system",
-    "encode_tools",
-    "encode_turn",
-]
+from toolkeel.providers.gemini.decode import decode_messages as decode_messages
+from toolkeel.providers.gemini.encode import encode as encode
+from toolkeel.providers.gemini.encode import encode_messages as encode_messages
+from toolkeel.providers.gemini.encode import encode_system as encode_system
+from toolkeel.providers.gemini.encode import encode_tools as encode_tools
+from toolkeel.providers.gemini.encode import encode_turn as encode_turn
+from toolkeel.providers.gemini.stream import DECODING
+from toolkeel.providers.gemini.stream import StreamDecoder as StreamDecoder
 
 decode, decode_calls = DECODING.decode, DECODING.decode_calls
 decode_stream, adecode_stream = DECODING.decode_stream, DECODING.adecode_stream

@@ -19,6 +19,4 @@ answer           an answer worded from results
 model            `Offline`, the model
 """
 
-from toolkeel.providers.offline.model import Offline
-
-__all__ = ["Offline"]
+from toolkeel.providers.offline.model import Offline as Offline

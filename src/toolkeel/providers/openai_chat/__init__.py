@@ -26,31 +26,16 @@ encode       makes requests of transcripts, tools and settings
 model        models behind Chat Completions, through OpenAI's official SDK
 """
 
-from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
-from toolkeel.providers.openai_chat.decode import decode_messages
-from toolkeel.providers.openai_chat.encode import (
-    encode,
-    encode_messages,
-    encode_tools,
-    encode_turn,
-)
-from toolkeel.providers.openai_chat.stream import DECODING, StreamDecoder
-
-__all__ = [
-    "COMPATIBLE",
-    "OPENAI",
-    "ChatProfile",
-    "StreamDecoder",
-    "adecode_stream",
-    "decode",
-    "decode_calls",
-    "decode_messages",
-    "decode_stream",
-    "encode",
-    "encode_messages",
-    "encode_tools",
-    "encode_turn",
-]
+from toolkeel.providers.chat_servers import COMPATIBLE as COMPATIBLE
+from toolkeel.providers.chat_servers import OPENAI as OPENAI
+from toolkeel.providers.chat_servers import ChatProfile as ChatProfile
+from toolkeel.providers.openai_chat.decode import decode_messages as decode_messages
+from toolkeel.providers.openai_chat.encode import encode as encode
+from toolkeel.providers.openai_chat.encode import encode_messages as encode_messages
+from toolkeel.providers.openai_chat.encode import encode_tools as encode_tools
+from toolkeel.providers.openai_chat.encode import encode_turn as encode_turn
+from toolkeel.providers.openai_chat.stream import DECODING
+from toolkeel.providers.openai_chat.stream import StreamDecoder as StreamDecoder
 
 decode, decode_calls = DECODING.decode, DECODING.decode_calls
 decode_stream, adecode_stream = DECODING.decode_stream, DECODING.adecode_stream

@@ -4,9 +4,5 @@ forms    calls written as text: the forms that models were taught, as one table 
 decoder  calls in what a model says, for servers that pass them on as text
 """
 
-from toolkeel.providers.text_calls.decoder import (
-    TextCalls,
-    find_calls,
-)
-
-__all__ = ["TextCalls", "find_calls"]
+from toolkeel.providers.text_calls.decoder import TextCalls as TextCalls
+from toolkeel.providers.text_calls.decoder import find_calls as find_calls
