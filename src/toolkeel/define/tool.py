@@ -302,11 +302,7 @@ class Tool(Shown, Generic[P, R], metaclass=_Raw):
         return await _lent().ainvoke(self, value, run)
 
     def batch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
-        """`invoke` for each value, side by side; the answers are in order.
-
-        Raises:
-            CallError: of the first that failed, if its value was not a call.
-        """
+        """`invoke` for each value, side by side: answers in order, the first failure raised as there."""
         return _lent().batch(self, values, run)
 
     async def abatch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
