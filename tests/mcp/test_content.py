@@ -137,6 +137,12 @@ def test_bytes_that_are_no_base64_are_the_fault_of_the_server(block: types.Conte
         from_block(block)
 
 
+@pytest.mark.parametrize("text", ["+/8=", "-_8", "+/8", "+/\r\n8=", "data:image/png;base64,+/8="])
+def test_bytes_are_read_in_each_form_of_base64(text: str) -> None:
+    block = from_block(types.ImageContent(data=text, mime_type="image/png"))
+    assert isinstance(block, Image) and block.data == b"\xfb\xff"
+
+
 def test_a_result_keeps_its_error_its_structure_and_its_meta() -> None:
     sent = types.CallToolResult(
         content=[types.TextContent(text="no")],

@@ -12,6 +12,7 @@ from mcp_types import JSONRPCError, JSONRPCResponse
 from toolkeel.mcp.messages import (
     DEEPEST,
     body_of_answer,
+    event_line,
     read_answer,
     read_from_server,
     read_message,
@@ -52,8 +53,10 @@ def test_what_is_no_message_is_refused(line: bytes) -> None:
     [
         ('"no disk"', (-32603, "no disk")),
         ('{"message": "no disk"}', (-32603, "no disk")),
-        ('{"code": 7}', (7, "")),
+        ('{"code": 7}', (7, '{"code":7}')),
         ('{"code": "E1", "message": {"a": 1}}', (-32603, '{"a":1}')),
+        ('{"code": 7, "message": null, "data": "no disk"}', (7, "no disk")),
+        ("{}", (-32603, "{}")),
     ],
 )
 def test_an_error_of_another_form_says_what_it_said(error: str, said: tuple[int, str]) -> None:
@@ -97,6 +100,8 @@ FINE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
         (FINE, FINE),
         (b"\xef\xbb\xbf" + FINE, FINE),
         (b"[" + FINE + b"]", FINE),
+        (b"[" + FINE.replace(b"{}", b'{"a": 1}').replace(b"1,", b"2,") + b"," + FINE + b"]", FINE),
+        (FINE.replace(b'"jsonrpc": "2.0", ', b""), FINE),
         (FINE.replace(b"{}", b"null"), FINE),
         (FINE.replace(b"1", b"99"), FINE),
         (b"{", b"{"),
@@ -105,3 +110,27 @@ FINE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
 def test_a_body_is_read_as_a_line_is_and_what_is_no_message_stays(body: bytes, read: bytes) -> None:
     said = body_of_answer(body, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
     assert said == read or json.loads(said) == json.loads(read)
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        (b"data: " + FINE, FINE),
+        (b"data:" + FINE.replace(b"{}", b"null"), FINE),
+        (b"data: " + FINE.replace(b'"jsonrpc": "2.0", ', b""), FINE),
+        (b"data: [" + FINE + b"," + FINE + b"]", FINE + b"\n\n" + FINE),
+        (b'data: {"method": "notifications/x", "params": [1]}', b""),
+        (b"data: {", b"{"),
+        (b"data:   1", b"1"),
+    ],
+)
+def test_an_event_holds_what_can_be_read_of_it(line: bytes, read: bytes) -> None:
+    said = b"".join(event_line(line).replace(b"data:", b"").split())
+    assert said == b"".join(read.split())
+
+
+@pytest.mark.parametrize(
+    "line", [b"event: message", b"id: 1", b": {}", b"data:", b"", b"data: /a?b"]
+)
+def test_a_line_of_a_stream_that_holds_no_message_stays(line: bytes) -> None:
+    assert event_line(line) == line

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -258,13 +259,19 @@ def _dump(model: BaseModel) -> dict[str, object]:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
+_AROUND = re.compile(r"\Adata:[^,]{0,200},|\s+")
+_FOR_URLS = str.maketrans("-_", "+/")
+
+
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
 def _bytes(text: str, what: str) -> bytes:
+    """The bytes, also of Base64 within a ``data:`` URL, for URLs, in lines or without padding."""
+    plain = _AROUND.sub("", text).rstrip("=").translate(_FOR_URLS)
     try:
-        return base64.b64decode(text, validate=True)
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except (ValueError, binascii.Error) as error:
         raise InvalidOutput(
             f"The server sent {what} whose bytes are not Base64. This is a fault of the server, "

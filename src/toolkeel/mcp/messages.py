@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from mcp_types import INTERNAL_ERROR, JSONRPCMessage, jsonrpc_message_adapter
 from pydantic_core import from_json, to_json
 
-T = TypeVar("T")
-
 # Half of a surrogate pair, as JSON escapes it; whole pairs and backslashes are stepped over.
 _HALF = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)")
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
+_BEGIN = re.compile(rb'\{\s*"(?:jsonrpc|id|result|error)"\s*:')
 DEEPEST = 150
 """Levels that are kept of an answer nested too deeply for the parser."""
 
@@ -26,7 +24,13 @@ def read_message(line: bytes) -> JSONRPCMessage:
     Raises:
         ValueError: it is no JSON, or no message of JSON-RPC.
     """
-    return _read(line, partial(jsonrpc_message_adapter.validate_json, by_name=False))
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        mended = _of_characters(line)
+        if mended == line:
+            raise
+    return jsonrpc_message_adapter.validate_json(mended, by_name=False)
 
 
 def read_from_server(line: bytes) -> JSONRPCMessage:
@@ -41,23 +45,46 @@ def read_from_server(line: bytes) -> JSONRPCMessage:
         return jsonrpc_message_adapter.validate_python(read_answer(line), by_name=False)
 
 
+def messages_in(line: bytes) -> list[bytes]:
+    """The messages of a line: one, or those of a batch, as a revision had it.
+
+    What a server has written before its message without ending the line is left out.
+    """
+    if line.lstrip()[:1] == b"[":
+        with suppress(ValueError):
+            batch = _json(line)
+            return [to_json(each) for each in batch] if isinstance(batch, list) else [line]
+    found = _BEGIN.search(line) if line.lstrip()[:1] != b"{" and b'"jsonrpc"' in line else None
+    return [line[found.start() :] if found else line]
+
+
 def read_answer(line: bytes) -> object:
     """The same as plain JSON, of whatever kind.
 
     Raises:
         ValueError: it is no JSON.
     """
-    data = _read(line, from_json, shallow)
-    if (
-        isinstance(data, list) and len(data) == 1 and isinstance(data[0], dict)
-    ):  # a batch of one, as a revision had it
-        [data] = data
-    if not isinstance(data, dict) or "method" in data or data.get("jsonrpc") != "2.0":
+    data = _json(line)
+    return _formed(data) if isinstance(data, dict) else data
+
+
+def _formed(data: dict[str, Any]) -> dict[str, Any]:
+    """An answer as JSON-RPC has it, where it is clear that it shall be one."""
+    named = data.keys() - {"jsonrpc"}
+    is_sure = data.get("jsonrpc") == "2.0" or (
+        "id" in named and named <= _OF_AN_ANSWER and len(named) > 1
+    )
+    if data.get("method") or not is_sure or not named & {"result", "error"}:
         return data
-    if (error := data.get("error")) is not None:
-        return {**data, "error": _error(error)}
-    result = data.get("result", {})
-    return data if isinstance(result, dict) else {**data, "result": _result(result)}
+    id, result = data.get("id"), data.get("result")
+    said = {"jsonrpc": "2.0", "id": int(id) if isinstance(id, float) and id.is_integer() else id}
+    error = data.get("error")
+    if error or (error is not None and "result" not in data):
+        return {**said, "error": _error(error)}
+    return {**said, "result": result if isinstance(result, dict) else _result(result)}
+
+
+_OF_AN_ANSWER = frozenset(("id", "result", "error"))
 
 
 def body_of_answer(body: bytes, request: bytes) -> bytes:
@@ -76,14 +103,36 @@ def body_of_answer(body: bytes, request: bytes) -> bytes:
     except ValueError:
         pass
     with suppress(ValueError):
-        answer = read_answer(body)
-        return to_json({**answer, "id": id} if isinstance(answer, dict) else answer)
+        said = [read_answer(each) for each in messages_in(body)]
+        answers = [each for each in said if isinstance(each, dict) and not each.get("method")]
+        mine = [each for each in answers if str(each.get("id")) == str(id)]
+        for answer in mine or answers:
+            return to_json({**answer, "id": id})
     return body
+
+
+def event_line(line: bytes) -> bytes:
+    """A line of a stream of events, with the message it holds made readable."""
+    text = line[5:].strip()
+    if line[:5] != b"data:" or not text:
+        return line
+    with suppress(ValueError):
+        jsonrpc_message_adapter.validate_json(text, by_name=False)
+        return line
+    with suppress(ValueError):  # where it is one of several that hold a message
+        said = [read_answer(each) for each in messages_in(text)]
+        return b"\n\n".join(b"data: " + to_json(each) for each in said if not _is_notice(each))
+    return line
+
+
+def _is_notice(message: object) -> bool:
+    """Whether it is a notification, which costs itself alone where it cannot be read."""
+    return isinstance(message, dict) and bool(message.get("method")) and "id" not in message
 
 
 def _error(error: object) -> dict[str, Any]:
     said = error if isinstance(error, dict) else {"message": error}
-    code, text = said.get("code"), said.get("message", "")
+    code, text = said.get("code"), said.get("message") or said.get("data") or said
     return {
         **said,
         "code": code if isinstance(code, int) else INTERNAL_ERROR,
@@ -95,16 +144,20 @@ def _result(result: object) -> dict[str, Any]:
     return {} if result is None else {"result": result}
 
 
-def _read(
-    line: bytes, read: Callable[[bytes], T], more: Callable[[bytes], bytes] = lambda text: text
-) -> T:
+def _json(line: bytes) -> object:
     try:
-        return read(line)
+        return from_json(line)
     except ValueError:
-        mended = more(with_whole_characters(line.decode("utf-8-sig", "replace").encode()))
-        if mended == line:
-            raise
-    return read(mended)
+        text = shallow(_of_characters(line))
+    try:
+        return json.loads(text, strict=False)  # with tabs and their like within texts
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _of_characters(line: bytes) -> bytes:
+    """The line without a mark of the order of bytes, and without what is no character."""
+    return with_whole_characters(line.decode("utf-8-sig", "replace").encode())
 
 
 def shallow(text: bytes) -> bytes:

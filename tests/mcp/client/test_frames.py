@@ -41,6 +41,7 @@ def test_no_bytes_break_the_reader_and_the_next_message_is_read(noise: bytes) ->
         '{"result": {"x": "%s"}, "jsonrpc": "2.0", "id": 7}' % ("x" * 2000),
         '{"jsonrpc": "2.0", "id": 7, "result": {}, "more": nothing}',
         '{"jsonrpc": "2.0", "id": 7, "error": {}} and more',
+        '{"jsonrpc": "2.0", "id": 7}',
     ],
 )
 def test_a_request_whose_answer_cannot_be_read_is_told_at_once(line: str) -> None:
@@ -63,6 +64,39 @@ def test_a_line_without_end_takes_no_memory_and_the_next_line_is_read() -> None:
 
 def test_a_log_line_that_looks_like_an_answer_answers_nobody() -> None:
     assert list(Frames("s").feed(b'{"id": 1, "level": "info"}\n')) == []
+
+
+NOTE = {"jsonrpc": "2.0", "method": "notifications/x"}
+SAID = json.dumps(ANSWER, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        SAID.replace('"jsonrpc": "2.0", ', ""),
+        SAID.replace('"2.0"', "2.0"),
+        SAID.replace('"id": 1', '"id": 1.0'),
+        SAID.replace('"id": 1', '"method": null, "error": false, "id": 1'),
+        f"loading ... {SAID}",
+        f"[{SAID}]",
+        json.dumps([NOTE, ANSWER], ensure_ascii=False),
+        json.dumps([ANSWER, {**ANSWER, "id": 2}], ensure_ascii=False),
+    ],
+)
+def test_an_answer_of_another_form_is_the_answer(line: str) -> None:
+    [first, *others] = [
+        each.message
+        for each in Frames("s").feed(line.encode() + b"\n")
+        if isinstance(each.message, JSONRPCResponse)
+    ]
+    assert (first.id, first.result) == (1, ANSWER["result"])
+    assert [each.id for each in others] == ([2] if '"id": 2' in line else [])
+
+
+def test_a_tab_within_a_text_is_a_tab() -> None:
+    [message] = Frames("s").feed(SAID.replace("猫", "a\t\0b").encode() + b"\n")
+    assert isinstance(message.message, JSONRPCResponse)
+    assert message.message.result == {"text": "a\t\0b"}
 
 
 def test_a_flood_is_cut_and_answers_always_pass() -> None:

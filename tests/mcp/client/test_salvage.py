@@ -155,6 +155,8 @@ def test_only_our_own_transport_tells_of_itself(code: int) -> None:
         ({"content": [{"type": "text", "text": "x", "annotations": {"priority": 7}}]}, "x"),
         ({"content": [{"type": "text", "text": "x", "_meta": 5}], "isError": "false"}, "x"),
         ({"content": "x", "tools": [], "resources": [5], "messages": 1}, "x"),
+        ({"content": "x", "resultType": 7}, "x"),
+        ({"content": [{"text": "x"}]}, '[a block that this client does not know] {"text": "x"}'),
     ],
 )
 def test_a_result_of_another_form_is_read_as_what_it_says(result: Any, content: str) -> None:

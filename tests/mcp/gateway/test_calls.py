@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from toolkeel import Rules
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.salvage import NOT_SENT, our_error
+from toolkeel.mcp.content import STRUCTURE
 from toolkeel.mcp.gateway.calls import Call, Gatekeeper, answered, enveloped, forwarded
 from toolkeel.mcp.gateway.ledger import Ledger
 from toolkeel.mcp.gateway.policy import Policy
@@ -46,6 +47,9 @@ def test_a_result_has_the_form_of_its_clients_revision() -> None:
     assert enveloped(dict(result), old, {}) == {
         "content": [], "structuredContent": {"result": [1]}, "_meta": {"a": 1},
     }  # fmt: skip
+    kept = {"content": [], "_meta": {STRUCTURE: [1], "a": 1}}  # of a server of the older revision
+    assert enveloped(dict(kept), old, {}) == enveloped(dict(result), old, {})
+    assert enveloped(dict(kept), new, {})["structuredContent"] == [1]
     told = enveloped({"content": []}, new, {"name": "gateway"})
     assert told["resultType"] == "complete"
     assert told["_meta"] == {"io.modelcontextprotocol/serverInfo": {"name": "gateway"}}

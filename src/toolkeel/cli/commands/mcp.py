@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -48,6 +48,8 @@ from toolkeel.observe.wording import escaped, pretty, visible_json, visible_line
 if TYPE_CHECKING:
     from toolkeel.mcp.client.provider import MCPServer
 
+T = TypeVar("T")
+
 app = typer.Typer(help="MCP servers: add, list, login, tools, call, pin, diff ...", **OPTIONS)
 _FILE = typer.Option("--file", "-f", metavar="FILE", help="Where servers are kept.")
 _SERVER = typer.Argument(metavar="SERVER", help="A name in the file, an address, or a command.")
@@ -81,6 +83,13 @@ def _server(text: str, file: Path | None, auth: Literal["oauth"] | None = None) 
     with needs_extra("an MCP server", "mcp"):
         from toolkeel.mcp.client.provider import MCPServer
     return MCPServer(_config(text, file), pins=_pins(), auth=auth)
+
+
+def _asked(server: str, file: Path | None, ask: Callable[[MCPServer], Coroutine[Any, Any, T]]) -> T:
+    """What a server answers."""
+    with stdout_kept_clean():
+        found = _server(server, file)
+        return run_sync(lambda: ask(found))
 
 
 @app.command("add", epilog=EPILOG)
@@ -238,10 +247,7 @@ def read(
     file: File = None,
 ) -> None:
     """Read one resource of a server; what is no text is described."""
-    with stdout_kept_clean():
-        found = _server(server, file)
-        parts = run_sync(lambda: found.read(uri))
-    for part in parts:
+    for part in _asked(server, file, lambda found: found.read(uri)):
         if is_text_type(part.media_type):
             answer(escaped(part.data.decode("utf-8", "replace")))
         else:
@@ -251,10 +257,7 @@ def read(
 @app.command("prompts", epilog=EPILOG)
 def prompts(server: Server, file: File = None, as_json: AsJson = False) -> None:
     """List a server's prompts."""
-    with stdout_kept_clean():
-        found = _server(server, file)
-        listed = run_sync(found.prompts)
-    _listed(listed, ("name",), as_json)
+    _listed(_asked(server, file, lambda found: found.prompts()), ("name",), as_json)
 
 
 @app.command("prompt", epilog=EPILOG)
@@ -268,10 +271,7 @@ def prompt(
 ) -> None:
     """Fill in a prompt of a server, and print its messages."""
     arguments: Any = _pairs("arguments", words).get("arguments", {})
-    with stdout_kept_clean():
-        found = _server(server, file)
-        messages = run_sync(lambda: found.prompt(name, arguments))
-    for message in messages:
+    for message in _asked(server, file, lambda found: found.prompt(name, arguments)):
         answer(escaped(f"{type(message).__name__}: {message.text}"))
 
 
@@ -284,10 +284,7 @@ def complete(
     file: File = None,
 ) -> None:
     """Say what an argument of a prompt, or a part of an address, could be."""
-    with stdout_kept_clean():
-        found = _server(server, file)
-        values = run_sync(lambda: found.complete(of, argument, typed))
-    for value in values:
+    for value in _asked(server, file, lambda found: found.complete(of, argument, typed)):
         answer(escaped(value))
 
 

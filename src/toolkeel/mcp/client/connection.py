@@ -24,7 +24,7 @@ from mcp.shared.message import SessionMessage
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError, ToolkeelError, describe
 from toolkeel.mcp.client.frames import Rate
-from toolkeel.mcp.client.http import Network, http, speaks_sse
+from toolkeel.mcp.client.http import Network, http
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.client.resource_subscriptions import RELISTEN, Watches
@@ -34,6 +34,8 @@ from toolkeel.mcp.config import ServerConfig
 
 TOOLS = 10_000
 """Most tools of one server."""
+OLDER = 10.0
+"""Seconds for a server on the network to answer in the older form, once the newer has failed."""
 
 log = logging.getLogger("toolkeel.mcp")
 
@@ -130,22 +132,24 @@ class Link:
 
     async def _open(self) -> None:
         try:
-            await self._try()
-        except Unreachable:
-            perhaps = self._network.config.url and not self._sse
-            if not (perhaps and await speaks_sse(self._network, 10.0)):
+            await self._try(self._options.connect_timeout)
+        except Unreachable as error:
+            if self._sse or not self._network.config.url:
                 raise
-            self._sse = True
-            await self._try()
+            self._sse = True  # it may know only the older form, with events
+            try:
+                await self._try(min(self._options.connect_timeout, OLDER))
+            except (Unreachable, SetupError):
+                self._sse = False
+                raise error from error.__cause__
 
-    async def _try(self) -> None:
+    async def _try(self, limit: float) -> None:
         self._over = asyncio.Event()
         self.revision = None
         self.stderr = Stderr()
         self.raw = RawRequests(self._name, self.sift, self._log)
         ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._serve(ready, self._over), context=Context())
-        limit = self._options.connect_timeout
         await asyncio.wait([ready], timeout=limit)
         while not ready.done() and getattr(self._options.auth, "at_login", False):
             await asyncio.wait([ready], timeout=limit)  # a person takes as long as it takes
@@ -191,7 +195,7 @@ class Link:
     async def _connected(self, over: asyncio.Event) -> AsyncIterator[Client]:
         options = self._options
         client = Client(
-            watched(self._transport(), Rate(self._name), over.set, self.sift),
+            self._watched(over),
             read_timeout_seconds=options.timeout,
             elicitation_callback=options.elicit,
             sampling_callback=options.sample,
@@ -207,6 +211,12 @@ class Link:
             self._legacy = client.session.initialize_result is not None
             self.revision = client.protocol_version
             yield client
+
+    @asynccontextmanager
+    async def _watched(self, over: asyncio.Event) -> AsyncIterator[Any]:
+        """The transport, at a bounded rate, with answers that can be read, and word of its end."""
+        async with self._transport() as (read, write):
+            yield _Read(read, Rate(self._name), over.set, self.sift), write
 
     def _transport(self) -> AbstractAsyncContextManager[Any]:
         config = self._options.config
@@ -324,25 +334,6 @@ def _reason(error: BaseException) -> str:
         closed = error.code == types.CONNECTION_CLOSED
         return "it ended, or does not speak the protocol" if closed else error.message
     return describe(error)
-
-
-@asynccontextmanager
-async def watched(
-    transport: AbstractAsyncContextManager[Any],
-    rate: Rate,
-    ended: Callable[[], object],
-    sift: Sift,
-) -> AsyncIterator[Any]:
-    """Another transport, at a bounded rate, and with word of its end.
-
-    Args:
-        transport: The SDK's or ours.
-        rate: Of what the server says by itself.
-        ended: Called at the end.
-        sift: Judges answers.
-    """
-    async with transport as (read, write):
-        yield _Read(read, rate, ended, sift), write
 
 
 class _Read:

@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    JSONRPCError,
-    JSONRPCResponse,
-)
+from mcp_types import JSONRPCError, JSONRPCResponse
 
 from toolkeel.mcp.client.salvage import LOST, our_error
-from toolkeel.mcp.messages import read_from_server
+from toolkeel.mcp.messages import messages_in, read_from_server
 
 FRAME_LIMIT = 32 * 1024 * 1024
 """Most bytes of one message: a few large pictures."""
@@ -64,8 +61,10 @@ class Frames:
             line = bytes(self._buffer[:end])
             del self._buffer[: end + 1]
             self._searched = 0
-            if (message := self._message(line)) is not None:
-                yield message
+            is_whole = self._head is None and end <= self._limit
+            for each in messages_in(line) if is_whole else [line]:
+                if (message := self._message(each)) is not None:
+                    yield message
         if len(self._buffer) > self._limit:
             self._head = self._head or bytes(self._buffer[:_EDGE])
             del self._buffer[:-_EDGE]
@@ -89,7 +88,9 @@ class Frames:
         self._noise += 1
         if self._noise == 1:
             log.warning("%s sent what cannot be read (%s): %.200r", self._name, why, head[:200])
-        if b'"jsonrpc"' not in head + tail or not _ANSWER.search(head + tail):
+        text = head + tail
+        is_request = b'"method"' in text and not _ANSWER.search(text)
+        if b'"jsonrpc"' not in text or is_request:
             return None
         found = _ID.search(head) or next(iter(list(_ID.finditer(tail))[-1:]), None)
         if found is None:

@@ -7,7 +7,6 @@ reached the server. Bodies are bounded.
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import json
 import re
@@ -27,7 +26,7 @@ from toolkeel.mcp.client.frames import FRAME_LIMIT
 from toolkeel.mcp.client.proxies import ByEnvironment, Lent, tls_context
 from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.messages import body_of_answer, shallow, with_whole_characters
+from toolkeel.mcp.messages import body_of_answer, event_line, with_whole_characters
 
 _UNSENT = (
     httpx2.ConnectError,
@@ -149,7 +148,7 @@ class _WholeLines(httpx2.AsyncByteStream):
 
 
 def _mended(lines: bytes) -> bytes:
-    return b"\n".join(shallow(line) for line in with_whole_characters(lines).split(b"\n"))
+    return b"\n".join(map(event_line, with_whole_characters(lines).split(b"\n")))
 
 
 def _strays(url: httpx2.URL, home: str) -> bool:
@@ -310,29 +309,3 @@ async def _streamable(network: Network, timeout: float) -> AsyncIterator[Any]:
         ) as streams,
     ):
         yield streams
-
-
-async def speaks_sse(network: Network, timeout: float) -> bool:
-    """Whether a server knows only the older form: its event stream begins with an endpoint.
-
-    Asked only after the newer form failed, as the specification's section on compatibility has it.
-    """
-    try:
-        async with asyncio.timeout(timeout):
-            return (await _first_line(network)).replace(" ", "") == "event:endpoint"
-    except (httpx2.HTTPError, TimeoutError, OAuthFlowError):
-        return False
-
-
-async def _first_line(network: Network) -> str:
-    """What an event stream at the address begins with; empty if there is none."""
-    headers = {**network.config.headers, "accept": "text/event-stream"}
-    sends = network.transport()
-    async with (
-        httpx2.AsyncClient(headers=headers, auth=network.auth, transport=sends) as client,
-        client.stream("GET", network.config.url) as response,
-    ):
-        async for line in response.aiter_lines():
-            if response.status_code != 200 or line.strip():
-                return line if response.status_code == 200 else ""
-    return ""

@@ -16,7 +16,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from toolkeel.call.body.sync_bridge import on_own_loop
-from toolkeel.content import Content, File, Text
+from toolkeel.content import File, Text
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import Effects
@@ -30,6 +30,7 @@ from toolkeel.messages import AssistantMessage, UserMessage
 T = TypeVar("T")
 INSTRUCTIONS = 4000
 """Characters of a server's instructions that are taken."""
+_ROLES = {UserMessage: "user", AssistantMessage: "assistant"}
 _READS = Effects(read_only=True, destructive=False, idempotent=True, open_world=True)
 
 
@@ -155,7 +156,7 @@ class Contents:
 
         async def prompt(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
             filled = await self.prompt(str(arguments["name"]), arguments.get("arguments"))
-            return "\n\n".join(f"{_role(each)}: {_text(each.content)}" for each in filled)
+            return "\n\n".join(f"{_ROLES[type(each)]}: {each.text}" for each in filled)
 
         texts: dict[str, object] = {"type": "object", "additionalProperties": {"type": "string"}}
         made: list[tuple[str, str, dict[str, object], Any]] = [
@@ -245,19 +246,6 @@ def address_of(resource: str | Text | types.Resource) -> str:
 def _message(said: types.PromptMessage) -> UserMessage | AssistantMessage:
     content = from_blocks([said.content])
     return UserMessage(content) if said.role == "user" else AssistantMessage(content)
-
-
-def _role(message: UserMessage | AssistantMessage) -> str:
-    return "user" if isinstance(message, UserMessage) else "assistant"
-
-
-def _text(content: Content) -> str:
-    if isinstance(content, str):
-        return content
-    parts = (
-        block.text if isinstance(block, Text) else f"[{type(block).__name__}]" for block in content
-    )
-    return "\n".join(parts)
 
 
 def _shown(listed: Any) -> dict[str, object]:

@@ -113,6 +113,8 @@ class Sift:
         version = self._version()
         if version is None:
             return
+        if not isinstance(result.get("resultType", ""), str):
+            del result["resultType"]
         if version >= _ANY_STRUCTURE:  # there "missing" means ``complete``; the SDK insists
             result.setdefault("resultType", "complete")
             self.rounds += result["resultType"] == "input_required"
@@ -255,6 +257,8 @@ def _block(block: object) -> object:
 
 
 def _is_block(block: object) -> bool:
+    if not isinstance(block, dict) or "type" not in block:
+        return False
     try:
         _BLOCK.validate_python(block, by_name=False)
     except ValidationError:

@@ -25,6 +25,7 @@ from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.outcome import failed
 from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer
+from toolkeel.mcp.content import STRUCTURE
 from toolkeel.mcp.gateway.approve import decided, ticket_for
 from toolkeel.mcp.gateway.audit import Audit, digest_of_arguments
 from toolkeel.mcp.gateway.cache import Cache, key_of
@@ -305,13 +306,10 @@ def forwarded(params: Mapping[str, Any]) -> dict[str, Any]:
     return {**rest, "_meta": kept} if kept else rest
 
 
-def _foreign(meta: object) -> dict[str, Any]:
+def _foreign(meta: Mapping[str, Any]) -> dict[str, Any]:
     """What of a ``_meta`` is not between two neighbours alone."""
-    return {
-        key: value
-        for key, value in (meta.items() if isinstance(meta, Mapping) else ())
-        if key not in _OWN_META and not key.startswith(_PROTOCOL)
-    }
+    ours = [key for key in meta if key in _OWN_META or key.startswith(_PROTOCOL)]
+    return {key: value for key, value in meta.items() if key not in ours}
 
 
 def error_result(text: str) -> dict[str, Any]:
@@ -327,13 +325,16 @@ def enveloped(result: dict[str, Any], request: Request, server: object) -> dict[
         request: The client's.
         server: What the gateway says of itself.
     """
+    meta = result.get("_meta")
+    meta = meta if isinstance(meta, dict) else {}
+    if STRUCTURE in meta:  # as a server of an older revision must not say it
+        rest = {key: value for key, value in meta.items() if key != STRUCTURE}
+        result, meta = {**result, "structuredContent": meta[STRUCTURE]}, rest
     if is_modern(request):
-        meta = result.get("_meta")
-        said = {**(meta if isinstance(meta, dict) else {}), SERVER_INFO_META_KEY: server}
+        said = {**meta, SERVER_INFO_META_KEY: server}
         return {**result, "resultType": result.get("resultType", "complete"), "_meta": said}
     kept = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
-    said = _foreign(result.get("_meta"))
-    if said:
+    if said := _foreign(meta):
         kept["_meta"] = said
     structure = kept.get("structuredContent")
     if structure is not None and not isinstance(structure, dict):

@@ -339,22 +339,14 @@ class Gateway(ToolServer):
         route = self._table.tools.get(name)
         return route.definition.input_schema if route else None
 
-    async def _list_prompts(self, _: Request, params: Paginated) -> types.ListPromptsResult:
-        prompts = [route.definition for route in (await self._current()).prompts.values()]
-        listed, cursor = page(prompts, params, self._page_size)
-        return types.ListPromptsResult(prompts=listed, next_cursor=cursor)
+    async def _prompts(self) -> list[types.Prompt]:
+        return [route.definition for route in (await self._current()).prompts.values()]
 
-    async def _list_resources(self, _: Request, params: Paginated) -> types.ListResourcesResult:
-        resources = [route.definition for route in (await self._current()).resources.values()]
-        listed, cursor = page(resources, params, self._page_size)
-        return types.ListResourcesResult(resources=listed, next_cursor=cursor)
+    async def _resources(self) -> list[types.Resource]:
+        return [route.definition for route in (await self._current()).resources.values()]
 
-    async def _list_templates(
-        self, _: Request, params: Paginated
-    ) -> types.ListResourceTemplatesResult:
-        templates = [route.definition for route in (await self._current()).templates.values()]
-        listed, cursor = page(templates, params, self._page_size)
-        return types.ListResourceTemplatesResult(resource_templates=listed, next_cursor=cursor)
+    async def _templates(self) -> list[types.ResourceTemplate]:
+        return [route.definition for route in (await self._current()).templates.values()]
 
     # — prompts, resources, completion —
 

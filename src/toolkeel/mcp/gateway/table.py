@@ -6,13 +6,11 @@ apart to find them.
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import mcp_types as types
-from mcp.shared.exceptions import MCPError
 from mcp.shared.uri_template import UriTemplate
 
 from toolkeel._records.record import record
@@ -21,6 +19,7 @@ from toolkeel.mcp.gateway.upstream import Upstream
 from toolkeel.mcp.hidden_text import clean_definition
 from toolkeel.mcp.pins import Pin, pin_of
 from toolkeel.mcp.server.rounds import Request, is_modern
+from toolkeel.mcp.server.snapshot import not_found, unknown
 from toolkeel.mcp.server.structured import wrapped
 
 Listed = TypeVar("Listed", types.Tool, types.Prompt)
@@ -132,7 +131,7 @@ class Table:
             prefix = public_uri(server.name, "")
             if uri.startswith(prefix):
                 return Route(server, uri.removeprefix(prefix), None)
-        raise MCPError(types.INVALID_PARAMS, f"Resource not found: {uri[:500]}", {"uri": uri[:500]})
+        raise not_found(uri)
 
     def _routes(self) -> Iterable[Route]:
         return (*self.tools.values(), *self.resources.values(), *self.templates.values())
@@ -154,13 +153,6 @@ def _tool(server: Upstream, tool: types.Tool, name: str) -> Route:
     return Route(
         server, tool.name, types.Tool.model_validate(shown), pin_of(server.config.identity, raw)
     )
-
-
-def unknown(what: str, name: object, known: Iterable[str]) -> MCPError:
-    """What a client is told of a name that leads nowhere."""
-    near = difflib.get_close_matches(str(name), list(known), n=3, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return MCPError(types.INVALID_PARAMS, f"Unknown {what}: {str(name)[:100]!r}.{hint}")
 
 
 def for_revision(request: Request, tool: types.Tool) -> types.Tool:

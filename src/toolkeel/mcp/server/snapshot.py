@@ -102,7 +102,7 @@ class Offer:
         """
         found = self.served.get(name)
         if found is None:
-            raise _unknown("tool", name, self.served)
+            raise unknown("tool", name, self.served)
         return found
 
     def find_prompt(self, name: str) -> Prompt[..., Any]:
@@ -113,7 +113,7 @@ class Offer:
         """
         found = self.prompts.get(name)
         if found is None:
-            raise _unknown("prompt", name, self.prompts)
+            raise unknown("prompt", name, self.prompts)
         return found
 
     def find_resource(self, uri: str) -> tuple[Resource[..., Any], Mapping[str, object]]:
@@ -144,10 +144,11 @@ def _unique(what: str, items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _unknown(what: str, name: str, known: Iterable[str]) -> MCPError:
-    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+def unknown(what: str, name: object, known: Iterable[str]) -> MCPError:
+    """What a client is told of a name that leads nowhere."""
+    near = difflib.get_close_matches(str(name), list(known), n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return MCPError(types.INVALID_PARAMS, f"Unknown {what}: {name[:100]!r}.{hint}")
+    return MCPError(types.INVALID_PARAMS, f"Unknown {what}: {str(name)[:100]!r}.{hint}")
 
 
 def _served(entry: Entry, alias: str, asks: bool, names: Mapping[str, str]) -> Served:
@@ -241,5 +242,5 @@ def suggester(offer: Offer, params: types.CompleteRequestParams) -> Part[..., An
     else:
         part = offer.resources.get(ref.uri) or offer.find_resource(ref.uri)[0]
     if params.argument.name not in part.arguments:
-        raise _unknown("argument", params.argument.name, part.arguments)
+        raise unknown("argument", params.argument.name, part.arguments)
     return part

@@ -8,7 +8,7 @@ call of any model.
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any, TypeVar, cast
@@ -297,9 +297,11 @@ class ToolServer:
     # — prompts and resources —
 
     async def _list_prompts(self, _: Request, params: Paginated) -> types.ListPromptsResult:
-        definitions = [each.definition() for each in self._offer.prompts.values()]
-        prompts, cursor = page(definitions, params, self._page_size)
+        prompts, cursor = page(await self._prompts(), params, self._page_size)
         return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
+
+    async def _prompts(self) -> Sequence[types.Prompt]:
+        return [each.definition() for each in self._offer.prompts.values()]
 
     async def _get_prompt(
         self, request: Request, params: types.GetPromptRequestParams
@@ -314,18 +316,22 @@ class ToolServer:
         return await self._in_rounds(request, params, work)
 
     async def _list_resources(self, _: Request, params: Paginated) -> types.ListResourcesResult:
-        said = [each.definition() for each in self._offer.resources.values() if not each.template]
-        resources = [types.Resource.model_validate(each) for each in said]
-        found, cursor = page(resources, params, self._page_size)
+        found, cursor = page(await self._resources(), params, self._page_size)
         return types.ListResourcesResult(resources=found, next_cursor=cursor)
+
+    async def _resources(self) -> Sequence[types.Resource]:
+        said = [each.definition() for each in self._offer.resources.values() if not each.template]
+        return [types.Resource.model_validate(each) for each in said]
 
     async def _list_templates(
         self, _: Request, params: Paginated
     ) -> types.ListResourceTemplatesResult:
-        said = [each.definition() for each in self._offer.resources.values() if each.template]
-        templates = [types.ResourceTemplate.model_validate(each) for each in said]
-        found, cursor = page(templates, params, self._page_size)
+        found, cursor = page(await self._templates(), params, self._page_size)
         return types.ListResourceTemplatesResult(resource_templates=found, next_cursor=cursor)
+
+    async def _templates(self) -> Sequence[types.ResourceTemplate]:
+        said = [each.definition() for each in self._offer.resources.values() if each.template]
+        return [types.ResourceTemplate.model_validate(each) for each in said]
 
     async def _read_resource(
         self, request: Request, params: types.ReadResourceRequestParams
