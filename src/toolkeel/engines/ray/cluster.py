@@ -93,7 +93,7 @@ def connect(address: str | None) -> None:
             except Exception as error:
                 raise SetupError(
                     f"Ray() cannot connect to {address or 'a cluster on this machine'}: "
-                    f"{describe(error)}. Start one: {START}"
+                    f"{describe(error).rstrip('.')}. Start one: {START}"
                 ) from error
         found = _gcs()
         if not (_asks_for_token(found) or _only_here(found)):
