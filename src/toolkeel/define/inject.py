@@ -10,16 +10,7 @@ import types
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import Parameter
-from typing import (
-    Annotated,
-    Any,
-    Protocol,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-    runtime_checkable,
-)
+from typing import Annotated, Any, Protocol, Union, cast, get_args, get_origin, runtime_checkable
 
 from toolkeel._records.record import record
 from toolkeel.context import CancelToken, RunContext, ToolContext

@@ -21,15 +21,7 @@ from pydantic_core import to_json
 
 from toolkeel._records.messages_json import inline, is_text_type
 from toolkeel._records.record import NOTHING
-from toolkeel.content import (
-    Audio,
-    Block,
-    Content,
-    Data,
-    File,
-    Image,
-    Text,
-)
+from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
 from toolkeel.define.dialect.definition import definition
 from toolkeel.define.returns import Output
 from toolkeel.define.schema.from_json_schema import compile_json_schema

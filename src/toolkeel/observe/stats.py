@@ -6,13 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from toolkeel._records.entries import (
-    CallEnded,
-    Entry,
-    ModelAsked,
-    ModelFailed,
-    ModelReplied,
-)
+from toolkeel._records.entries import CallEnded, Entry, ModelAsked, ModelFailed, ModelReplied
 from toolkeel.call.correction_counts import ACCEPTED, MENDABLE
 from toolkeel.errors import MissingExtraError
 from toolkeel.messages import ToolMessage, Usage

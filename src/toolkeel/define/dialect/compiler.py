@@ -33,14 +33,7 @@ from toolkeel.define.dialect.normal_form import (
     name_of,
     normalise,
 )
-from toolkeel.define.dialect.provider_facts import (
-    DIALECTS,
-    LIMITS,
-    Dialect,
-    Limits,
-    Loss,
-    Target,
-)
+from toolkeel.define.dialect.provider_facts import DIALECTS, LIMITS, Dialect, Limits, Loss, Target
 from toolkeel.define.dialect.rewrite_rules import rewrite
 from toolkeel.define.dialect.unions import expand, merge_all_of, opened, without
 from toolkeel.define.names import hashed_name

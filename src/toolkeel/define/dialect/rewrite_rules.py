@@ -13,14 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toolkeel.define.dialect.conversion import Conversion, Place, note
-from toolkeel.define.dialect.merge import (
-    admits_null,
-    conjoin,
-    is_of,
-    nullable,
-    same,
-    types_of,
-)
+from toolkeel.define.dialect.merge import admits_null, conjoin, is_of, nullable, same, types_of
 from toolkeel.define.dialect.normal_form import Node, Schema, map_children
 from toolkeel.define.dialect.unions import rewrite_structure
 

@@ -27,12 +27,7 @@ from toolkeel.errors import SetupError, describe
 
 with needs_extra("Ray()", "ray"):
     import ray
-    from ray.exceptions import (
-        RayError,
-        RayTaskError,
-        RuntimeEnvSetupError,
-        TaskCancelledError,
-    )
+from ray.exceptions import RayError, RayTaskError, RuntimeEnvSetupError, TaskCancelledError
 
 START = "ray get-auth-token --generate > /dev/null && RAY_AUTH_MODE=token ray start --head"
 """The command that starts a cluster which asks for a token."""

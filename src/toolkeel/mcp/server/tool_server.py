@@ -38,13 +38,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.mcp.server.calls import NewRun, answer
 from toolkeel.mcp.server.prometheus_metrics import Figures
-from toolkeel.mcp.server.prompts_resources import (
-    Part,
-    Prompt,
-    Resource,
-    contents_of,
-    messages_of,
-)
+from toolkeel.mcp.server.prompts_resources import Part, Prompt, Resource, contents_of, messages_of
 from toolkeel.mcp.server.rounds import Exchange, Params, Request, Rounds, is_modern
 from toolkeel.mcp.server.sessions import Sessions
 from toolkeel.mcp.server.snapshot import Offer, completion, not_found, page, result_of, suggester
