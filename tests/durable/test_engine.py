@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import pickle
 import sqlite3
 import stat
 import threading
@@ -70,6 +72,43 @@ def test_the_same_id_is_one_run_and_what_is_kept_of_it_is_json_of_its_owner_alon
     assert "py_pickle" not in kept
     with pytest.raises(SetupError, match="no run 'other'"):
         durable.result("other")
+
+
+class Opens:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str, str]]:
+        return open, (str(self._path), "w")
+
+
+def test_a_row_that_says_it_is_a_pickle_is_unpickled_by_nobody(
+    make: Callable[..., Durable], tmp_path: Path
+) -> None:
+    """DBOS goes by what the row says, not by the serializer that it was given."""
+    made = tmp_path / "unpickled"
+    planted = base64.b64encode(pickle.dumps(Opens(made))).decode()
+    durable = make()
+    for id in ("planted", "good", "ended"):
+        durable.start("run 1", id=id)
+    with closing(sqlite3.connect(tmp_path / "talk.db.runs")) as rows, rows:
+        rows.execute("UPDATE workflow_input SET inputs=? WHERE workflow_uuid <> 'good'", [planted])
+        rows.execute("INSERT INTO workflow_output VALUES ('ended', ?, NULL, 1)", [planted])
+        rows.execute("UPDATE workflow_status SET status='SUCCESS' WHERE workflow_uuid='ended'")
+        rows.execute(
+            "UPDATE workflow_status SET serialization='py_pickle' WHERE workflow_uuid <> 'good'"
+        )
+    for id in ("planted", "ended"):
+        with pytest.raises(SetupError, match="was not written by this library"):
+            durable.start("run 1", id=id)
+    with working(durable):
+        assert durable.result("good", 20).text == "all of run 1"
+        for id in ("planted", "ended"):
+            with pytest.raises(SetupError, match="was not written by this library"):
+                durable.result(id, 20)
+    assert not made.exists()
 
 
 def test_an_id_or_a_schedule_never_belongs_to_two_scopes(make: Callable[..., Durable]) -> None:

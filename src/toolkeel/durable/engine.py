@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable
-from contextlib import contextmanager
 from datetime import datetime
+from functools import wraps
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote
 
 from toolkeel._records.needs_extra import needs_extra
@@ -35,6 +36,33 @@ JOURNAL: Final = f"journal-{VERSION}"
 """What a worker must understand to take a run over: the journal, not the program of its user."""
 LOOK: Final = 0.2
 """Seconds between two looks into the queue."""
+
+
+class JSONAlone(DBOSPortableJSONSerializer):
+    """JSON, whatever a row says that it is: DBOS itself unpickles one that says it is a pickle."""
+
+
+def _refusing(read: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(read)
+    def checked(text: Any, form: str | None, serializer: object) -> Any:
+        if isinstance(serializer, JSONAlone) and form not in (None, serializer.name()):
+            raise SetupError(f"a row says it is {form!r}; nothing but JSON is read")
+        return read(text, form, serializer)
+
+    return checked
+
+
+def _refuse_pickles() -> None:
+    """See to it in each module of DBOS that reads rows; programs with another serializer see nothing."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("dbos.")]
+    for name in ("deserialize_value", "deserialize_args", "deserialize_exception"):
+        read: Callable[..., Any] = getattr(sys.modules["dbos._serialization"], name)
+        for module in modules:
+            if getattr(module, name, None) is read:
+                setattr(module, name, _refusing(read))
+
+
+_refuse_pickles()
 
 
 def address_of(database: str) -> str:
@@ -66,7 +94,7 @@ class Queue:
         DBOS.migrate(self.address)
         self.client = DBOSClient(
             system_database_url=self.address,
-            serializer=DBOSPortableJSONSerializer(),
+            serializer=JSONAlone(),
             application_name=name,
             system_database_pool_size=2,
         )
@@ -154,7 +182,7 @@ class Worker:
             config={
                 "name": self.queue.name,
                 "system_database_url": self.queue.address,
-                "serializer": DBOSPortableJSONSerializer(),
+                "serializer": JSONAlone(),
                 "executor_id": self.id,
                 "application_version": JOURNAL,
                 "log_level": "WARNING",
@@ -173,15 +201,10 @@ class Worker:
 
     async def work(self, order: Order) -> dict[str, str]:
         """Run what an order says, and be counted."""
-        with self._counted():
-            return await self._work(order)
-
-    @contextmanager
-    def _counted(self) -> Any:
         with self._lock:
             self.running += 1
         try:
-            yield
+            return await self._work(order)
         finally:
             with self._lock:
                 self.running -= 1
@@ -251,8 +274,10 @@ def ended(status: WorkflowStatus) -> dict[str, str] | None:
     """How a run ended; None if it has not."""
     problem = str(status.error or "")
     match status.status:
+        case "SUCCESS" if isinstance(status.output, dict):
+            return dict(status.output)
         case "SUCCESS":
-            return dict(status.output or {})
+            return {"reason": "failed", "error": "its row was not written by this library"}
         case "ERROR":
             return {"reason": "failed", "error": problem}
         case "CANCELLED":
@@ -263,7 +288,12 @@ def ended(status: WorkflowStatus) -> dict[str, str] | None:
 
 
 def order_of(status: WorkflowStatus) -> Order:
-    """What a run was asked to do."""
-    assert status.input is not None
-    order: Order = status.input["args"][0]
-    return order
+    """What a run was asked to do.
+
+    Raises:
+        SetupError: its row is not as `Queue.put` writes it.
+    """
+    match status.input:
+        case {"args": [{"session": str(), "scope": str()} as order]}:
+            return cast("Order", order)
+    raise SetupError(f"the row of the run {status.workflow_id!r} was not written by this library")
