@@ -65,6 +65,19 @@ def test_a_pin_that_was_edited_by_hand_is_refused(tmp_path: Path) -> None:
         Pins(path)
 
 
+def test_two_programs_that_share_a_file_know_each_others_pins_and_lose_none(tmp_path: Path) -> None:
+    one, other = (Pins(tmp_path / "pins.json") for _ in range(2))
+    one.set("s", "rm", pin_of("s", TOOL))
+    other.set("s", "mv", pin_of("s", {**TOOL, "name": "mv"}))
+    assert other.get("s", "rm") == pin_of("s", TOOL), (
+        "or it would take any definition for the first"
+    )
+    assert set(one.of("s")) == set(Pins(tmp_path / "pins.json").of("s")) == {"rm", "mv"}
+    other.forget("s")
+    one.set("t", "rm", pin_of("t", TOOL))
+    assert not one.of("s") and [path.name for path in tmp_path.iterdir()] == ["pins.json"]
+
+
 def test_a_difference_shows_what_cannot_be_seen() -> None:
     text = difference(TOOL, {**TOOL, "description": "Remove.\u202e"})
     assert '-  "description": "Remove."' in text

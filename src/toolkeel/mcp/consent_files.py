@@ -35,6 +35,15 @@ def load(path: Path) -> dict[str, Any]:
     return data
 
 
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """What changes when a file is written anew; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
 def save(path: Path, data: Mapping[str, object]) -> None:
     """Write the object, so that a reader sees the old file or the new one; its owner's alone."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

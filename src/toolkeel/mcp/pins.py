@@ -17,7 +17,7 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
-from toolkeel.mcp.consent_files import load, save
+from toolkeel.mcp.consent_files import load, save, stamp
 
 _PARTS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
@@ -82,21 +82,27 @@ class Pins:
         self._path = Path(path).expanduser() if path is not None else None
         self._lock = threading.Lock()
         self._pins: dict[str, dict[str, Pin]] = {}
-        if self._path is not None:
-            self._pins = _read(self._path)
+        self._seen: object = None
+        self._known()
+
+    def _known(self) -> dict[str, dict[str, Pin]]:
+        """All pins, as whoever wrote the file last left them."""
+        if self._path is not None and (now := stamp(self._path)) != self._seen:
+            self._pins, self._seen = _read(self._path), now
+        return self._pins
 
     def get(self, identity: str, tool: str) -> Pin | None:
         """The pin of a tool, if it has one."""
-        return self._pins.get(identity, {}).get(tool)
+        return self._known().get(identity, {}).get(tool)
 
     def of(self, identity: str) -> Mapping[str, Pin]:
         """The pins of one server, by tool."""
-        return dict(self._pins.get(identity, {}))
+        return dict(self._known().get(identity, {}))
 
     def set(self, identity: str, tool: str, pin: Pin | None) -> None:
         """Pin a tool's definition; None forgets it."""
         with self._lock:
-            server = self._pins.setdefault(identity, {})
+            server = self._known().setdefault(identity, {})
             if pin is None:
                 server.pop(tool, None)
             elif server.get(tool) == pin:
@@ -107,6 +113,7 @@ class Pins:
                 del self._pins[identity]
             if self._path is not None:
                 save(self._path, {name: _dump(pins) for name, pins in self._pins.items()})
+                self._seen = stamp(self._path)
 
     def forget(self, identity: str) -> None:
         """Forget everything about a server."""

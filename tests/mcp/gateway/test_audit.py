@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import stat
 import tempfile
 from pathlib import Path
@@ -48,6 +49,24 @@ def test_an_audit_log_is_appended_to(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_written_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="cannot be written"):
         AuditFile(tmp_path / "none" / "a")
+
+
+def test_a_log_that_was_closed_lets_no_call_be_made(tmp_path: Path) -> None:
+    log = AuditFile(tmp_path / "a")
+    log.close()
+    with pytest.raises(OSError, match="closed"):
+        asyncio.run(asyncio.wait_for(log.synced(), 10))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+@pytest.mark.parametrize(("name", "mode"), [("a", 0o622), ("a.key", 0o644), ("a.key", 0o660)])
+def test_a_log_or_key_that_others_could_get_at_is_none(
+    tmp_path: Path, name: str, mode: int
+) -> None:
+    AuditFile(tmp_path / "a").close()
+    (tmp_path / name).chmod(mode)
+    with pytest.raises(SetupError, match=f"{name}.*chmod 600"):
+        AuditFile(tmp_path / "a")
 
 
 def test_a_loop_that_ended_while_it_waited_holds_up_nobody_else(tmp_path: Path) -> None:
@@ -98,6 +117,7 @@ def test_the_key_of_the_hashes_is_made_once_and_its_owners_alone(tmp_path: Path)
 @pytest.mark.parametrize("text", ["", "00", "not hex", "00" * 33])
 def test_a_key_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.key").write_text(text)
+    (tmp_path / "a.key").chmod(0o600)
     with pytest.raises(SetupError, match="key"):
         AuditFile(tmp_path / "a")
 

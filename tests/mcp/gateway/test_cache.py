@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.messages_made import JSON
+from toolkeel.errors import SetupError
 from toolkeel.mcp.gateway import cache
 from toolkeel.mcp.gateway.cache import Cache, key_of
 from toolkeel.sessions import KeyValueStore
@@ -99,6 +100,26 @@ def test_a_store_that_is_away_costs_no_call(tmp_path: Path, caplog: Any) -> None
     assert get(kept, "s", "k") is None
     asyncio.run(kept.forget("s"))
     assert "results are not kept now" in caplog.text
+
+
+def test_a_write_that_the_store_was_not_told_of_makes_stale_what_it_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = KeyValueStore(tmp_path / "s.db")
+    kept = Cache(store)
+    put(kept, "s", "k", OK)
+
+    def away(*_: object, **more: object) -> None:
+        raise SetupError("it is locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "change", away)
+        asyncio.run(kept.forget("s"))
+        assert get(kept, "s", "k") is None
+    assert get(kept, "s", "k") is None
+    put(kept, "s", "k", OK)
+    assert get(kept, "s", "k") == OK
+    store.close()
 
 
 def test_those_used_longest_ago_go_first(monkeypatch: pytest.MonkeyPatch) -> None:

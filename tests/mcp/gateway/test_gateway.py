@@ -25,7 +25,7 @@ from toolkeel.mcp.gateway.audit import AuditFile
 from toolkeel.mcp.gateway.gateway import Gateway
 from toolkeel.mcp.gateway.policy import Limit, Policy
 from toolkeel.mcp.gateway.search import NAME
-from toolkeel.mcp.pins import Pin, Pins
+from toolkeel.mcp.pins import Pin, Pins, pin_of
 from toolkeel.sessions import Desk, KeyValueStore
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
@@ -470,6 +470,27 @@ def test_what_changed_or_went_while_a_person_was_asked_is_not_called() -> None:
             return said
 
     assert "while the call waited" in asyncio.run(use())
+
+
+def test_a_definition_that_another_program_pinned_while_a_person_was_asked_counts(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "pins.json"
+    gateway = Gateway([config("new")], Policy(Rules(ask=["*__echo"])), Pins(path))
+
+    async def pins_another(ticket: Ticket) -> bool:
+        identity = gateway._servers["new"].config.identity
+        Pins(path).set(identity, "echo", pin_of(identity, {"name": "echo", "description": "Old."}))
+        return True
+
+    gateway._keeper._approver = pins_another
+
+    async def use() -> str:
+        async with client_of(gateway) as client:
+            await client.list_tools()
+            return text(await client.call_tool("new__echo", {"text": "x"}))
+
+    assert "has changed this tool since it was approved" in asyncio.run(use())
 
 
 def test_what_one_server_gave_is_not_given_as_that_of_another_with_its_name() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import mcp_types as types
 
 from toolkeel.mcp.gateway.search import find
@@ -13,6 +15,15 @@ def tools(**described: str) -> dict[str, types.Tool]:
         name: types.Tool(name=name, description=text, input_schema=schema)
         for name, text in described.items()
     }
+
+
+def test_a_query_of_many_words_holds_nobody_up() -> None:
+    many = tools(**{f"tool{n}": "Does this and that." for n in range(500)}, last="Sends.")
+    began = process_time()
+    assert [tool.name for tool in find(" ".join(map(str, range(20_000))) + " sends", many)] == [
+        "last"
+    ]
+    assert process_time() - began < 2
 
 
 def test_rare_words_count_more_and_names_more_than_descriptions() -> None:

@@ -14,6 +14,7 @@ import hmac
 import json
 import os
 import secrets
+import stat
 import threading
 import time
 from collections.abc import Mapping
@@ -52,7 +53,8 @@ class AuditFile:
         path: Made if it is not there, appended to if it is; ``path.key`` beside it holds the key.
 
     Raises:
-        SetupError: one of them cannot be written, or the key is none.
+        SetupError: one of them cannot be written, the key is none, or others could write to the log
+            or read the key.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,6 +64,7 @@ class AuditFile:
             raise SetupError(f"the audit log {path} cannot be written: {error.strerror}") from None
         self._file: IO[bytes] = os.fdopen(handle, "wb")
         try:
+            _refuse_others(path, 0o022)
             self.key = _key_in(path.with_name(path.name + ".key"))
         except SetupError:
             self._file.close()
@@ -84,11 +87,13 @@ class AuditFile:
         """Wait until all that was written is durable.
 
         Raises:
-            OSError: it cannot be written, and so the call shall not be made.
+            OSError: it cannot be written, or was closed, and so the call shall not be made.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         with self._lock:
+            if self._ended:
+                raise OSError("the audit log is closed")
             self._waiting.append((loop, future))
             self._lock.notify()
         await future
@@ -140,12 +145,23 @@ def _key_in(path: Path) -> bytes:
     try:
         if not path.exists():
             _make_key(path)
+        _refuse_others(path, 0o077)
         key = bytes.fromhex(path.read_text("ascii"))
     except (OSError, ValueError) as error:
         raise SetupError(f"the audit log's key {path} cannot be used: {error}") from None
     if len(key) != _KEY_BYTES:
         raise SetupError(f"the audit log's key {path} has {len(key)} bytes, not {_KEY_BYTES}")
     return key
+
+
+def _refuse_others(path: Path, bits: int) -> None:
+    """See that a file is ours, and that others may not do what some bits of its mode let them."""
+    facts = path.stat()
+    ours = os.name != "posix" or (facts.st_uid in (os.geteuid(), 0) and not facts.st_mode & bits)
+    if stat.S_ISREG(facts.st_mode) and not ours:
+        raise SetupError(
+            f"others could change {path} or read it: chmod 600 {path}, or name another"
+        )
 
 
 def _make_key(path: Path) -> None:

@@ -47,6 +47,7 @@ class Cache:
         self._shared = shared
         self._kept: OrderedDict[tuple[str, str], tuple[float, int, str]] = OrderedDict()
         self._written: dict[str, int] = {}
+        self._untold: set[str] = set()
 
     async def get(self, server: str, key: str) -> dict[str, Any] | None:
         """The result of a call; None if none is kept."""
@@ -68,7 +69,10 @@ class Cache:
         """Changes when something may have been written there."""
         if self._shared is None:
             return self._written.get(server, 0)
-        item = await _done(self._shared.get, _WRITTEN, _short(server))
+        if server in self._untold:
+            await self.forget(server)
+        told = server not in self._untold
+        item = told and await _done(self._shared.get, _WRITTEN, _short(server))
         return 0 if item is None else int(item.value["times"]) if item else _UNKNOWN
 
     async def put(
@@ -102,7 +106,9 @@ class Cache:
     async def forget(self, server: str) -> None:
         """Something was, or may have been, written there."""
         if self._shared is not None:
-            await _done(self._shared.change, _WRITTEN, _short(server), _once_more)
+            self._untold.add(server)  # until the store knows, nothing that it keeps is good
+            if await _done(self._shared.change, _WRITTEN, _short(server), _once_more) is None:
+                self._untold.discard(server)
             return
         self._written[server] = self._written.get(server, 0) + 1
         for key in [key for key in self._kept if key[0] == server]:

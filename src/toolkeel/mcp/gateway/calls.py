@@ -173,7 +173,8 @@ class Gatekeeper:
         if decision.verdict == "edit":
             params = {**call.params, "arguments": dict(decision.arguments)}
             call = Call(call.client, call.tool, call.route, params)
-        return self.refused(call, denied) if (denied := self._denied(call)) else call
+        no = self._denied(call) or self._changed(call)
+        return self.refused(call, no) if no else call
 
     async def send(self, call: Call, progressed: Progressed | None) -> dict[str, Any]:
         """Send a call, and give its result as JSON; a call without one has an error as its result.
@@ -212,9 +213,9 @@ class Gatekeeper:
                 kind, sent = "unknown_outcome", "What it did before it asked stays done."
             return error_result(f"{error}. {sent}")
         finally:
+            self._after(call, kind, time.monotonic() - began)
             if not _only_reads(call.route):
                 await self.forget(server)
-            self._after(call, kind, time.monotonic() - began)
 
     async def forget(self, server: Upstream) -> None:
         """Results of a server are good no more: something was written, or another has its name."""

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from toolkeel.errors import SetupError
+from toolkeel.mcp.consent_files import stamp
 
 INTERVAL = 1.0
 """Seconds between two looks at the file; editors replace it, so the file itself is not watched."""
@@ -27,10 +28,10 @@ async def follow(
         changed: Reads it and does as it says.
         interval: Seconds between two looks.
     """
-    seen = _stamp(file)
+    seen = stamp(file)
     while True:
         await asyncio.sleep(interval)
-        now = _stamp(file)
+        now = stamp(file)
         if now == seen or now is None:
             continue
         seen = now
@@ -40,11 +41,3 @@ async def follow(
             known = isinstance(error, SetupError)
             said = "%s has changed, and all stays as it was: %s"
             log.warning(said, file, error, exc_info=None if known else error)
-
-
-def _stamp(file: Path) -> tuple[int, int, int] | None:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -49,14 +49,13 @@ def find(query: str, tools: Mapping[str, types.Tool], limit: int = FOUND) -> lis
         for name, tool in tools.items()
     }
     wanted = set(words(query))
-    held = {word: sum(word in text for text in texts.values()) for word in wanted}
+    fitting = {name: [word for word in text if word in wanted] for name, text in texts.items()}
+    held = Counter(word for found in fitting.values() for word in found)
     scores = {
         name: sum(
-            math.log(1 + len(texts) / held[word]) * math.sqrt(text[word])
-            for word in wanted
-            if text[word]
+            math.log(1 + len(texts) / held[word]) * math.sqrt(texts[name][word]) for word in found
         )
-        for name, text in texts.items()
+        for name, found in fitting.items()
     }
     best = sorted((name for name in scores if scores[name] > 0), key=lambda name: -scores[name])
     return [tools[name] for name in best[:limit]]
