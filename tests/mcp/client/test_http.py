@@ -13,12 +13,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx2
+import mcp_types as types
 import pytest
+from mcp.shared.message import SessionMessage
 
 from tests.mcp.peers import SSE_PEER, free_port, http_peer
 from toolkeel import SetupError, ToolCall, ToolMessage, Toolset
-from toolkeel.mcp.client.http import Bounded
+from toolkeel.mcp.client.http import Bounded, Network, http
 from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.config import ServerConfig
 
 Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
 
@@ -262,6 +265,50 @@ def test_what_a_server_names_is_asked_only_where_anybody_could_ask(
 
     assert asyncio.run(ask()) == (200 if asked else 403)
     assert sent == ([address] if asked else [])
+
+
+class NamesAnotherPlace(httpx2.Auth):
+    """A login for which one has to ask where the server says."""
+
+    def auth_flow(self, request: httpx2.Request) -> Iterator[httpx2.Request]:
+        yield httpx2.Request("GET", "http://169.254.169.254/latest")
+        yield httpx2.Request("GET", "https://login.example.org/metadata")
+        yield request
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_in_each_form_a_login_asks_no_private_place_and_takes_no_header_elsewhere(
+    older: bool,
+) -> None:
+    """T17, T21: the older form (SSE) is tried wherever the newer one fails."""
+    seen: list[tuple[str, str, str]] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        headers = request.headers
+        said = headers.get("x-key", ""), headers.get("authorization", "")
+        seen.append((request.url.host, *said))
+        return httpx2.Response(302, headers={"location": "http://169.254.169.254/"})
+
+    async def ask() -> None:
+        async with httpx2.AsyncClient(
+            transport=httpx2.MockTransport(answer),
+            headers={"x-key": "k"},
+            auth=("ada", "pass"),
+            follow_redirects=True,
+        ) as lent:
+            home = ServerConfig("tools", url="https://tools.example.org/mcp")
+            network = Network(home, NamesAnotherPlace(), lent)
+            with suppress(Exception):
+                async with http(network, 5, older=older) as (read, write):
+                    await write.send(
+                        SessionMessage(types.JSONRPCRequest(jsonrpc="2.0", id=1, method="ping"))
+                    )
+                    await asyncio.wait_for(read.__anext__(), 5)
+
+    asyncio.run(ask())
+    assert {host for host, *_ in seen} == {"login.example.org", "tools.example.org"}
+    assert all(bool(key) and bool(auth) for host, key, auth in seen if host.startswith("tools"))
+    assert not any(key or auth for host, key, auth in seen if host.startswith("login"))
 
 
 def test_a_server_that_sends_a_call_elsewhere_is_not_followed_with_our_headers() -> None:

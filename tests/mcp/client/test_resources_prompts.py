@@ -190,6 +190,7 @@ def test_a_model_gets_resources_and_prompts_as_tools_and_a_person_is_asked(progr
                 ToolCall("3", "list_prompts", {}),
                 ToolCall("4", "get_prompt", {"name": "greet", "arguments": {"name": "Ada"}}),
             ]
+            assert all(tool.effects.stranger for tool in tools if "resource" in tool.name)
             refused = await tools.run(calls)
             assert {message.kind for message in refused} == {"denied"}
             done = await tools.run(calls, RunContext(approver=lambda ticket: True))

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -249,23 +250,27 @@ class Network:
     lent: httpx2.AsyncClient | None = None
 
     def transport(self) -> httpx2.AsyncBaseTransport:
-        """What sends.
+        """What sends, and asks no address that the server must not make us ask.
 
         Raises:
             SetupError: its certificates cannot be used.
         """
-        if self.lent is not None:
-            return Lent(self.lent)
-        return ByEnvironment(tls_context(self.config.tls))
+        home, lent = self.config.url, self.lent
+        sends = Lent(lent, home) if lent else ByEnvironment(tls_context(self.config.tls))
+        return Bounded(sends, home=home)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Those of each request to the server."""
+        return {"accept-encoding": "identity", **self.config.headers}
 
 
 def _client(network: Network, timeout: float) -> httpx2.AsyncClient:
-    config = network.config
     return _Client(
-        headers={"accept-encoding": "identity", **config.headers},
+        headers=network.headers,
         auth=network.auth,
         timeout=httpx2.Timeout(timeout, read=_KEEP_OPEN),
-        transport=Bounded(network.transport(), home=config.url),
+        transport=network.transport(),
     )
 
 
@@ -277,24 +282,13 @@ def http(network: Network, timeout: float, *, older: bool) -> AbstractAsyncConte
         timeout: Seconds to connect, and to send.
         older: Whether it speaks the older form (SSE).
     """
-    config = network.config
     if older:
-
-        def factory(
-            headers: dict[str, str] | None = None,
-            timeout: httpx2.Timeout | None = None,
-            auth: httpx2.Auth | None = None,
-        ) -> httpx2.AsyncClient:
-            return httpx2.AsyncClient(
-                headers=headers, auth=auth, timeout=timeout, transport=network.transport()
-            )
-
         return sse_client(
-            config.url,
-            dict(config.headers),
+            network.config.url,
+            network.headers,
             timeout,
             sse_read_timeout=_KEEP_OPEN,
-            httpx_client_factory=factory,
+            httpx_client_factory=partial(httpx2.AsyncClient, transport=network.transport()),
             auth=network.auth,
         )
     return _streamable(network, timeout)

@@ -378,11 +378,13 @@ def _names(listed: Iterable[str]) -> dict[str, str]:
     for name in listed:
         with suppress(DefinitionError):
             found[name] = check_name(name)
+    taken = set(found.values())
     for name in listed:
         if name not in found:
             alias = wire_name(name)
             digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-            found[name] = f"{alias[:50]}_{digest}" if alias in found.values() else alias
+            found[name] = f"{alias[:50]}_{digest}" if alias in taken else alias
+            taken.add(found[name])
     return found
 
 

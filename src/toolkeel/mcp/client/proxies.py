@@ -45,21 +45,27 @@ def _no_password() -> str:
 
 
 class Lent(httpx2.AsyncBaseTransport):
-    """Sends by a client of the program's own: its proxies, certificates, headers and login.
+    """Sends by a client of the program's own: its proxies and certificates, and to the server that it
+    was lent for its headers and login.
 
     Args:
         client: Whoever lent it closes it.
+        home: Address of the server.
     """
 
-    def __init__(self, client: httpx2.AsyncClient) -> None:
+    def __init__(self, client: httpx2.AsyncClient, home: str) -> None:
         self._client = client
+        self._home = httpx2.URL(home)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; the body of the answer is read by whoever asked."""
-        for name, value in self._client.headers.items():
+        at, home = request.url, self._home
+        own = (at.scheme, at.netloc) == (home.scheme, home.netloc)
+        for name, value in self._client.headers.items() if own else ():
             if name not in request.headers:
                 request.headers[name] = value
-        found = await self._client.send(request, stream=True)
+        auth = self._client.auth if own else None
+        found = await self._client.send(request, stream=True, auth=auth, follow_redirects=False)
         return httpx2.Response(
             found.status_code,
             headers=found.headers,

@@ -31,7 +31,7 @@ T = TypeVar("T")
 INSTRUCTIONS = 4000
 """Characters of a server's instructions that are taken."""
 _ROLES = {UserMessage: "user", AssistantMessage: "assistant"}
-_READS = Effects(read_only=True, destructive=False, idempotent=True, open_world=True)
+_READS = Effects(read_only=True, destructive=False, idempotent=True, stranger=True)
 
 
 class Contents:
