@@ -264,6 +264,7 @@ def test_a_long_session_is_shown_a_window_at_a_time(tmp_path: Path) -> None:
         early = re.findall(r'<option value="(\d+)">entry', latest)
         assert early == sorted(early, key=int, reverse=True) and len(early) > 1
         assert "Hello 0?" in page.client.get(f"/sessions/long?before={early[-1]}").text
+        assert "Hello 399?" in page.client.get(f"/sessions/long?before={'9' * 5000}").text
 
 
 def test_stats_read_what_is_new_alone_and_begin_anew_when_a_session_is_gone(tmp_path: Path) -> None:

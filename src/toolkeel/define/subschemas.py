@@ -73,7 +73,9 @@ def resolve(reference: object, root: Schema) -> object:
         key = part.replace("~1", "/").replace("~0", "~")
         if isinstance(found, (dict, Mapping)) and key in found:
             found = found[key]
-        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+        elif (
+            isinstance(found, list) and key.isdecimal() and len(key) < 10 and int(key) < len(found)
+        ):
             found = found[int(key)]
         else:
             return True

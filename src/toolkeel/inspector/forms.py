@@ -187,7 +187,7 @@ def _fields(made: Field, some: list[Schema], making: _Making) -> list[Field]:
     if made.kind == "list":
         wanted = making.typed.get(f"{made.name}{COUNT}", "")
         least = int(made.schema.get("minItems", 0)) if made.required else 0
-        number = min(int(wanted) if wanted.isdecimal() else least, 200)
+        number = min(least if (given := number_of(wanted)) is None else given, 200)
         items = made.schema["items"]
         return [
             _field(items, making, (f"{made.name}/{n}", f"{n + 1}"), True) for n in range(number)
@@ -327,6 +327,11 @@ def says(sent: Any, value: Any) -> bool:
     return bool(sent == value)
 
 
+def number_of(text: str) -> int | None:
+    """The whole number that is sent; None if it is none, or longer than any that is meant."""
+    return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
 def changed(typed: Typed, what: str) -> dict[str, str]:
     """A form after one of its buttons: ``add:/items`` or ``remove:/items/2``.
 
@@ -336,20 +341,19 @@ def changed(typed: Typed, what: str) -> dict[str, str]:
     verb, _, name = what.partition(":")
     found = dict(typed)
     if verb == "add":
-        number = found.get(name + COUNT, "0")
-        found[name + COUNT] = str(int(number) + 1 if number.isdecimal() else 1)
+        found[name + COUNT] = str((number_of(found.get(name + COUNT, "")) or 0) + 1)
         return found
-    group, _, place = name.rpartition("/")
-    number = found.get(group + COUNT, "")
-    if not (place.isdecimal() and number.isdecimal() and int(place) < int(number)):
+    group, _, last = name.rpartition("/")
+    place, number = number_of(last), number_of(found.get(group + COUNT, ""))
+    if place is None or number is None or place >= number:
         return found
-    found[group + COUNT] = str(int(number) - 1)
+    found[group + COUNT] = str(number - 1)
     moved: dict[str, str] = {}
-    item = re.compile(re.escape(group) + r"/(\d+)(?=[/|#?~]|$)")
+    item = re.compile(re.escape(group) + r"/(\d{1,9})(?=[/|#?~]|$)")
     for key, text in found.items():
         match = item.match(key)
-        if match is None or int(match[1]) < int(place):
+        if match is None or int(match[1]) < place:
             moved[key] = text
-        elif int(match[1]) > int(place):
+        elif int(match[1]) > place:
             moved[f"{group}/{int(match[1]) - 1}{key[match.end() :]}"] = text
     return moved

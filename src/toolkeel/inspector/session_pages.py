@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 
 from toolkeel.errors import CallError, InvalidArguments, ToolkeelError
 from toolkeel.inspector.compare import compare
-from toolkeel.inspector.forms import changed, form_of, pointer_of, typed_of
+from toolkeel.inspector.forms import changed, form_of, number_of, pointer_of, typed_of
 from toolkeel.inspector.runs import WHO, Live, Runs
 from toolkeel.inspector.site import UNTOUCHED, address, form, page
 from toolkeel.inspector.story import Story, story_of
@@ -130,7 +130,7 @@ class SessionPages:
         info = session.info  # once: what is written meanwhile comes as what is new
         head = info.head
         wanted = request.query_params.get("before", "")
-        upto = min(int(wanted) - 1, head) if wanted.isdecimal() and int(wanted) else head
+        upto = min((number_of(wanted) or head + 1) - 1, head)
         after = max(0, upto - WINDOW)
         story = story_of(session.entries(after, upto))
         name = session.name
@@ -180,7 +180,7 @@ class SessionPages:
     async def _fork(self, session: Session, typed: dict[str, str]) -> Response:
         turn = typed.get("turn", "")
         name = typed.get("to", "").strip() or self._new_name(session.name)
-        made = self._sessions.fork(session.name, name, turn=int(turn) if turn.isdecimal() else None)
+        made = self._sessions.fork(session.name, name, turn=number_of(turn))
         if typed.get("text", "").strip():
             self._runs.say(made.name, typed["text"].strip())
         return RedirectResponse(_place(made.name), 303)
@@ -222,8 +222,8 @@ class SessionPages:
         """What is new, as server-sent events; their ids are the journal's numbers."""
         session = self._named(request)
         asked = request.headers.get("last-event-id") or request.query_params.get("after", "")
-        seen = int(asked) if asked.isdecimal() else 0
-        return StreamingResponse(self._stream(session, seen), media_type="text/event-stream")
+        stream = self._stream(session, number_of(asked) or 0)
+        return StreamingResponse(stream, media_type="text/event-stream")
 
     async def _stream(self, session: Session, seen: int) -> AsyncIterator[str]:
         version, before, quiet = -1, None, 0

@@ -80,6 +80,7 @@ def test_half_an_emoji_and_what_is_no_text_costs_that_character_alone(half: byte
         asked = asyncio.ensure_future(raw.send("tools/call", {}, 60, progressed))
         await until(lambda: pipe.lines)
         id = pipe.lines[0]["id"]
+        assert list(frames.feed(answer(id="9" * 5000, result={}))), "a text that is nobody's id"
         params = {"progressToken": id, "progress": 1, "message": "HALF"}
         for line in (
             answer(method="notifications/progress", params=params),

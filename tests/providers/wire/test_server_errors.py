@@ -38,6 +38,7 @@ def test_every_error_of_the_table_stands_for_a_status_of_an_error() -> None:
     assert status_of({"code": 200, "type": "server_error"}) == 500
     assert status_of({"code": "invalid_prompt"}) == 400
     assert status_of({"code": 399, "status": 600}) is None
+    assert status_of({"code": "4" * 5000}) is None
 
 
 def test_a_name_counts_only_where_nothing_else_says_it() -> None:

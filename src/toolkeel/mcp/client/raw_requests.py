@@ -172,7 +172,7 @@ class RawRequests:
         return True
 
     def _known(self, id: object) -> _Waiting | None:
-        if isinstance(id, str) and id.isdecimal():
+        if isinstance(id, str) and id.isdecimal() and len(id) < 20:
             id = int(id)  # some servers send ids back as texts
         return self._waiting.get(id) if isinstance(id, int) else None
 

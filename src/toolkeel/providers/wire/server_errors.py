@@ -81,7 +81,9 @@ def status_of(error: Mapping[str, object], name: str = "") -> int | None:
     (429, 500)
     """
     for code in (*map(error.get, _STATUS_KEYS), name):
-        number = int(code) if isinstance(code, str) and code.isdecimal() else code
+        number = (
+            int(code) if isinstance(code, str) and code.isdecimal() and len(code) == 3 else code
+        )
         if isinstance(number, int) and 400 <= number < 600:
             return number
         word = as_text(code).lower()
