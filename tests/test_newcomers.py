@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from toolkeel import Agent, Rules, Tool, ToolCall, ToolContext, Toolset, tool
+from toolkeel import Agent, Effects, Rules, Tool, ToolCall, ToolContext, Toolset, tool
 from toolkeel.errors import ToolkeelError
 from toolkeel.model import Settings
+from toolkeel.models import OpenAIChat
 from toolkeel.runs import RunLimits
 
 any_tool: Any = tool
@@ -19,11 +20,17 @@ any_agent: Any = Agent
 AnyToolset: Any = Toolset
 AnyTool: Any = Tool
 AnyRules: Any = Rules
+AnyEffects: Any = Effects
+AnyModel: Any = OpenAIChat
+any_limits: Any = RunLimits
 
 
 def add(a: int, b: int = 1) -> int:
     """Add two numbers."""
     return a + b
+
+
+any_add: Any = tool(add)
 
 
 class Weather:
@@ -96,6 +103,24 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], str]] = {
     "messages of another library": (
         lambda: any_agent("offline").run_sync([{"role": "user", "content": "hi"}]),
         "UserMessage(",
+    ),
+    "tools without a list": (lambda: AnyToolset(add, add), "Toolset([search, send])"),
+    "a name for a toolset": (lambda: AnyToolset([add], "sums"), "only tools by position"),
+    "instructions by position": (lambda: any_agent("offline", [add], "Be brief."), "instructions="),
+    "a tool's words by position": (lambda: any_tool(add, "Add two."), "description="),
+    "a function after its name": (lambda: any_tool("add", add), "tool(function, name="),
+    "deps by position": (lambda: any_agent("offline").run_sync("hi", {"user": 1}), "deps=..."),
+    "two prompts": (lambda: any_agent("offline").start("hi", "there"), "messages as one list"),
+    "an unknown option of a set": (lambda: AnyToolset([add], step=[]), "did you mean 'steps'?"),
+    "an unknown effect": (lambda: AnyEffects(readonly=True), "did you mean 'read_only'?"),
+    "an unknown limit": (lambda: any_limits(max_turns=3), "write requests="),
+    "a config for an invoke": (
+        lambda: any_add.invoke({"a": 1}, {"configurable": 1}),
+        "RunContext(",
+    ),
+    "an option too many of a model": (
+        lambda: AnyModel("gpt-5", "https://x.example"),
+        "by position",
     ),
     "a number for a timeout": (lambda: any_tool(timeout="5")(add), "a number of seconds"),
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from toolkeel._records.peers_words import naming
 from toolkeel._records.record import record
 
 
@@ -73,6 +75,9 @@ class Effects:
         """Whether a failed run may be tried again without asking."""
         return self.read_only or self.idempotent
 
+
+if not TYPE_CHECKING:  # there, an unknown flag is an error already
+    Effects.__new__ = naming({})(Effects.__new__)
 
 UNKNOWN = Effects()
 """What holds for a tool whose author declared nothing."""

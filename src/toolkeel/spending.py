@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from toolkeel._records.checked_arguments import checked
+from toolkeel._records.peers_words import LIMITS, naming
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import LimitReached, MissingExtraError, SetupError
 from toolkeel.messages import Usage
@@ -75,6 +76,10 @@ class RunLimits:
     calls: Mapping[str, int] = NOTHING  # type: ignore[assignment]
     failures: Mapping[str, int] = NOTHING  # type: ignore[assignment]
     prices: Mapping[str, Price] = NOTHING  # type: ignore[assignment]
+
+
+if not TYPE_CHECKING:  # there, an unknown limit is an error already
+    RunLimits.__new__ = naming(LIMITS)(RunLimits.__new__)
 
 
 class Spending:

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import math
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,7 @@ from toolkeel._records.tickets import (
     digest_of,
     new_id,
 )
+from toolkeel.content import Image
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -138,3 +140,19 @@ def test_a_decision_by_hand_is_as_bound_as_one_by_its_ticket() -> None:
 def test_the_model_is_told_of_an_edit_unless_it_is_a_steps() -> None:
     edit = Edit("a person", {"n": 5}, ("n from 500 to 5",))
     assert edit.told and copy.copy(edit) == edit
+
+
+@pytest.mark.parametrize(
+    "value", [Image(b"png", "image/png"), [b"bytes"], {"at": {1, 2}}, math.nan]
+)
+def test_an_answer_that_is_no_json_is_told_with_what_to_give_instead(value: object) -> None:
+    with pytest.raises((TypeError, ValueError), match="give text, numbers, and lists and dicts"):
+        ticket().answer(value)
+
+
+def test_a_comment_is_no_reach_of_an_approval_and_a_text_no_edit() -> None:
+    anybody: Any = ticket()
+    with pytest.raises(ValueError, match="give one of 'call', 'target', 'source'"):
+        anybody.approve("looks fine")
+    with pytest.raises(TypeError, match="all of the call's arguments as a dict"):
+        anybody.edit("/safe/path")

@@ -25,6 +25,7 @@ from typing import (
     is_typeddict,
 )
 
+from toolkeel._records.peers_words import check_places
 from toolkeel.errors import SetupError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,7 +47,8 @@ class Kind(NamedTuple):
 
 
 def checked(made: F) -> F:
-    """Have each argument looked at, whenever a class is made or a method called, by its annotation.
+    """Have each argument looked at, whenever a class is made or a method called: its place, and its
+    kind by its annotation.
 
     Flags, numbers, texts, paths, functions, choices, classes, protocols, and lists and dicts of
     these are looked at; other annotations say nothing here.
@@ -78,6 +80,7 @@ def _checking(make: Any, owner: str, told: Mapping[str, object]) -> Any:
         if not kinds:  # when it is first called: all names are there then
             names = vars(sys.modules[make.__module__])
             kinds.update({name: kind_of(text, names) for name, text in told.items()})
+        check_places(owner, make, len(args), options)
         check_values(owner, {**dict(zip(own, args, strict=False)), **options}, kinds)
         return make(self, *args, **options)
 

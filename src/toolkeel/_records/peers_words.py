@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Final, NoReturn, ParamSpec, TypeVar
+from typing import Any, Final, NoReturn, ParamSpec, TypeVar
 
 from toolkeel.errors import DefinitionError
 
@@ -105,6 +106,16 @@ RUN: Final[Words] = _by_word(
     }
 )
 """By word for an option of a run: ours."""
+LIMITS: Final[Words] = _by_word(
+    {
+        "requests=": "max_iterations max_requests max_turns request_limit",
+        "tokens=": "max_tokens total_tokens_limit",
+        "calls={name: number}": "tool_calls_limit",
+        "cost=": "max_budget_usd",
+        "seconds=": "max_execution_time timeout",
+    }
+)
+"""By word for a limit of a run: ours."""
 RESULT: Final[Words] = _by_word(
     {
         ".output": "content data final_output response result text",
@@ -179,6 +190,59 @@ def unknown_option(where: str, word: str, known: Iterable[str], words: Words) ->
     return DefinitionError(f"{where}: there is no option {word!r}{hint}")
 
 
+_WRITTEN: Final[Words] = MappingProxyType(
+    {
+        "Agent": "Agent('openai:gpt-5', [search, send], instructions='...')",
+        "Agent.run": "run(prompt, deps=..., session=...), with messages as one list",
+        "Toolset": "Toolset([search, send])",
+        "tool": "tool(function, name='...', description='...')",
+    }
+)
+
+
+def too_many(where: str, given: int, places: str) -> DefinitionError:
+    """What is raised for more arguments by position than there are places for.
+
+    Args:
+        where: What was called.
+        given: How many there were.
+        places: Which there are.
+
+    >>> str(too_many("Toolset", 2, "tools"))
+    'Toolset takes only tools by position, not 2 arguments; write Toolset([search, send])'
+    """
+    write = _WRITTEN.get(where, f"the others with their names, {where}(..., name=value)")
+    only = f"only {places}" if places else "nothing"
+    return DefinitionError(
+        f"{where} takes {only} by position, not {given} arguments; write {write}"
+    )
+
+
+def check_places(
+    where: str, method: Any, given: int, options: Iterable[str], words: Words = _WRITTEN
+) -> None:
+    """See that a method has a place for each argument.
+
+    Args:
+        where: What was called.
+        method: What runs then.
+        given: How many arguments there are by position, its object apart.
+        options: The names of the others.
+        words: One of the tables of this module.
+
+    Raises:
+        DefinitionError: naming the argument and the fix.
+    """
+    code = method.__code__
+    places = code.co_varnames[1 : code.co_argcount]
+    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    for word in () if code.co_flags & inspect.CO_VARKEYWORDS else options:
+        if word not in known:
+            raise unknown_option(where, word, known, words)
+    if given > len(places) and not code.co_flags & inspect.CO_VARARGS:
+        raise too_many(where, given, " and ".join(places))
+
+
 def telling(words: Words) -> Callable[[object, str], NoReturn]:
     """A class's ``__getattr__`` that says which attribute takes the place of another library's.
 
@@ -196,22 +260,18 @@ def telling(words: Words) -> Callable[[object, str], NoReturn]:
 
 
 def naming(words: Words) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function refuse unknown keywords as `unknown_option` does, instead of by a `TypeError`.
+    """Let a method refuse arguments that it has no place for by a text with the fix, no `TypeError`.
 
     Args:
         words: One of the tables of this module.
     """
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
-        code = function.__code__
-        known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        where = function.__qualname__.replace(".__init__", "").replace(".__new__", "")
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            for word in kwargs:
-                if word not in known:
-                    where = function.__qualname__.replace(".__init__", "").replace(".__new__", "")
-                    raise unknown_option(where, word, known[1:], words)
+            check_places(where, function, len(args) - 1, kwargs, words)
             return function(*args, **kwargs)
 
         return checked

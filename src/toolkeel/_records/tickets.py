@@ -86,6 +86,8 @@ class Ticket:
             reach: ``target`` lets later calls of this tool to the same targets pass, too, and
                 ``source`` trusts what this run has read so far; both for this run alone.
         """
+        if reach not in REACHES:
+            raise ValueError(f"approve({reach!r:.60}): give one of {', '.join(map(repr, REACHES))}")
         return Decision(self.id, self.seal, "approve", reach=reach)
 
     def deny(self, reason: str = "") -> Decision:
@@ -94,6 +96,8 @@ class Ticket:
 
     def edit(self, arguments: Mapping[str, object]) -> Decision:
         """Let the call run with other arguments, which are validated and guarded first."""
+        if not isinstance(arguments, Mapping):
+            raise TypeError(f"edit({arguments!r:.60}): give all of the call's arguments as a dict")
         return Decision(self.id, self.seal, "edit", arguments=arguments)
 
     def answer(self, value: object) -> Decision:
@@ -105,7 +109,11 @@ class Ticket:
         Raises:
             TypeError, ValueError: it has no JSON form.
         """
-        value = json.loads(json.dumps(value, allow_nan=False))
+        try:
+            value = json.loads(json.dumps(value, allow_nan=False))
+        except (TypeError, ValueError) as error:
+            fix = "give text, numbers, and lists and dicts of these; of a picture its address"
+            raise type(error)(f"answer(...): {error}; {fix}") from None
         return Decision(self.id, self.seal, "answer", value=value)
 
     def to_dict(self) -> dict[str, object]:

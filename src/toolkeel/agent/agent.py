@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from typing_extensions import TypeForm, TypeVar
 
-from toolkeel._records.peers_words import (
-    AGENT,
-    AGENT_ATTRIBUTES,
-    RUN,
-    naming,
-    telling,
-    unknown_option,
-)
+from toolkeel._records import peers_words
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, Handoffs, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
@@ -91,7 +84,7 @@ class Agent(Generic[C, T]):
         SetupError: for a model name nobody knows, or tools that cannot be wired up.
     """
 
-    @naming(AGENT)
+    @peers_words.naming(peers_words.AGENT)
     def __init__(
         self,
         model: str | Model,
@@ -144,7 +137,7 @@ class Agent(Generic[C, T]):
         self._plan = self._answering(plan, output_type)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
-        __getattr__ = telling(AGENT_ATTRIBUTES)
+        __getattr__ = peers_words.telling(peers_words.AGENT_ATTRIBUTES)
 
     def __repr__(self) -> str:
         tools = f", tools={list(self.tools.names)}" if len(self.tools) else ""
@@ -189,13 +182,7 @@ class Agent(Generic[C, T]):
     async def run(
         self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> RunResult[N]: ...
-    async def run(
-        self,
-        prompt: Prompt,
-        *,
-        output_type: TypeForm[Any] | None = None,
-        **options: Unpack[RunOptions[C]],
-    ) -> RunResult[Any]:
+    async def run(self, prompt: Prompt, *more: object, **options: Any) -> RunResult[Any]:
         """Run to the end.
 
         Args:
@@ -213,7 +200,7 @@ class Agent(Generic[C, T]):
 
         Whatever is raised has the `Run` as its attribute ``run``: ``error.run.state`` goes on.
         """
-        return await self._begin(prompt, options, output_type).to_end()
+        return await self._begin(prompt, more, options).to_end()
 
     @overload
     def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[C]]) -> RunResult[T]: ...
@@ -221,15 +208,9 @@ class Agent(Generic[C, T]):
     def run_sync(
         self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> RunResult[N]: ...
-    def run_sync(
-        self,
-        prompt: Prompt,
-        *,
-        output_type: TypeForm[Any] | None = None,
-        **options: Unpack[RunOptions[C]],
-    ) -> RunResult[Any]:
+    def run_sync(self, prompt: Prompt, *more: object, **options: Any) -> RunResult[Any]:
         """`run` for sync code; works with and without a running event loop."""
-        run = self._begin(prompt, options, output_type)
+        run = self._begin(prompt, more, options)
         try:
             return run_sync(run.to_end)
         except KeyboardInterrupt as error:  # raised here, not in the run's own thread
@@ -242,19 +223,13 @@ class Agent(Generic[C, T]):
     def start(
         self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> Run[N]: ...
-    def start(
-        self,
-        prompt: Prompt,
-        *,
-        output_type: TypeForm[Any] | None = None,
-        **options: Unpack[RunOptions[C]],
-    ) -> Run[Any]:
+    def start(self, prompt: Prompt, *more: object, **options: Any) -> Run[Any]:
         """`run` as a handle that is there before the run begins, and after every end.
 
         ``result = await run``, ``run.state`` at any time, ``run.cancel()``. In an event loop it
         begins at once, in a task of its own; else when it is first awaited.
         """
-        run = self._begin(prompt, options, output_type)
+        run = self._begin(prompt, more, options)
         with suppress(RuntimeError):  # no loop runs here
             asyncio.get_running_loop()
             run.begin()
@@ -266,18 +241,12 @@ class Agent(Generic[C, T]):
     def stream(
         self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> Run[N]: ...
-    def stream(
-        self,
-        prompt: Prompt,
-        *,
-        output_type: TypeForm[Any] | None = None,
-        **options: Unpack[RunOptions[C]],
-    ) -> Run[Any]:
+    def stream(self, prompt: Prompt, *more: object, **options: Any) -> Run[Any]:
         """`run`, with its events as they happen: ``async for event in agent.stream(...)``.
 
         It begins when its events are first asked for; ``run.text()`` gives what the model says.
         """
-        run = self._begin(prompt, options, output_type)
+        run = self._begin(prompt, more, options)
         run.listen()
         return run
 
@@ -328,9 +297,11 @@ class Agent(Generic[C, T]):
 
     def planned_for(self, asked: Mapping[str, Any]) -> Plan:
         """See `toolkeel.agent.handoff.AgentLike`."""
-        return self._planned({"model": asked.get("model")}, asked.get("output_type"))  # type: ignore[typeddict-item]
+        return self._planned({"model": asked.get("model")}, asked.get("output_type"))
 
-    def _planned(self, options: RunOptions[Any], output_type: TypeForm[Any] | None = None) -> Plan:
+    def _planned(
+        self, options: Mapping[str, Any], output_type: TypeForm[Any] | None = None
+    ) -> Plan:
         """The plan for one run, with what is asked for that run alone."""
         changes: dict[str, Any] = {
             name: value
@@ -363,12 +334,13 @@ class Agent(Generic[C, T]):
         output = plan_output(output_type, plan.model, plan.tools, tools, self._retries)
         return dataclasses.replace(plan, output=output)
 
-    def _begin(
-        self, prompt: Prompt, options: RunOptions[Any], output_type: TypeForm[Any] | None
-    ) -> Run[Any]:
+    def _begin(self, prompt: Prompt, more: tuple[object, ...], options: dict[str, Any]) -> Run[Any]:
         """A new run, not yet running."""
+        output_type = options.pop("output_type", None)
+        if more:
+            raise peers_words.too_many("Agent.run", len(more) + 1, "prompt")
         for word in options.keys() - RunOptions.__annotations__.keys():
-            raise unknown_option("Agent.run", word, RunOptions.__annotations__, RUN)
+            raise peers_words.unknown_option("Agent.run", word, _RUN_OPTIONS, peers_words.RUN)
         given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         check_options("Agent.run", given, RUN_CHECKS)
         plan = self._planned(options, output_type)
@@ -384,6 +356,7 @@ class Agent(Generic[C, T]):
         return Run(plan, run, prompt, decisions, within)
 
 
+_RUN_OPTIONS = (*RunOptions.__annotations__, "output_type")
 _FOR_THE_PLAN = ("model", "settings", "limits", "timeout")
 _OVERRIDDEN: ContextVar[Mapping[Any, Model]] = ContextVar(
     "overridden", default=MappingProxyType({})

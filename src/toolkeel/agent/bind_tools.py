@@ -79,19 +79,4 @@ def bind_tools(
 class Binds:
     """Gives a model class the method `bind_tools`."""
 
-    def bind_tools(
-        self: Model,
-        tools: Toolset | Iterable[Toolish],
-        *,
-        tool_choice: ToolChoice | None = None,
-        strict: bool | None = None,
-        parallel_tool_calls: bool | None = None,
-    ) -> Bound:
-        """This model with tools; see `toolkeel.agent.bind_tools.bind_tools`."""
-        return bind_tools(
-            self,
-            tools,
-            tool_choice=tool_choice,
-            strict=strict,
-            parallel_tool_calls=parallel_tool_calls,
-        )
+    bind_tools = bind_tools

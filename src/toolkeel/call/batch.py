@@ -46,6 +46,15 @@ def check_turn(calls: object, run: object) -> None:
         SetupError: one is none.
     """
     check_calls(calls)  # type: ignore[arg-type]
+    check_run(run)
+
+
+def check_run(run: object) -> None:
+    """See that it is what calls share.
+
+    Raises:
+        SetupError: it is not.
+    """
     if not isinstance(run, RunContext):
         raise SetupError(f"{run!r:.80} is no run; give RunContext(deps=...)") from None
 

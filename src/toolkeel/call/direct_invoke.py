@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolkeel.call.arguments.validate import prepare
+from toolkeel.call.batch import check_run
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.failure_message import failed
 from toolkeel.call.steps.compose import awaited
@@ -25,6 +26,7 @@ class Direct:
     async def ainvoke(self, tool: AnyTool, value: object, run: RunContext[Any] | None) -> object:
         check_bound(tool)
         run = run or RunContext()
+        check_run(run)
         call = as_call(value)
         if call is not None:
             [message] = await Toolset([tool]).run([call], run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack, overload
 
+from toolkeel._records.peers_words import too_many
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.reading.signature import calling_frame
 from toolkeel.define.tool import P, R, Tool, ToolOptions, compile_tool
@@ -29,7 +30,7 @@ def tool(
 def tool(
     function: Callable[..., Any] | str | None = None,
     /,
-    *,
+    *more: object,
     name: str | None = None,
     description: str | None = None,
     parameters: ParametersSchema | None = None,
@@ -58,6 +59,8 @@ def tool(
     >>> add.invoke('{"a": 2}'), add(2, 3), add.description
     (3, 5, 'Add two numbers.')
     """
+    if more:
+        raise too_many("tool", len(more) + 1, "a function or a name")
     if isinstance(function, str):
         function, name = None, function
     caller = calling_frame()
