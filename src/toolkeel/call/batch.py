@@ -39,16 +39,6 @@ def check_calls(calls: Sequence[ToolCall]) -> None:
         )
 
 
-def check_turn(calls: object, run: object) -> None:
-    """See that neither is at fault for what has failed.
-
-    Raises:
-        SetupError: one is none.
-    """
-    check_calls(calls)  # type: ignore[arg-type]
-    check_run(run)
-
-
 def check_run(run: object) -> None:
     """See that it is what calls share.
 

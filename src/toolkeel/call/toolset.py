@@ -11,7 +11,7 @@ from typing import Any, cast
 from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import Shown
 from toolkeel.call.arguments.mask import cover
-from toolkeel.call.batch import Batch, check_calls, check_turn
+from toolkeel.call.batch import Batch, check_calls, check_run
 from toolkeel.call.body.run_body import invoke
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.body.thread_pool import ThreadPool
@@ -319,7 +319,8 @@ class Toolset(Shown):
             done = start_call(calls[0], self, run)
             message, fatal = done if isinstance(done, tuple) else await done
         except (AttributeError, TypeError):
-            check_turn(calls, run)
+            check_calls(calls)
+            check_run(run)
             raise
         if fatal is None:
             return [message]
