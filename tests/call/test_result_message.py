@@ -251,3 +251,24 @@ def test_a_value_without_a_json_form_is_named_by_its_type() -> None:
     assert result.kind == "invalid_output"
     assert "value of type dict without a JSON form" in result.text
     assert "object has no JSON form" in str(result.details["error"])
+
+
+def test_what_is_left_out_is_asked_for_by_other_arguments_only_where_there_are_some() -> None:
+    def rows(first: int = 0) -> str:
+        """Give rows."""
+        return "row " * 99
+
+    def all_rows() -> str:
+        """Give all rows."""
+        return "row " * 99
+
+    def some_rows(**which: int) -> str:
+        """Give those rows."""
+        return "row " * 99
+
+    tools = Toolset([tool(max_output=50)(each) for each in (rows, all_rows, some_rows)])
+    calls = [ToolCall(name, name, "{}") for name in tools.names]
+    narrow, alone, open_ended = (one.text for one in tools.run_sync(calls))
+    assert "narrow the arguments" in narrow and "narrow the arguments" in open_ended
+    assert "no call gives them: go on with what is here, and say that it is a part" in alone
+    assert "narrow" not in alone

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pydantic_core import to_json
 
 from toolkeel._records.record import NOTHING, maker
-from toolkeel.call.truncate import Keeper, bounded, length
+from toolkeel.call.truncate import GONE, NARROW, Keeper, bounded, length
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, block_of
+from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import InvalidOutput, Kind
 from toolkeel.messages import Status, ToolMessage, ToolOutput
@@ -51,7 +52,9 @@ def render(
         whole, artifact = _pair(tool, value)
     shown = to_content(tool, whole)
     if limit is not None and (len(shown) if isinstance(shown, str) else length(shown)) > limit:
-        shown = bounded(shown, limit, keeper)
+        takes = properties_of(tool.parameters) or tool.parameters.get("additionalProperties", True)
+        rest = NARROW if takes else GONE
+        shown = bounded(shown, limit, keeper, rest)
         artifact = whole if artifact is None else artifact
     if prepared.changes:
         details = {**details, "coerced": prepared.changes}

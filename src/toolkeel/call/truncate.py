@@ -16,8 +16,13 @@ KEEPS = "keeps_results"
 Keeper: TypeAlias = tuple[str, Callable[[bytes], str]]
 """A tool that reads what was kept whole, and what keeps it and gives its name."""
 
+NARROW = "ask for a smaller part, or narrow the arguments, to see them"
+"""What is told of the rest where nothing keeps it, and other arguments may give less."""
+GONE = "no call gives them: go on with what is here, and say that it is a part"
+"""The same of a tool that takes no arguments: it would give as much once more."""
 
-def shorten(text: str, limit: int, keeper: Keeper | None = None) -> str:
+
+def shorten(text: str, limit: int, keeper: Keeper | None = None, rest: str = NARROW) -> str:
     """What fits of a text that is too long, with the totals and the way to the rest.
 
     Of JSON the first items of each list and object are shown, as JSON; of other text, head and
@@ -27,20 +32,20 @@ def shorten(text: str, limit: int, keeper: Keeper | None = None) -> str:
     'aaaaaaaaaaaaa'
     """
     if pruned := _pruned(text, limit):
-        return f"{pruned}\n\n[{_left_out(len(text) - len(pruned), text, keeper)}]"
+        return f"{pruned}\n\n[{_left_out(len(text) - len(pruned), text, keeper, rest)}]"
     head = text[: limit * 2 // 3]
     tail = text[len(text) - (limit - len(head)) :]
     left = len(text) - len(head) - len(tail)
-    return f"{head}\n\n[{_left_out(left, text, keeper)}]\n\n{tail}"
+    return f"{head}\n\n[{_left_out(left, text, keeper, rest)}]\n\n{tail}"
 
 
-def _left_out(characters: int, text: str, keeper: Keeper | None) -> str:
+def _left_out(characters: int, text: str, keeper: Keeper | None, rest: str) -> str:
     """How much is missing, and how to see it."""
     said = f"{characters:,} of {len(text):,} characters left out here"
     name = keeper[1](text.encode("utf-8", "replace")) if keeper is not None else ""
     if keeper is not None and name:
         return f'{said}; all of it: {keeper[0]}(path="{name}")'
-    return f"{said}; ask for a smaller part, or narrow the arguments, to see them"
+    return f"{said}; {rest}"
 
 
 def _pruned(text: str, limit: int) -> str:
@@ -75,21 +80,21 @@ def length(blocks: tuple[Block, ...]) -> int:
     return sum(len(block.text) for block in blocks if isinstance(block, Text | Data))
 
 
-def bounded(content: Content, limit: int, keeper: Keeper | None) -> Content:
+def bounded(content: Content, limit: int, keeper: Keeper | None, rest: str = NARROW) -> Content:
     """The same with at most `limit` characters of text, the first blocks first."""
     if isinstance(content, str):
-        return shorten(content, limit, keeper)
+        return shorten(content, limit, keeper, rest)
     texts = [block.text for block in content if isinstance(block, Text | Data)]
     if len(texts) == 1:
         return tuple(
-            Text(shorten(block.text, limit, keeper), block.extra)
+            Text(shorten(block.text, limit, keeper, rest), block.extra)
             if isinstance(block, Text | Data)
             else block
             for block in content
         )
     blocks, whole_ones = _first_blocks(content, limit)
     whole = "\n\n".join(texts)
-    missing = _left_out(len(whole) - limit, whole, keeper)
+    missing = _left_out(len(whole) - limit, whole, keeper, rest)
     return (*blocks, Text(f"[{missing}: {whole_ones} of {len(texts)} texts are shown whole]"))
 
 

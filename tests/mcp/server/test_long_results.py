@@ -62,4 +62,4 @@ def test_tools_of_somebody_else_stay_as_they_are_and_a_server_without_resources_
     ToolServer(own, resources=[kept_results])
     assert own.keeper is None
     said = text(call(ToolServer(own), "lines"))
-    assert "ask for a smaller part" in said and "resources/read" not in said
+    assert "no call gives them" in said and "resources/read" not in said
