@@ -6,7 +6,7 @@ queries           what is asked of the tables: sessions, entries, inbox
 database          one SQLite file in one process: one thread writes for all
 artifacts         large values of a journal, each in a file named by its SHA-256
 postgres          the same tables in PostgreSQL, for many machines
-session_lock      one writer per session, held by the kernel
+session_lock      one writer per session, by a lock of the kernel, and who holds it
 journal           the journal of one session: durable when a commit returns
 fold              what a journal's entries come to: transcript, state, what waits
 checkpoint        the fold of a session at rest as an entry, and back (snapshot)

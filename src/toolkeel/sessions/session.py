@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import json
 import math
 import os
-import socket
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -41,7 +38,7 @@ from toolkeel.sessions.run_from_journal import (
     last_goes_on,
     state_of,
 )
-from toolkeel.sessions.session_lock import WriterLocks
+from toolkeel.sessions.session_lock import Holder, WriterLocks, holder_of, tell_holder, user_name
 
 
 @record
@@ -51,17 +48,6 @@ class Kept:
     database: Database
     artifacts: Artifacts
     locks: WriterLocks
-
-
-@record
-class Holder:
-    """Who writes to a session: the process, where it runs and since when (seconds since the epoch)."""
-
-    pid: int
-    host: str
-    user: str
-    program: str
-    since: float
 
 
 class Session:
@@ -204,8 +190,7 @@ class Session:
             if info is not None:
                 self._kept.locks.release(info.id)
             return None
-        row = self._kept.database.read(partial(queries.holder_of, id=info.id))
-        return Holder(*row) if row else None
+        return holder_of(self._kept.database, info.id)
 
     # — what others say —
 
@@ -214,7 +199,7 @@ class Session:
         """Say something to whoever runs it, from any process: it joins the run that goes on before
         its next request, else the next run.
         """
-        leave(self._kept.database, self._made().id, who or _user(), "message", say(text))
+        leave(self._kept.database, self._made().id, who or user_name(), "message", say(text))
 
     @checked
     def decide(self, decision: Decision, who: str = "") -> Decided | None:
@@ -224,7 +209,7 @@ class Session:
             What somebody has decided before; None if this one counts.
         """
         body = {"decision": decision.to_dict()}
-        left = leave(self._kept.database, self._made().id, who or _user(), "decision", body)
+        left = leave(self._kept.database, self._made().id, who or user_name(), "decision", body)
         return self._decisions(before=left).get(decision.ticket)
 
     @checked
@@ -232,7 +217,7 @@ class Session:
         """Stop the run that goes on, in whatever process; nothing happens if none does."""
         if self.holder is not None:
             body = {"reason": reason}
-            leave(self._kept.database, self._made().id, who or _user(), "cancel", body)
+            leave(self._kept.database, self._made().id, who or user_name(), "cancel", body)
 
     # — what the model is shown —
 
@@ -292,17 +277,15 @@ class Session:
         if self._wait:
             await self._kept.locks.acquire(info.id)
         elif not self._kept.locks.try_acquire(info.id):
-            row = self._kept.database.read(partial(queries.holder_of, id=info.id))
-            told = "somebody" if row is None else f"process {row[0]} ({row[3]}) of {row[2]}"
+            held = holder_of(self._kept.database, info.id)
+            told = f"process {held.pid} ({held.program}) of {held.user}" if held else "somebody"
             raise SessionBusy(f"{told} writes to the session {self.name!r}; wait, or say() it")
 
     def _tell_holder(self, id: int) -> None:
         """Say who writes: once in a process, since the lock says whether somebody does."""
         if self._told != os.getpid():
             self._told = os.getpid()
-            program = os.path.basename(sys.argv[0]) if sys.argv else ""
-            holder = (os.getpid(), socket.gethostname(), _user(), program, time())
-            self._kept.database.write(lambda connection: queries.hold(connection, id, holder))
+            tell_holder(self._kept.database, id)
 
     async def _begin(
         self,
@@ -361,9 +344,3 @@ async def _shorten(journal: SessionJournal, run: str, history: HistoryPolicy) ->
         entry = Compacted(run, cut.start, cut.stop, cut.messages, cut.policy, cut.usage)
         journal.append(entry)
     return bool(cuts)
-
-
-def _user() -> str:
-    with suppress(Exception):  # no such user is known on this machine
-        return getpass.getuser()
-    return ""

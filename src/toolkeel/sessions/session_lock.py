@@ -1,24 +1,30 @@
-"""One writer per session: a lock of the kernel for other processes, a queue within this one.
+"""One writer per session, and who that is: a lock of the kernel for other processes, a queue within this one.
 
 The lock is a range of one byte in a file beside the database, at the session's number. The kernel
 frees it when its process dies, however it dies; no heartbeat is needed, and a process that stands
 still keeps it. Such locks belong to the process, and closing the file anywhere in it would drop them
 all: so there is one descriptor for each file, for ever, and a table of who holds what within the
-process. Whoever waits here is served in order; who holds it is told by
-`toolkeel.sessions.session`.
+process. Whoever waits here is served in order.
 """
 
 from __future__ import annotations
 
 import asyncio
+import getpass
 import os
+import socket
 import sys
 import threading
 from collections import deque
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from functools import partial
+from time import time
 
+from toolkeel._records.record import record
 from toolkeel.errors import SetupError
+from toolkeel.sessions import queries
+from toolkeel.sessions.database import Database
 
 if sys.platform != "win32":
     import fcntl
@@ -142,3 +148,37 @@ def _next(waiting: deque[Future[None]]) -> None:
             turn.set_result(None)
         if not turn.cancelled():
             return
+
+
+# — who holds it —
+
+
+@record
+class Holder:
+    """Who writes to a session: the process, where it runs and since when (seconds since the epoch)."""
+
+    pid: int
+    host: str
+    user: str
+    program: str
+    since: float
+
+
+def tell_holder(database: Database, id: int) -> None:
+    """Say that this process writes to a session; the lock says whether it still does."""
+    program = os.path.basename(sys.argv[0]) if sys.argv else ""
+    holder = (os.getpid(), socket.gethostname(), user_name(), program, time())
+    database.write(lambda connection: queries.hold(connection, id, holder))
+
+
+def holder_of(database: Database, id: int) -> Holder | None:
+    """Who said last that they write."""
+    row = database.read(partial(queries.holder_of, id=id))
+    return Holder(*row) if row else None
+
+
+def user_name() -> str:
+    """Whose process this is; empty if the machine does not know."""
+    with suppress(Exception):
+        return getpass.getuser()
+    return ""
