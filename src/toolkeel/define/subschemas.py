@@ -6,6 +6,7 @@ Only the keywords that hold schemas are followed: what stands in `enum`, `defaul
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,8 @@ _MANY = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
 _NAMED = (
     "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
 )  # fmt: skip
+
+_PLACE = re.compile(r"[0-9]{1,9}")
 
 DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 """How a decimal number is advertised as a string, which then needs no other words."""
@@ -73,9 +76,7 @@ def resolve(reference: object, root: Schema) -> object:
         key = part.replace("~1", "/").replace("~0", "~")
         if isinstance(found, (dict, Mapping)) and key in found:
             found = found[key]
-        elif (
-            isinstance(found, list) and key.isdecimal() and len(key) < 10 and int(key) < len(found)
-        ):
+        elif isinstance(found, list) and _PLACE.fullmatch(key) and int(key) < len(found):
             found = found[int(key)]
         else:
             return True

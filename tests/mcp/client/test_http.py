@@ -7,7 +7,7 @@ import gzip
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -270,7 +270,9 @@ def test_what_a_server_names_is_asked_only_where_anybody_could_ask(
 class NamesAnotherPlace(httpx2.Auth):
     """A login for which one has to ask where the server says."""
 
-    def auth_flow(self, request: httpx2.Request) -> Iterator[httpx2.Request]:
+    def auth_flow(
+        self, request: httpx2.Request
+    ) -> Generator[httpx2.Request, httpx2.Response, None]:
         yield httpx2.Request("GET", "http://169.254.169.254/latest")
         yield httpx2.Request("GET", "https://login.example.org/metadata")
         yield request

@@ -281,7 +281,7 @@ def _resolve(root: Node, ref: str) -> Any:
     at: Any = root
     for part in ref.split("/")[1:]:
         key = unquote(part).replace("~1", "/").replace("~0", "~")
-        if isinstance(at, list) and key.isdecimal() and len(key) < 10 and int(key) < len(at):
+        if isinstance(at, list) and key.isdigit() and int(key) < len(at):
             at = at[int(key)]
         elif isinstance(at, dict) and key in at:
             at = at[key]

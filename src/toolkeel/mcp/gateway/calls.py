@@ -116,15 +116,16 @@ class Gatekeeper:
 
     async def refusal(self, call: Call) -> str:
         """Why a call may not be made, whoever is asked; empty if it may. Counts it."""
-        if why := self._denied(call) or self._changed(call):
+        if why := self._forbidden(call):
             return why
         limits = self.policy.limits(call.tool)
         return await self._ledger.over_limit(call.client, limits) if limits else ""
 
-    def _denied(self, call: Call) -> str:
+    def _forbidden(self, call: Call) -> str:
+        """Why nobody can let a call through: a rule, or another definition than was approved."""
         rule = self.policy.rule(call.client, call.tool, call.arguments)
         if rule is None or rule.action != "deny":
-            return ""
+            return self._changed(call)
         return f"The gateway does not allow this call (rule: {rule}). It was not sent."
 
     async def question(self, call: Call) -> str:
@@ -173,8 +174,7 @@ class Gatekeeper:
         if decision.verdict == "edit":
             params = {**call.params, "arguments": dict(decision.arguments)}
             call = Call(call.client, call.tool, call.route, params)
-        no = self._denied(call) or self._changed(call)
-        return self.refused(call, no) if no else call
+        return self.refused(call, why) if (why := self._forbidden(call)) else call
 
     async def send(self, call: Call, progressed: Progressed | None) -> dict[str, Any]:
         """Send a call, and give its result as JSON; a call without one has an error as its result.
