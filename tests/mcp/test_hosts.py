@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def one(folder: Path, place: str, text: str) -> ServerConfig:
 
 CASES: list[tuple[str, str, str, dict[str, Any]]] = [
     ("Claude Desktop", "claude_desktop_config.json",
-     '\ufeff{"mcpServers": {"a": {"command": "x", "args": ["${KEY}"]}}}', {"command": ("x", "k")}),
+     '\ufeff{"mcpServers": {"a": {"command": "x", "args": ["${KEY}"]}}}', {"command": ("x", "${KEY}")}),
     ("Claude Code", ".claude.json",
      '{"mcpServers": {"a": {"type": "http", "url": "https://h/${NONE:-d}", "timeout": 5}}}',
      {"url": "https://h/d", "kind": "http"}),
@@ -68,6 +69,12 @@ CASES: list[tuple[str, str, str, dict[str, Any]]] = [
     ("Codex", ".codex/config.toml",
      '[mcp_servers.a]\ncommand = "x"\nargs = ["${KEY}", "$KEY"]\nenabled_tools = []',
      {"command": ("x", "${KEY}", "$KEY"), "only": ("",)}),
+    ("Codex", ".codex/config.toml",
+     '[mcp_servers.a]\ncommand = "${env:KEY}"\nargs = ["${workspaceFolder}"]\nenv_vars = ["KEY"]',
+     {"command": ("${env:KEY}", "${workspaceFolder}"), "env": {"KEY": "k"}}),
+    ("VS Code", ".vscode/mcp.json",
+     '{"inputs": [5, {"id": "a", "default": "d"}], "servers": {"a": {"command": "x", "args": ["${input:a}"]}}}',
+     {"command": ("x", "d")}),
     ("Zed", ".zed/settings.json", '{"context_servers": {"a": {"command": "x", "args": ["${KEY}"]}}}',
      {"command": ("x", "${KEY}")}),
     ("Gemini", ".gemini/settings.json",
@@ -99,6 +106,65 @@ def test_a_server_of_a_workspace_runs_in_its_folder_and_not_in_the_hosts(
     config = one(tmp_path / "work", place, text)
     own = place in ("mcp.json",) or (place.startswith(".") and "/" in place)
     assert config.url or config.cwd == str(tmp_path / "work" if own else Path.home())
+
+
+def test_a_file_of_windsurf_puts_the_text_of_files_in(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("k\n")
+    text = json.dumps({"mcpServers": {
+        "a": {"command": "x", "args": ["${file:%s}" % (tmp_path / "key"), "Bearer ${file:key}"]},
+        "none": {"command": "x", "args": ["${file:gone}"]},
+        "folder": {"command": "x", "args": ["${file:.}"]},
+    }})  # fmt: skip
+    found, problems = read_all(written(tmp_path, "mcp_config.json", text))
+    assert "${file:key}" in found["a"].command[2]  # which no other host puts in
+    (tmp_path / "windsurf").mkdir()
+    (tmp_path / "windsurf/key").write_text("own")
+    found, problems = read_all(written(tmp_path, "windsurf/mcp_config.json", text))
+    assert found["a"].command == ("x", "k", "Bearer own")
+    assert problems.keys() == {"none", "folder"}
+    assert "${file:key}" in found["a"].shown and "own" not in found["a"].shown
+
+
+def test_servers_of_the_project_at_hand_are_read_from_a_persons_file_of_claude_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    (work / "deep").mkdir(parents=True)
+    own = {"a": {"command": "local"}, "b": {"command": "y"}, "odd": 5}
+    projects = {str(work): {"mcpServers": own}, "/elsewhere": {"mcpServers": {"c": {}}}}
+    data = {"mcpServers": {"a": {"command": "user"}, "u": {"command": "u"}}, "projects": projects}
+    file = written(tmp_path, ".claude.json", json.dumps(data))
+    monkeypatch.chdir(work / "deep")
+    found, problems = read_all(file)
+    assert {name: each.command[0] for name, each in found.items()} == {
+        "a": "local", "u": "u", "b": "y",
+    }  # fmt: skip
+    assert found["b"].cwd == str(work) and problems.keys() == {"odd"}
+    monkeypatch.chdir(tmp_path)
+    assert read_config(file)["a"].command == ("user",)
+    wrong: list[object] = [5, [], {str(tmp_path): 5}, {str(tmp_path): {"mcpServers": []}}]
+    for odd in wrong:
+        again = written(tmp_path, ".claude.json", json.dumps({**data, "projects": odd}))
+        assert read_config(again)["a"].command == ("user",)
+
+
+def test_a_path_of_vs_code_is_put_behind_that_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/bin")
+    text = '{"%s": {"a": {"command": "x", "env": {"PATH": "/mine"}}}}'
+    assert one(tmp_path, ".vscode/mcp.json", text % "servers").env == {
+        "PATH": os.pathsep.join(["/bin", "/mine"])
+    }
+    assert one(tmp_path, ".cursor/mcp.json", text % "mcpServers").env == {"PATH": "/mine"}
+
+
+@pytest.mark.parametrize("said", ["${command:pick.one}", "${config:a.b}", "${workspaceFolder:x}"])
+def test_what_only_an_editor_knows_costs_its_server(tmp_path: Path, said: str) -> None:
+    servers = {"a": {"command": "x", "args": [said]}, "b": {"command": "x"}}
+    text = json.dumps({"servers": servers})
+    found, problems = read_all(written(tmp_path, ".vscode/mcp.json", text))
+    assert list(found) == ["b"] and f"{said}, which only VS Code knows" in str(problems["a"])
 
 
 def test_a_persons_own_file_has_no_workspace(tmp_path: Path) -> None:
@@ -209,9 +275,12 @@ def test_a_variable_that_is_not_set_costs_its_own_server(tmp_path: Path) -> None
 
 
 def test_a_value_that_must_be_asked_for_names_where_to_put_it(tmp_path: Path) -> None:
-    text = '{"servers": {"a": {"command": "x", "args": ["${input:surely-none}"]}}}'
+    text = (
+        '{"inputs": [{"id": "surely-none", "description": "Your key"}],'
+        ' "servers": {"a": {"command": "x", "args": ["${input:surely-none}"]}}}'
+    )
     _, problems = read_all(written(tmp_path, ".vscode/mcp.json", text))
-    assert "INPUT_SURELY_NONE" in str(problems["a"])
+    assert "'surely-none' (Your key): set INPUT_SURELY_NONE" in str(problems["a"])
 
 
 def test_a_variable_in_another_hosts_spelling_stays_and_is_named(

@@ -17,6 +17,7 @@ import dataclasses
 import hashlib
 import json
 import logging
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -225,7 +226,7 @@ def read_all(path: str | Path) -> tuple[dict[str, ServerConfig], dict[str, Setup
         if switched_off(data, host, name):
             continue
         try:
-            config = _server(name, written, file)
+            config = _server(name, written, file, data)
         except SetupError as error:
             problems[name] = error
         except (ValueError, OSError) as error:  # half a character in a path, a name without end
@@ -236,7 +237,7 @@ def read_all(path: str | Path) -> tuple[dict[str, ServerConfig], dict[str, Setup
     return found, problems
 
 
-def _server(name: str, written: object, file: Path) -> ServerConfig | None:
+def _server(name: str, written: object, file: Path, data: Any) -> ServerConfig | None:
     """One server; None if it is switched off."""
     where = f"{file}: server {name!r}"
     if not name.strip():
@@ -250,7 +251,7 @@ def _server(name: str, written: object, file: Path) -> ServerConfig | None:
         return None
     for note in entry.notes:
         log.warning("%s: %s", where, note)
-    get = Reader(where, entry.fields, file)
+    get = Reader(where, entry.fields, file, data.get("inputs"))
     url, program = get.text("url"), get.text("command")
     if bool(url) == bool(program):
         raise SetupError(f"{where} needs either a command or a url")
@@ -266,6 +267,8 @@ def _server(name: str, written: object, file: Path) -> ServerConfig | None:
     if entry.env_file:
         more = Path(get.expanded(entry.env_file)).expanduser()
         env = {**read_env_file(home / more, where), **env}
+    if "PATH" in env and host_of(file).name == "VS Code":  # which puts it behind its own
+        env["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), env["PATH"]])
     return ServerConfig(
         name,
         (program, *get.texts("args")) if program else (),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -340,19 +341,12 @@ def from_annotations(annotations: types.ToolAnnotations | None) -> Effects:
     >>> from_annotations(types.ToolAnnotations(read_only_hint=True)).read_only
     True
     """
-    if annotations is None:
-        return Effects(stranger=True)
+    said = {name: getattr(annotations, f"{name}_hint", None) for name in _HINTS}
+    known = {name: hint for name, hint in said.items() if hint is not None}
+    return dataclasses.replace(UNKNOWN, stranger=True, **known)  # whoever wrote what it tells
 
-    def said(hint: bool | None, default: bool) -> bool:
-        return default if hint is None else hint
 
-    return Effects(
-        read_only=said(annotations.read_only_hint, UNKNOWN.read_only),
-        destructive=said(annotations.destructive_hint, UNKNOWN.destructive),
-        idempotent=said(annotations.idempotent_hint, UNKNOWN.idempotent),
-        open_world=said(annotations.open_world_hint, UNKNOWN.open_world),
-        stranger=True,  # whoever wrote what a server tells
-    )
+_HINTS = ("read_only", "destructive", "idempotent", "open_world")
 
 
 def _mapping(value: object) -> Mapping[str, object]:

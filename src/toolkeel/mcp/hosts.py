@@ -28,8 +28,7 @@ _OURS = frozenset(
 _LEFT = frozenset(
     ("description", "icon", "icons", "gallery", "dev", "timeout", "name", "source", "version",
      "startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "required", "alwaysLoad",
-     "supports_parallel_tool_calls", "settings", "oauth", "auth", "authProviderType", "scopes",
-     "oauth_resource", "enabled", "disabled", "envFile")
+     "supports_parallel_tool_calls", "settings", "enabled", "disabled", "envFile")
 )  # fmt: skip
 _APPROVES = frozenset(
     ("trust", "autoApprove", "autoApproved", "alwaysAllow", "default_tools_approval_mode", "tools")
@@ -63,35 +62,36 @@ class Host:
         place: What its file's path ends with. One that begins with a folder of its own, as
             ``.vscode/``, lies in a workspace; others belong to a person.
         root: The key its servers stand under.
-        bare: Whether ``${NAME}`` is a variable there; where not, it stays as it is.
-        dollar: Whether ``$NAME`` is one, too.
+        puts: What is put in there: ``any`` form, ``env`` (not ``${NAME}``, which stays as it is),
+            ``file`` (that, and ``${file:/path}``), or ``none``.
+        dollar: Whether ``$NAME`` is a variable, too.
         tilde: Whether ``~`` in a command is the person's folder.
     """
 
     name: str
     place: str
     root: str = "mcpServers"
-    bare: bool = True
+    puts: str = "any"
     dollar: bool = False
     tilde: bool = False
 
 
 HOSTS = (
-    Host("VS Code", ".vscode/mcp.json", "servers", bare=False, tilde=True),
-    Host("VS Code", "Code/User/mcp.json", "servers", bare=False, tilde=True),
-    Host("Cursor", ".cursor/mcp.json", bare=False),
-    Host("Windsurf", "windsurf/mcp_config.json", bare=False),
-    Host("Windsurf", "/.codeium/mcp_config.json", bare=False),
-    Host("Zed", ".zed/settings.json", "context_servers", bare=False),
-    Host("Zed", "zed/settings.json", "context_servers", bare=False),
-    Host("Codex", ".codex/config.toml", "mcp_servers", bare=False),
-    Host("Codex", "config.toml", "mcp_servers", bare=False),
+    Host("VS Code", ".vscode/mcp.json", "servers", puts="env", tilde=True),
+    Host("VS Code", "Code/User/mcp.json", "servers", puts="env", tilde=True),
+    Host("Cursor", ".cursor/mcp.json", puts="env"),
+    Host("Windsurf", "windsurf/mcp_config.json", puts="file"),
+    Host("Windsurf", "/.codeium/mcp_config.json", puts="file"),
+    Host("Zed", ".zed/settings.json", "context_servers", puts="none"),
+    Host("Zed", "zed/settings.json", "context_servers", puts="none"),
+    Host("Codex", ".codex/config.toml", "mcp_servers", puts="none"),
+    Host("Codex", "config.toml", "mcp_servers", puts="none"),
     Host("Gemini", ".gemini/settings.json", dollar=True),
     Host("Copilot CLI", ".github/mcp.json"),
     Host("Copilot CLI", "mcp-config.json"),
     Host("Junie", ".junie/mcp/mcp.json"),
     Host("Air", ".air/mcp.json"),
-    Host("Claude Desktop", "claude_desktop_config.json"),
+    Host("Claude Desktop", "claude_desktop_config.json", puts="none"),
     Host("Claude Code", "/.claude.json"),
 )
 ANY = Host("mcp.json", "mcp.json")
@@ -181,12 +181,29 @@ def named_servers(data: object, file: Path) -> Mapping[str, Any]:
     Raises:
         SetupError: it says nothing of any.
     """
-    servers = servers_in(data, host_of(file))
-    if servers is None:
+    host = host_of(file)
+    servers, local = (
+        servers_in(data, host),
+        _of_project(data) if host.place == "/.claude.json" else {},
+    )
+    if servers is None and not local:
         raise SetupError(
             f'{file} names no servers; write {{"mcpServers": {{"name": {{"command": ...}}}}}}'
         )
-    return servers
+    return {**(servers or {}), **local}
+
+
+def _of_project(data: object) -> Mapping[str, Any]:
+    """The servers of the project that the current folder belongs to; they run in its folder."""
+    projects = data.get("projects") if isinstance(data, Mapping) else None
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        project = projects.get(str(folder)) if isinstance(projects, Mapping) else None
+        if isinstance(project, Mapping) and isinstance(own := project.get("mcpServers"), Mapping):
+            return {
+                name: {"cwd": str(folder), **entry} if isinstance(entry, Mapping) else entry
+                for name, entry in own.items()
+            }
+    return {}
 
 
 @record
@@ -263,7 +280,7 @@ def _in_our_words(given: Mapping[str, Any], where: str) -> dict[str, Any]:
     if headers := _named_headers(given):
         fields["headers"] = {**fields.get("headers", {}), **headers}
     env = fields.get("env", {})
-    env = {**{name: f"${{env:{name}}}" for name in _names(where, given, ("env_vars",))}, **env}
+    env = {**{name: f"${{variable:{name}}}" for name in _names(where, given, ("env_vars",))}, **env}
     # numbers become text, null leaves it out
     return {**fields, "env": {k: _text(value) for k, value in env.items() if value is not None}}
 
@@ -284,9 +301,9 @@ def _command(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 def _named_headers(given: Mapping[str, Any]) -> dict[str, str]:
     """Headers whose values are named variables."""
     named = given.get("env_http_headers", {})
-    headers = {key: f"${{env:{name}}}" for key, name in named.items()}
+    headers = {key: f"${{variable:{name}}}" for key, name in named.items()}
     if token := given.get("bearer_token_env_var"):
-        headers["Authorization"] = f"Bearer ${{env:{token}}}"
+        headers["Authorization"] = f"Bearer ${{variable:{token}}}"
     return headers
 
 
@@ -328,7 +345,7 @@ def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> N
         named_servers(read_file(file), file)
         data = _rewritable(file)
     servers: dict[str, Any] = dict(servers_in(data, host_of(file)) or {})
-    root = next(key for key in (host_of(file).root, *ROOTS) if key in data)
+    root = next((key for key in (host_of(file).root, *ROOTS) if key in data), ROOTS[0])
     if entry is not None:
         servers[name] = dict(entry)
     elif servers.pop(name, None) is None:

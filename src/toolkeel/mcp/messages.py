@@ -81,7 +81,9 @@ def _formed(data: dict[str, Any]) -> dict[str, Any]:
     error = data.get("error")
     if error or (error is not None and "result" not in data):
         return {**said, "error": _error(error)}
-    return {**said, "result": result if isinstance(result, dict) else _result(result)}
+    if not isinstance(result, dict):
+        result = {} if result is None else {"result": result}
+    return {**said, "result": result}
 
 
 _OF_AN_ANSWER = frozenset(("id", "result", "error"))
@@ -138,10 +140,6 @@ def _error(error: object) -> dict[str, Any]:
         "code": code if isinstance(code, int) else INTERNAL_ERROR,
         "message": text if isinstance(text, str) else to_json(text).decode(),
     }
-
-
-def _result(result: object) -> dict[str, Any]:
-    return {} if result is None else {"result": result}
 
 
 def _json(line: bytes) -> object:

@@ -16,7 +16,9 @@ from toolkeel.errors import SetupError
 from toolkeel.mcp.hosts import host_of, workspace_of
 
 _ENV_LINE = re.compile(r"\s*(?:export\s+)?([\w.-]+)\s*[=:]\s*(.*?)\s*")
-_VARIABLE = re.compile(r"\$\{(?:env:)?([\w/]+|input:[\w.-]+)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{((?:env|variable):)?([\w/]+|input:[\w.-]+|file:[^}]+)(?::-([^}]*))?\}")
+_OF_HOST = re.compile(r"\$\{(?:command|config|workspaceFolder):[^}]*\}")
+_LARGEST = 100_000
 _BARE = re.compile(
     r"\$\{(?!(?:workspaceFolder(?:Basename)?|userHome|pathSeparator)\})\w+(?::-[^}]*)?\}"
 )
@@ -26,12 +28,12 @@ _NAMED = ("workspaceFolder", "workspaceFolderBasename", "userHome", "pathSeparat
 log = logging.getLogger("toolkeel.mcp")
 
 
-def variables(file: Path) -> Callable[[str], str | None]:
+def variables(file: Path, inputs: object = None) -> Callable[[str], str | None]:
     """What a variable of a host's file stands for; None if it is not set.
 
     The folder of the workspace is the one that holds ``.vscode``, ``.cursor`` and their like; a
     person's own file has none. A value that a host would ask a person for (``${input:id}``) is taken
-    from the environment, as ``INPUT_ID``.
+    from the environment, as ``INPUT_ID``, else it is the default that the file's `inputs` say.
     """
     folder = workspace_of(file)
     of_workspace = (
@@ -53,10 +55,31 @@ def variables(file: Path) -> Callable[[str], str | None]:
     def get(name: str) -> str | None:
         kind, _, rest = name.partition(":")
         if kind == "input":
-            return os.environ.get("INPUT_" + re.sub(r"\W", "_", rest).upper())
+            default = input_of(inputs, rest).get("default")
+            said = default if isinstance(default, str) else None
+            return os.environ.get("INPUT_" + re.sub(r"\W", "_", rest).upper(), said)
+        if kind == "file":
+            return _held(file.parent / Path(rest).expanduser())
         return known.get(name) or os.environ.get(name)
 
     return get
+
+
+def input_of(inputs: object, id: str) -> Mapping[str, object]:
+    """What a file says of a value that a host would ask for; empty if it says nothing."""
+    said = (each for each in (inputs if isinstance(inputs, list) else ()) if isinstance(each, dict))
+    return next((each for each in said if each.get("id") == id), {})
+
+
+def _held(file: Path) -> str:
+    """The text of a file, such as a key; without the end of its last line.
+
+    Raises:
+        OSError: it cannot be read, or is no file of a size that such files have.
+    """
+    if not file.is_file() or file.stat().st_size > _LARGEST:
+        raise OSError(f"{file} is no file, or too large")
+    return file.read_text("utf-8-sig").rstrip("\r\n")
 
 
 def read_env_file(file: Path, where: str) -> Mapping[str, str]:
@@ -93,11 +116,14 @@ def _unquoted(value: str) -> str:
 class Reader:
     """Reads the fields of one server, with the variables of the environment put in."""
 
-    def __init__(self, where: str, entry: Mapping[str, object], file: Path) -> None:
+    def __init__(
+        self, where: str, entry: Mapping[str, object], file: Path, inputs: object = None
+    ) -> None:
         self._where = where
         self._entry = entry
+        self._inputs = inputs
         self._host = host_of(file)
-        self._get = variables(file)
+        self._get = variables(file, inputs)
 
     def text(self, key: str) -> str:
         value = self._entry.get(key, "")
@@ -126,32 +152,38 @@ class Reader:
 
     def expanded(self, text: str) -> str:
         """A text with variables put in, as the file's host would."""
-        if not self._host.bare and (literal := _BARE.search(text)):
-            name = f"${{env:{literal[0][2:-1]}}}"
-            log.warning("%s: %s stays as it is, as in %s; %s would be put in", self._where,
-                        literal[0], self._host.name, name)  # fmt: skip
+        puts, host = self._host.puts, self._host.name
+        if puts == "env" and (found := _OF_HOST.search(text)):
+            raise SetupError(
+                f"{self._where} has {found[0]}, which only {host} knows: write what it stands for"
+            )
+        if puts != "any" and (literal := _BARE.search(text)):
+            why = f"; ${{env:{literal[0][2:-1]}}} would be put in" if puts != "none" else ""
+            log.warning("%s: %s stays as it is, as in %s%s", self._where, literal[0], host, why)
         if self._host.dollar:
             text = _DOLLAR.sub(r"${\1}", text)
         try:
-            return expand(text, self._get, bare=self._host.bare)
+            return expand(text, self._get, puts)
         except KeyError as error:
             name = str(error.args[0])
             if name.startswith("input:"):
                 variable = "INPUT_" + re.sub(r"\W", "_", name[6:]).upper()
-                raise SetupError(f"{self._where} asks for {name[6:]!r}: set {variable}") from None
+                about = input_of(self._inputs, name[6:]).get("description", "")
+                said = f"{name[6:]!r}" + (f" ({about})" if isinstance(about, str) and about else "")
+                raise SetupError(f"{self._where} asks for {said}: set {variable}") from None
             raise SetupError(
                 f"{self._where} needs the environment variable {name}; set it, or write "
                 f"${{{name}:-default}}"
             ) from None
 
 
-def expand(text: str, get: Callable[[str], str | None], *, bare: bool = True) -> str:
+def expand(text: str, get: Callable[[str], str | None], puts: str = "any") -> str:
     """Put variables in.
 
     Args:
         text: With ``${NAME}`` and ``${NAME:-default}``; the default also stands for an empty value.
         get: A variable's value, or None.
-        bare: Whether ``${NAME}`` is one, and not ``${env:NAME}`` alone.
+        puts: Which forms are variables, as `Host` says it.
 
     Raises:
         KeyError: for a variable that has neither value nor default.
@@ -161,8 +193,8 @@ def expand(text: str, get: Callable[[str], str | None], *, bare: bool = True) ->
     """
 
     def value(match: re.Match[str]) -> str:
-        name, default = match.groups()
-        if not bare and name not in _NAMED and match[0][2:6] not in ("env:", "inpu"):
+        form, name, default = match.groups()
+        if not _is_put_in(form or "", name, puts):
             return match[0]
         known = get(name)
         if known or (known is not None and default is None):
@@ -172,3 +204,12 @@ def expand(text: str, get: Callable[[str], str | None], *, bare: bool = True) ->
         return str(default)
 
     return _VARIABLE.sub(value, text)
+
+
+def _is_put_in(form: str, name: str, puts: str) -> bool:
+    if form == "variable:":  # which stands for a key of the host's that names a variable
+        return True
+    if name.startswith("file:"):
+        return puts == "file"
+    named = bool(form) or name in _NAMED or name.startswith("input:")
+    return puts == "any" or (named and puts != "none")

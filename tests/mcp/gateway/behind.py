@@ -30,7 +30,7 @@ async def client_of(gateway: Gateway, era: str = "auto", **options: Any) -> Asyn
 
 PROGRAM = """
 import asyncio
-from toolkeel import tool
+from toolkeel import File, tool
 from toolkeel.mcp.server.stdio import serve_stdio
 from toolkeel.mcp.server import ToolServer, prompt, resource
 
@@ -68,7 +68,13 @@ async def change(text: str) -> list[int]:
     return [1, 2]
 
 
-server = ToolServer([change], resources=[log, city], prompts=[greet])
+@tool
+def link() -> File:
+    "Give the log."
+    return File(b"first", "log", "text/plain", "", {"uri": "app://log"})
+
+
+server = ToolServer([change, link], resources=[log, city], prompts=[greet])
 asyncio.run(serve_stdio(server))
 """
 

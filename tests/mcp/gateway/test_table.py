@@ -70,6 +70,9 @@ def test_addresses_that_two_servers_have_are_told_apart_and_come_back_as_asked(
                 assert (read.contents[0].uri, read.contents[0].text) == (uri, said)
             read = await client.read_resource("toolkeel+b:app://city/Bonn")
             assert read.contents[0].text == "Bonn"
+            for uri in uris:  # as a link in a result does
+                [link] = (await client.call_tool(f"{uri[9]}__link", {})).content
+                assert isinstance(link, types.EmbeddedResource) and link.resource.uri == uri
 
     asyncio.run(use())
 
@@ -80,7 +83,7 @@ def test_structure_that_is_no_object_reaches_clients_of_both_eras(
 ) -> None:
     async def use() -> None:
         async with client_of(Gateway([config("a", command)]), era) as client:
-            [tool] = (await client.list_tools()).tools
+            tool, _ = (await client.list_tools()).tools
             assert tool.output_schema is not None and tool.output_schema["type"] == "object"
             result = await client.call_tool("a__change", {"text": "x"})
             assert result.structured_content == {"result": [1, 2]}

@@ -45,6 +45,32 @@ def test_one_process_serves_all_until_it_asks_and_then_each_client_has_one() -> 
     asyncio.run(use())
 
 
+PLAIN = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    said = {
+        "initialize": {"protocolVersion": "2025-11-25", "capabilities": {},
+                       "serverInfo": {"name": "plain", "version": "1"}},
+        "tools/list": {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]},
+    }.get(asked.get("method"))
+    if "id" in asked:
+        error = {"code": -32601, "message": "no such method"}
+        rest = {"error": error} if said is None else {"result": said}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **rest}), flush=True)
+"""
+
+
+def test_a_server_that_does_not_say_it_has_tools_has_those_it_lists() -> None:
+    async def use() -> None:
+        server = Upstream(config("plain", [sys.executable, "-c", PLAIN]), lambda: None)
+        await server.refresh()
+        assert (server.problem, list(server.lists.tools)) == ("", ["act"])
+        await server.close()
+
+    asyncio.run(use())
+
+
 def test_who_was_alone_keeps_the_process_it_began_with() -> None:
     async def use() -> None:
         server = Upstream(config("old"), lambda: None)

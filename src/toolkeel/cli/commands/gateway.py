@@ -21,7 +21,7 @@ from toolkeel.cli.commands.serve import (
     Workers,
     address,
     endpoint,
-    ends_well,
+    serve_app_at,
     token_of,
     until_stopped,
 )
@@ -109,21 +109,11 @@ def _serve_http(
     hosts: list[str] | None,
     bounds: tuple[int, int],
 ) -> None:
-    """Serve over HTTP, in this process or in several that share the address."""
-    from toolkeel.mcp.server.http import serve_app
-
-    (drain, workers), token = bounds, tokens[0]
-    if not gateway.policy.has_clients:
-        token = token_of(*tokens)
+    """Serve over HTTP, with the tokens of the rules or with one."""
+    token = tokens[0] if gateway.policy.has_clients else token_of(*tokens)
     app = _app(gateway, place[0], token, hosts)
     note(f"the gateway is at {endpoint(*place)}", DIM)
-    ends_well()
-    if workers == 1:
-        asyncio.run(serve_app(app, *place, drain))
-        return
-    from toolkeel.cli.http_workers import serve_in_workers
-
-    serve_in_workers(partial(_worker, make, place[0], token, hosts), *place, drain, workers)
+    serve_app_at(app, partial(_worker, make, place[0], token, hosts), place, bounds)
 
 
 def _gateway(

@@ -114,21 +114,38 @@ def _serve_http(
     hosts: list[str],
     bounds: tuple[int, int],
 ) -> None:
-    """Serve over HTTP, in this process or in several that share the address."""
-    from toolkeel.mcp.server.http import asgi, is_loopback, serve_app
+    """Serve over HTTP, with a token of our own on this machine."""
+    from toolkeel.mcp.server.http import asgi, is_loopback
 
-    (host, port), (drain, workers) = place, bounds
+    host = place[0]
     token = token_of(*tokens) if is_loopback(host) else tokens[0]
     app = asgi(server, host=host, token=token, allowed_hosts=hosts)
-    ends_well()
+    if bounds[1] > 1 and (asking := server.asking):
+        note(f"these ask their client, so they need one worker: {', '.join(asking)}", YELLOW)
+    serve_app_at(app, partial(_app_of, said, host, token, hosts), place, bounds)
+
+
+def serve_app_at(
+    app: Starlette, worker: Callable[[], Starlette], place: tuple[str, int], bounds: tuple[int, int]
+) -> None:
+    """Serve over HTTP, in this process or in several that share the address.
+
+    Args:
+        app: What is served here.
+        worker: Makes what each of several processes serves.
+        place: Host and port.
+        bounds: Seconds for calls at the end, and how many processes.
+    """
+    from toolkeel.mcp.server.http import serve_app
+
+    drain, workers = bounds
+    signal.signal(signal.SIGTERM, lambda *_: None)  # exit code 0, once the web server has ended
     if workers == 1:
-        asyncio.run(serve_app(app, host, port, drain))
+        asyncio.run(serve_app(app, *place, drain))
         return
     from toolkeel.cli.http_workers import serve_in_workers
 
-    if asking := server.asking:
-        note(f"these ask their client, so they need one worker: {', '.join(asking)}", YELLOW)
-    serve_in_workers(partial(_app_of, said, host, token, hosts), host, port, drain, workers)
+    serve_in_workers(worker, *place, drain, workers)
 
 
 def _app_of(said: _Said, host: str, token: str, hosts: list[str]) -> Starlette:
@@ -145,11 +162,6 @@ def _app_of(said: _Said, host: str, token: str, hosts: list[str]) -> Starlette:
 def endpoint(host: str, port: int) -> str:
     """The address that clients are given."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
-
-
-def ends_well() -> None:
-    """Have TERM end with exit code 0, once the web server has ended by it."""
-    signal.signal(signal.SIGTERM, lambda *_: None)
 
 
 def _server(target: str, name: str, instructions: str, rules: Path | None) -> ToolServer:

@@ -47,9 +47,7 @@ class Browser:
         state = query_of(url).get("state", "")
         listener = await self._listen(back, state)
         try:
-            print(
-                f"{self._server}: log in at {urlsplit(url).netloc}:\n\n    {url}\n", file=sys.stderr
-            )
+            _say(f"{self._server}: log in at {urlsplit(url).netloc}:\n\n    {url}\n")
             with self._pasted(back, state):
                 if _has_screen():
                     await asyncio.to_thread(webbrowser.open, url)
@@ -97,10 +95,7 @@ class Browser:
             elif query_of(line.strip()).get("state") == state and not back.done():
                 back.set_result(line.strip())
             elif line.strip():
-                print(
-                    "that is not where this login ends; the whole address is wanted",
-                    file=sys.stderr,
-                )
+                _say("that is not where this login ends; the whole address is wanted")
 
         try:
             terminal = sys.stdin.fileno() if sys.stdin.isatty() else -1
@@ -109,16 +104,19 @@ class Browser:
         except (NotImplementedError, ValueError, OSError):
             terminal = -1  # not on Windows
         if terminal >= 0:
-            print(
+            _say(
                 "If the browser runs on another machine, it ends at an address that it cannot open:\n"
-                "copy that address and paste it here.",
-                file=sys.stderr,
+                "copy that address and paste it here."
             )
         try:
             yield
         finally:
             if terminal >= 0:
                 loop.remove_reader(terminal)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 def query_of(url: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ import ipaddress
 import json
 import re
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -274,7 +274,8 @@ def _client(network: Network, timeout: float) -> httpx2.AsyncClient:
     )
 
 
-def http(network: Network, timeout: float, *, older: bool) -> AbstractAsyncContextManager[Any]:
+@asynccontextmanager
+async def http(network: Network, timeout: float, *, older: bool) -> AsyncIterator[Any]:
     """The connection to a server on the network.
 
     Args:
@@ -283,19 +284,16 @@ def http(network: Network, timeout: float, *, older: bool) -> AbstractAsyncConte
         older: Whether it speaks the older form (SSE).
     """
     if older:
-        return sse_client(
+        async with sse_client(
             network.config.url,
             network.headers,
             timeout,
             sse_read_timeout=_KEEP_OPEN,
             httpx_client_factory=partial(httpx2.AsyncClient, transport=network.transport()),
             auth=network.auth,
-        )
-    return _streamable(network, timeout)
-
-
-@asynccontextmanager
-async def _streamable(network: Network, timeout: float) -> AsyncIterator[Any]:
+        ) as streams:
+            yield streams
+        return
     async with (
         _client(network, timeout) as client,
         streamable_http_client(

@@ -162,10 +162,7 @@ class MCPServer(Contents):
         Raises:
             SetupError: the server cannot be reached, or `only` names a tool it does not have.
         """
-        try:
-            listed = await on_own_loop(lambda: self._home().tools(fresh=True))
-        except Unreachable as error:
-            raise SetupError(str(error)) from error
+        listed = await self._guarded(lambda: self._home().tools(fresh=True))
         if missing := sorted((self._only or frozenset()) - listed.keys()):
             raise SetupError(
                 f"the MCP server {self.name!r} has no tool {missing[0]!r}; there is "
@@ -220,10 +217,7 @@ class MCPServer(Contents):
         Raises:
             SetupError: the server cannot be reached.
         """
-        try:
-            listed = await on_own_loop(lambda: self._home().tools(fresh=True))
-        except Unreachable as error:
-            raise SetupError(str(error)) from error
+        listed = await self._guarded(lambda: self._home().tools(fresh=True))
         return {name: self._pin(tool) for name, tool in listed.items()}
 
     def _pin(self, tool: types.Tool) -> Pin:
@@ -337,10 +331,7 @@ class MCPServer(Contents):
         Raises:
             SetupError: the server cannot be reached.
         """
-        try:
-            await on_own_loop(lambda: self._home().client())
-        except Unreachable as error:
-            raise SetupError(str(error)) from error
+        await self._guarded(lambda: self._home().client())
 
     async def close(self) -> None:
         """End the connection; the next use makes a new one."""

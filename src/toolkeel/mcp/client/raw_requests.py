@@ -54,7 +54,7 @@ class RawRequests:
         self._stdin: asyncio.StreamWriter | None = None
         self._next = FIRST
         self._waiting: dict[int, _Waiting] = {}
-        self._telling: set[asyncio.Task[None]] = set()
+        self._telling: set[asyncio.Future[None]] = set()
 
     @property
     def usable(self) -> bool:
@@ -154,7 +154,8 @@ class RawRequests:
             return False
         if isinstance(result := message.get("result"), dict):
             self._sift.result(result, waiting.method)
-            _resolve(waiting, result)
+            if not waiting.answer.done():
+                waiting.answer.set_result(result)
             return True
         try:
             _fail(waiting, of_peer(types.ErrorData.model_validate(message.get("error"))))
@@ -198,7 +199,7 @@ class RawRequests:
         return True
 
     def _tell(self, told: Awaitable[None]) -> None:
-        task: asyncio.Task[None] = asyncio.ensure_future(_quietly(told))
+        task = asyncio.ensure_future(told)
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
 
@@ -206,17 +207,8 @@ class RawRequests:
 _CLOSED = "Connection closed"
 
 
-async def _quietly(told: Awaitable[None]) -> None:
-    await told
-
-
 def _number(value: object) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _resolve(waiting: _Waiting, result: dict[str, Any]) -> None:
-    if not waiting.answer.done():
-        waiting.answer.set_result(result)
 
 
 def _fail(waiting: _Waiting, error: types.ErrorData) -> None:

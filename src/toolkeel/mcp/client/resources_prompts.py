@@ -104,11 +104,9 @@ class Contents:
             given: The other arguments as far as they are known.
         """
         ref: types.PromptReference | types.ResourceTemplateReference
-        ref = (
-            types.ResourceTemplateReference(uri=of)
-            if "://" in of
-            else types.PromptReference(name=of)
-        )
+        ref = types.PromptReference(name=of)
+        if "://" in of:
+            ref = types.ResourceTemplateReference(uri=of)
         said = {"name": argument, "value": typed}
         found = await self._ask(lambda c: c.complete(ref, said, dict(given) if given else None))
         return list(found.completion.values)

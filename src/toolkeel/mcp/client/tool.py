@@ -20,7 +20,7 @@ from toolkeel.define.returns import Output
 from toolkeel.define.schema.foreign import runnable
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
 from toolkeel.effects import Effects, Resource, Shared
-from toolkeel.errors import CallError, DefinitionError, InvalidOutput, Kind
+from toolkeel.errors import DefinitionError, InvalidOutput, Kind
 from toolkeel.mcp.content import FOR_USER, from_definition, from_result, output_of, to_block
 from toolkeel.mcp.hidden_text import Hidden, clean_definition
 from toolkeel.mcp.pins import Pin, Pins, difference, pin_of
@@ -96,10 +96,8 @@ class Gate:
         self._now: Pin | None = pin
         self._noted: dict[ToolContext[Any], Pin | None] = {}
 
-    async def __call__(
-        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
-    ) -> object:
-        """Note what the server says of the tool now: the step around the call.
+    async def step(self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+        """Note what the server says of the tool now: around the call.
 
         Raises:
             ToolError: the server cannot be reached.
@@ -121,15 +119,15 @@ class Gate:
         told = difference(pinned.definition, now.definition)
         return Standing(peer.name, peer.identity, "changed", told)
 
-    def changed(self) -> str:
-        """How the definition differs from the approved one; empty if it does not."""
+    def despite_rules(self, arguments: Mapping[str, object]) -> str:
+        """Why to ask although a rule allows the call: how the definition differs from the approved."""
         told = self.standing().difference
         server = self._peer.name
         return told and f"the server {server} has changed this tool since it was approved:\n{told}"
 
-    def needs(self, arguments: Mapping[str, object]) -> bool | str:
-        """Whether a person must approve the call, or why."""
-        if text := self.changed():
+    def __call__(self, arguments: Mapping[str, object]) -> bool | str:
+        """Whether a person must approve the call, or why: the tool's approval."""
+        if text := self.despite_rules(arguments):
             return text
         if self._peer.trust is True:
             return False
@@ -158,24 +156,6 @@ class Gate:
                 "it did not run. Call it again if it is still wanted.",
             )
         self._peer.pins.set(self._peer.identity, self._tool, noted)
-
-
-class GateApproval:
-    """The approval of a gate's tool; what a rule allows is still asked about if it has changed."""
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-
-    def __call__(self, arguments: Mapping[str, object]) -> bool | str:
-        return self._gate.needs(arguments)
-
-    def despite_rules(self, arguments: Mapping[str, object]) -> bool | str:
-        """Why to ask although a rule allows the call."""
-        return self._gate.changed()
-
-    def standing(self) -> Standing:
-        """Whether the tool's definition was approved."""
-        return self._gate.standing()
 
 
 @record
@@ -222,7 +202,7 @@ def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
         except Failed as failed:
             return failed.message
         except InvalidOutput as error:
-            return _failed(error)
+            return ToolMessage(error.text, status="error", kind=error.kind, details=error.details)
 
     options = from_definition(shown)
     # What an untrusted server says never lowers the bar; what it says of order is taken.
@@ -233,8 +213,8 @@ def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
     if effects is not None:
         options["effects"] = effects
     options["timeout"] = peer.timeout
-    options["approval"] = GateApproval(gate)
-    options["steps"] = (gate,)
+    options["approval"] = gate
+    options["steps"] = (gate.step,)
     options["metadata"] = {"mcp": {"server": peer.name, "tool": listed.name}}
     options["tags"] = ("mcp", peer.name)
     made = Tool.from_schema(name or shown.name, description, parameters, run, **options)
@@ -262,10 +242,6 @@ def _bounded(description: str) -> tuple[str, tuple[str, ...]]:
         f"{description[:DESCRIPTION]} [cut here]",
         (f"its description has {len(description):,} characters; {DESCRIPTION:,} are shown",),
     )
-
-
-def _failed(error: CallError) -> ToolMessage:
-    return ToolMessage(error.text, status="error", kind=error.kind, details=error.details)
 
 
 def _checked(message: ToolMessage, output: Output | None, server: str) -> ToolMessage:

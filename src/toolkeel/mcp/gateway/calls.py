@@ -197,7 +197,8 @@ class Gatekeeper:
             if key and questions == server.questions:
                 seconds = self.policy.keeps(call.tool)
                 await self._cache.put(server.place, key, result, seconds, state)
-            kind = "tool_error" if result.get("isError") else _ended(result)
+            asks = result.get("resultType") == "input_required"
+            kind = "tool_error" if result.get("isError") else "asks" if asks else "success"
             return result
         except MCPError as error:
             if isinstance(error.data, FromPeer) or not _is_ours(error):
@@ -282,10 +283,6 @@ def _said(call: Call, audit: Audit) -> dict[str, object]:
         "tool": call.route.name,
         "arguments": digest_of_arguments(call.arguments, audit.key),
     }
-
-
-def _ended(result: Mapping[str, Any]) -> str:
-    return "asks" if result.get("resultType") == "input_required" else "success"
 
 
 def _is_ours(error: MCPError) -> bool:

@@ -254,6 +254,7 @@ class Gateway(ToolServer):
         server, exchange = call.route.server, Exchange(request)
         async with server.running(call.client, exchange):
             result = await self._keeper.send(call, progress_of(request))
+            self._table.name_resources(server, result)
             if result.get("resultType") != "input_required":
                 return result
             if is_modern(request):  # its own client can answer: the round is passed on
@@ -278,6 +279,7 @@ class Gateway(ToolServer):
                 if result.get("resultType") == "input_required":
                     sent = forwarded({**allowed.params, "name": call.route.name})
                     result = await answered(server, "tools/call", sent, exchange, None)
+            self._table.name_resources(server, result)
             return as_model(result)
 
         found = cast("Any", await self._in_rounds(request, params, work))

@@ -7,7 +7,7 @@ apart to find them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import mcp_types as types
@@ -60,9 +60,10 @@ class Table:
         uris = Counter(uri for each in servers for uri in each.lists.resources)
         uris += Counter(uri for each in servers for uri in each.lists.templates)
         for server in servers:
-            for tool in filter(server.takes, server.lists.tools.values()):
+            for tool in server.lists.tools.values():
                 name = self._name(server, tool.name)
-                self.tools.setdefault(name, _tool(server, tool, name))
+                if server.config.takes(tool.name):
+                    self.tools.setdefault(name, _tool(server, tool, name))
             for prompt in server.lists.prompts.values():
                 name = self._name(server, prompt.name)
                 renamed = prompt.model_copy(update={"name": name})
@@ -136,12 +137,13 @@ class Table:
     def _routes(self) -> Iterable[Route]:
         return (*self.tools.values(), *self.resources.values(), *self.templates.values())
 
-    def public(self, server: Upstream, uri: str) -> str:
-        """The address by which clients know a server's resource."""
-        for public, route in self.resources.items():
-            if route.server is server and route.name == uri:
-                return public
-        return uri
+    def name_resources(self, server: Upstream, result: Mapping[str, Any]) -> None:
+        """Have a result name resources that two servers have by the addresses clients know."""
+        for block in result.get("content") or ():
+            held = block.get("resource", block)
+            public = public_uri(server.name, held.get("uri", ""))
+            if public in self.resources:
+                held["uri"] = public
 
 
 def _tool(server: Upstream, tool: types.Tool, name: str) -> Route:

@@ -110,10 +110,6 @@ class Upstream:
         """Under which gateways keep its results together."""
         return f"{self.name} {self.config.identity}"
 
-    def takes(self, tool: types.Tool) -> bool:
-        """Whether its file lets a tool be used."""
-        return self.config.takes(tool.name)
-
     async def refresh(self) -> None:
         """Ask for its lists; what is wrong is in `problem`, and then it has nothing."""
         try:
@@ -128,28 +124,27 @@ class Upstream:
     async def _listed(self) -> Lists:
         client = await self.link.client()
         has = client.server_capabilities
-        tools = await self.link.tools(fresh=True) if has.tools is not None else {}
-        prompts: dict[str, types.Prompt] = {}
-        resources: dict[str, types.Resource] = {}
-        templates: dict[str, types.ResourceTemplate] = {}
-        if has.prompts is not None:
-            async for page in self._pages("prompts", client.list_prompts):
-                prompts |= {each.name: each for each in page.prompts}
-        if has.resources is not None:
-            async for page in self._pages("resources", client.list_resources):
-                resources |= {each.uri: each for each in page.resources}
-            async for page in self._pages("templates", client.list_resource_templates):
-                templates |= {each.uri_template: each for each in page.resource_templates}
+        tools = await self.link.tools(fresh=True)  # also of a server that does not say it has some
+        prompts = await self._every("prompts", client.list_prompts, "name", has.prompts)
+        resources = await self._every("resources", client.list_resources, "uri", has.resources)
+        templates = await self._every(
+            "resource_templates", client.list_resource_templates, "uri_template", has.resources
+        )
         return Lists(tools, prompts, resources, templates)
 
-    async def _pages(self, what: str, fetch: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
+    async def _every(
+        self, what: str, fetch: Callable[..., Awaitable[Any]], key: str, declared: object
+    ) -> dict[str, Any]:
         """A list besides that of tools; one that cannot be had costs no other."""
+        found: dict[str, Any] = {}
         try:
-            async for page in walk(lambda at: fetch(cursor=at), self.name):
-                yield page
+            if declared is not None:
+                async for page in walk(lambda at: fetch(cursor=at), self.name):
+                    found |= {getattr(each, key): each for each in getattr(page, what)}
         except (MCPError, ValueError) as error:
             if not isinstance(error, MCPError) or error.code != types.METHOD_NOT_FOUND:
                 log.warning("%s does not list its %s: %s", self.name, what, error)
+        return found
 
     async def instructions(self) -> str:
         """How it says it should be used, under its name; empty if it says nothing."""
