@@ -18,6 +18,7 @@ from toolkeel.mcp.client.provider import MCPServer
 from toolkeel.mcp.client.salvage import (
     LOST,
     FromPeer,
+    Sift,
     data_of,
     of_peer,
     our_error,
@@ -162,6 +163,41 @@ def test_only_our_own_transport_tells_of_itself(code: int) -> None:
 def test_a_result_of_another_form_is_read_as_what_it_says(result: Any, content: str) -> None:
     message = call(result)
     assert (message.text, message.kind) == (content, None)
+
+
+TEXT = {"type": "text", "text": "x"}
+SAYS = {"role": "user", "content": TEXT}
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    ("result", "key", "mended"),
+    [
+        ({"contents": [{"uri": "a:b", "text": "x", "mimeType": 5}]}, "contents",
+         [{"uri": "a:b", "text": "x"}]),
+        ({"contents": ["x", {"uri": "a:b", "blob": "aGk=", "_meta": 5}]}, "contents",
+         [{"uri": "unnamed:", "text": "x"}, {"uri": "a:b", "blob": "aGk="}]),
+        ({"contents": {"uri": "a:b", "text": 5}}, "contents", [{"uri": "a:b", "text": "5"}]),
+        ({"contents": [{"uri": "a:b"}]}, "contents", [{"uri": "a:b", "text": '{"uri": "a:b"}'}]),
+        ({"contents": None, "_meta": [1]}, "contents", []),
+        ({"messages": [{"role": "user", "content": "x"}]}, "messages", [SAYS]),
+        ({"messages": "x", "description": 5}, "messages", [SAYS]),
+        ({"messages": [{"role": "system", "content": [TEXT, TEXT]}]}, "messages", [SAYS, SAYS]),
+        ({"messages": {"role": "assistant", "content": TEXT}}, "messages",
+         [{"role": "assistant", "content": TEXT}]),
+        ({"completion": ["x", 1]}, "completion", {"values": ["x", "1"]}),
+        ({"completion": {"values": ["x"] * 101}}, "completion",
+         {"values": ["x"] * 100, "hasMore": True}),
+        ({"completion": {}}, "completion", {"values": []}),
+    ],
+)  # fmt: skip
+def test_what_is_read_filled_in_or_suggested_is_read_as_what_it_says(
+    result: Any, key: str, mended: Any, version: str
+) -> None:
+    read = json.loads(json.dumps(result))
+    Sift(lambda: version).result(read)
+    assert read.pop("resultType", "complete") == "complete"
+    assert read == {key: mended}
 
 
 def test_a_picture_that_does_not_tell_its_kind_is_a_picture() -> None:

@@ -20,7 +20,7 @@ from toolkeel.content import File, Text
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import Effects
-from toolkeel.errors import SetupError, ToolError
+from toolkeel.errors import InvalidOutput, SetupError, ToolError
 from toolkeel.mcp.client.connection import Link, Unreachable
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.salvage import FromPeer
@@ -78,7 +78,7 @@ class Contents:
         """
         uri = address_of(resource)
         found = await self._ask(lambda client: client.read_resource(uri))
-        return tuple(map(file_of, found.contents))
+        return tuple(map(_file, found.contents))
 
     async def prompt(
         self, name: str, arguments: Mapping[str, str] | None = None
@@ -216,6 +216,13 @@ class Contents:
         except ValueError as error:
             text = f"The server {self.name} sent what breaks the protocol: {str(error)[:500]}"
             raise ToolError(text) from error
+
+
+def _file(contents: types.TextResourceContents | types.BlobResourceContents) -> File:
+    try:
+        return file_of(contents)
+    except InvalidOutput as error:  # it costs itself
+        return file_of(types.TextResourceContents(uri=contents.uri, text=f"[{error.text}]"))
 
 
 async def _said(instructions: str) -> str:

@@ -37,6 +37,9 @@ _SDK_LOST = (
     "server answered a request with 202",
 )  # what the SDK calls an invalid request, or one that cannot be parsed: the answer is
 _BLOCK: TypeAdapter[Any] = TypeAdapter(types.ContentBlock)
+_PART: TypeAdapter[Any] = TypeAdapter(types.TextResourceContents | types.BlobResourceContents)
+_MOST = 100
+"""Values of one completion (specification, "Completion")."""
 _LISTS: Mapping[str, TypeAdapter[Any]] = {
     "prompts": TypeAdapter(types.Prompt),
     "resources": TypeAdapter(types.Resource),
@@ -104,7 +107,7 @@ class Sift:
         self.problems: dict[str, str] = {}
 
     def result(self, result: dict[str, Any], method: str = "") -> None:
-        """Mend a listing of tools or the result of a call in place; leave everything else.
+        """Mend a listing, the result of a call, or what was read, in place.
 
         Args:
             result: As it came.
@@ -113,14 +116,16 @@ class Sift:
         version = self._version()
         if version is None:
             return
-        if not isinstance(result.get("resultType", ""), str):
-            del result["resultType"]
+        for key, kind in (("resultType", str), ("_meta", dict), ("description", str)):
+            if key in result and not isinstance(result[key], kind):
+                del result[key]
         if version >= _ANY_STRUCTURE:  # there "missing" means ``complete``; the SDK insists
             result.setdefault("resultType", "complete")
             self.rounds += result["resultType"] == "input_required"
         if method == "tools/call" or (not method and _is_of_call(result)):
             _mend_call(result, version)
             return
+        _mend_content(result)
         for key, of in _LISTS.items():
             if isinstance(items := result.get(key), list):
                 result[key] = [item for item in items if self._fits(item, of, key)]
@@ -221,8 +226,6 @@ def _mend_call(result: dict[str, Any], version: str) -> None:
         rest = {key: value for key, value in result.items() if key not in _OF_A_CALL}
         content = [_told("result", rest)] if rest else []
     result["content"] = [_block(block) for block in content]
-    if not isinstance(result.get("_meta", {}), dict):
-        del result["_meta"]
     if not isinstance(result.get("isError", False), bool):
         result["isError"] = str(result["isError"]).lower() not in ("false", "none", "0", "")
     structure = result.get("structuredContent")
@@ -239,6 +242,51 @@ _OTHERS = frozenset(
      "resourceTemplates", "prompts", "messages", "completion", "role", "roots", "action")
 )  # fmt: skip
 """What results of other requests hold."""
+
+
+def _mend_content(result: dict[str, Any]) -> None:
+    """What was read of a resource, a prompt's messages, or suggestions."""
+    if "contents" in result:
+        result["contents"] = [_part(each) for each in _listed(result["contents"])]
+    if "messages" in result:
+        said = [_messages(each) for each in _listed(result["messages"])]
+        result["messages"] = [each for messages in said for each in messages]
+    if (found := result.get("completion")) is not None:
+        told = found if isinstance(found, dict) else {"values": found}
+        values = [
+            each if isinstance(each, str) else _text(each) for each in _listed(told.get("values"))
+        ]
+        more = {"hasMore": True} if len(values) > _MOST else {}
+        result["completion"] = {**told, "values": values[:_MOST], **more}
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _part(part: object) -> object:
+    """Contents of a resource; what is not text or bytes stands as its JSON."""
+    try:
+        _PART.validate_python(part, by_name=False)
+    except ValidationError:
+        said = part if isinstance(part, dict) else {"text": part}
+        kept = {key: said[key] for key in ("uri", "mimeType") if isinstance(said.get(key), str)}
+        body = {key: said[key] for key in ("text", "blob") if isinstance(said.get(key), str)}
+        return {"uri": "unnamed:", **kept, **(body or {"text": _text(said.get("text", said))})}
+    return part
+
+
+def _messages(message: object) -> list[dict[str, Any]]:
+    """A message of a prompt: one for each of its blocks, as the protocol has it."""
+    said = message if isinstance(message, dict) else {"content": message}
+    role = "assistant" if said.get("role") == "assistant" else "user"
+    blocks = _listed(said.get("content", said))
+    texts = [{"type": "text", "text": b} if isinstance(b, str) else _block(b) for b in blocks]
+    return [{"role": role, "content": block} for block in texts]
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)[:_BLOCK_TEXT]
 
 
 def _block(block: object) -> object:
@@ -267,8 +315,7 @@ def _is_block(block: object) -> bool:
 
 
 def _told(what: str, value: object) -> dict[str, Any]:
-    said = json.dumps(value, ensure_ascii=False)[:_BLOCK_TEXT]
-    return {"type": "text", "text": f"[a {what} that this client does not know] {said}"}
+    return {"type": "text", "text": f"[a {what} that this client does not know] {_text(value)}"}
 
 
 def _short(value: object) -> str:
