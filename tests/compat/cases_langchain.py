@@ -484,7 +484,7 @@ CASES: Mapping[str, Case] = {
         names=names(
             ToolOutputMixin=ToolMessage,
             _is_message_content_type=lambda value: isinstance(value, str | list),
-            _stringify=lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")),
+            _stringify=lambda value: json.dumps(value, ensure_ascii=False),
         ),
     ),
     "000.7": Case(

@@ -460,6 +460,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     ),
     "compat": (
         "missing",
+        "given",
         "content_blocks",
         "langchain.messages",
         "langchain.inject",
@@ -476,6 +477,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "langchain.middleware",
         "langchain.threads",
         "langchain.agent",
+        "langchain.react",
         "langchain.tools",
         "langchain.ready_middleware",
         "langchain.names",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from toolkeel import AssistantMessage, SetupError
 from toolkeel import ToolCall as CoreToolCall
+from toolkeel.compat.langchain import create_agent
 from toolkeel.compat.langchain.messages import (
     AIMessage,
     HumanMessage,
@@ -24,6 +25,7 @@ from toolkeel.compat.langchain.messages import (
 )
 from toolkeel.content import Image, Text
 from toolkeel.messages import Reasoning
+from toolkeel.testing import Scripted
 
 ARGS = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=5))
 
@@ -155,3 +157,31 @@ def test_thoughts_and_calls_among_the_parts_of_a_reply_are_no_content() -> None:
     assert reply.content == "Done."
     assert reply.reasoning == (Reasoning("hm", "s"),)
     assert [call.name for call in reply.tool_calls] == ["add"]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [HumanMessage("hi"), ("user", "hi"), {"role": "user", "content": "hi"}, "hi"],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_message_by_itself_stands_for_a_list_of_it(one: object) -> None:
+    assert convert_to_messages(one) == [HumanMessage("hi")]
+    agent = create_agent(Scripted(["Hello."]))
+    assert [m.content for m in agent.invoke({"messages": one})["messages"]] == ["hi", "Hello."]
+
+
+def test_a_pair_that_is_no_message_and_a_dict_without_a_role_are_refused() -> None:
+    for strange in (("nobody", "hi"), {"text": "hi"}):
+        with pytest.raises(SetupError, match="no message"):
+            convert_to_messages(strange)
+
+
+def test_calls_of_a_reply_are_shown_and_compared_as_a_list_of_dicts() -> None:
+    made = {"name": "add", "args": {"a": 1}, "id": "1", "type": "tool_call"}
+    reply = AIMessage("", [made])
+    assert reply.tool_calls == [made]
+    assert repr(reply.tool_calls) == repr([made])
+    assert AIMessage("").tool_calls == []
+    broken = AIMessage("", [ToolCall("1", "add", "{")])
+    assert "arguments='{'" in repr(broken)
+    assert reply.name is HumanMessage("hi").name is None

@@ -226,3 +226,20 @@ def test_tools_of_middleware_are_the_agents_too() -> None:
 
     agent = create_agent(Scripted([call("look"), "bye"]), middleware=[Looking()])
     assert agent.invoke({"messages": "hi"})["messages"][2].content == "looked"
+
+
+def test_what_is_told_among_the_messages_stays_there() -> None:
+    @wrap_model_call
+    async def pass_on(request: Any, handler: Any) -> Any:
+        assert (request.system_prompt, len(request.messages)) == ("Be brief.", 2)
+        return await handler(request)
+
+    @before_model
+    def look(state: Any, runtime: Any) -> None:
+        assert state["messages"][0].content == "It is Monday."
+
+    model = Scripted(["Monday."])
+    agent = create_agent(model, system_prompt="Be brief.", middleware=[look, pass_on])
+    agent.invoke({"messages": [("system", "It is Monday."), ("user", "Which day?")]})
+    told = [message.text for message in model.requests[0].messages]
+    assert told == ["Be brief.", "It is Monday.", "Which day?"]

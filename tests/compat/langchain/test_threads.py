@@ -98,7 +98,7 @@ def test_a_decision_that_fits_nothing_is_refused() -> None:
     agent.invoke({"messages": "pay 5"}, ADA)
     for resume, why in (
         ({"decisions": []}, "1, not 0"),
-        ({"decisions": [{"type": "later"}]}, "not 'later'"),
+        ({"decisions": [{"type": "later"}]}, "not decided by 'later'"),
         ({"decisions": [{"type": "edit", "edited_action": {"name": "x", "args": {}}}]}, "another"),
     ):
         with pytest.raises(SetupError, match=why):
@@ -145,3 +145,18 @@ def test_only_decisions_that_are_allowed_are_taken() -> None:
 def test_how_a_tool_is_asked_about_is_honoured_or_refused(how: Any, told: str) -> None:
     with pytest.raises(SetupError, match=told):
         HumanInTheLoopMiddleware({"pay": how})
+
+
+def test_a_thread_tells_what_waits_in_it_as_a_task() -> None:
+    agent = create_agent(
+        Scripted([call("pay", {"amount": 1}), "done"]),
+        [pay],
+        middleware=[HumanInTheLoopMiddleware({"pay": True})],
+        checkpointer=InMemorySaver(),
+    )
+    asked = agent.invoke({"messages": "pay"}, ADA)["__interrupt__"]
+    state = agent.get_state(ADA)
+    assert [*state.interrupts] == asked
+    assert [*state.tasks[0].interrupts] == asked
+    agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), ADA)
+    assert agent.get_state(ADA).tasks == ()

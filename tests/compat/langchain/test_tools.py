@@ -337,4 +337,39 @@ def test_parts_that_a_body_returns_are_blocks_for_a_model_and_themselves_for_a_p
         return [{"type": "row", "n": 1}]
 
     message = rows.invoke({"name": "rows", "args": {}, "id": "1", "type": "tool_call"})
-    assert message.content == '[{"type":"row","n":1}]'
+    assert message.content == '[{"type": "row", "n": 1}]'
+
+
+class Row(BaseModel):
+    n: int = 1
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        ({"a": 1, "ü": [None, True]}, '{"a": 1, "ü": [null, true]}'),
+        (["a", "b"], '["a", "b"]'),
+        ([], "[]"),
+        (None, "null"),
+        (1.5, "1.5"),
+        (Row(), "n=1"),
+        ("text", "text"),
+    ],
+    ids=repr,
+)
+def test_a_model_reads_what_a_body_returned_as_there(value: object, read: str) -> None:
+    @tool
+    def give() -> Any:
+        """Give it."""
+        return value
+
+    @tool(response_format="content_and_artifact")
+    def both() -> tuple[Any, object]:
+        """Give both."""
+        return value, [value]
+
+    asked = {"name": "give", "args": {}, "id": "1", "type": "tool_call"}
+    assert give.invoke(asked).content == read
+    assert give.invoke({}) == value
+    message = both.invoke({**asked, "name": "both"})
+    assert (message.content, message.artifact) == (read, [value])

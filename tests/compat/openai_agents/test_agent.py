@@ -11,6 +11,7 @@ from toolkeel.compat.openai_agents import (
     Agent,
     AgentOutputSchema,
     FunctionTool,
+    ModelSettings,
     RunContextWrapper,
     Runner,
     StopAtTools,
@@ -197,3 +198,34 @@ def test_what_is_told_of_an_agent_that_fails_as_a_tool_may_be_chosen() -> None:
 def test_an_agent_as_a_tool_takes_one_text_unless_a_model_says_otherwise() -> None:
     tool = Agent("helper", model="offline").as_tool("ask", "Ask it.")
     assert tool.params_json_schema["properties"] == {"input": {"type": "string"}}
+
+
+def test_agents_that_hand_over_to_each_other_show_themselves() -> None:
+    tools = [Agent("Three").as_tool("three")]
+    one, two = Agent("One", tools=tools), Agent("Two")
+    one.handoffs, two.handoffs = [two], [one]
+    assert repr(one).startswith("Agent(name='One'")
+    assert "'Two'" in repr(one)
+
+
+@pytest.mark.parametrize(("reset", "later"), [(True, None), (False, "required")])
+def test_a_forced_tool_choice_holds_as_long_as_the_agent_says(
+    reset: bool, later: str | None
+) -> None:
+    @function_tool
+    def look_up(word: str) -> str:
+        """Look a word up."""
+        return "a drink"
+
+    model = Scripted([call("look_up", {"word": "tea"}), "Done."])
+    forced = ModelSettings(tool_choice="required")
+    agent = Agent(model=model, tools=[look_up], model_settings=forced, reset_tool_choice=reset)
+    Runner.run_sync(agent, "go")
+    assert [one.settings.tool_choice for one in model.requests] == ["required", later]
+
+
+def test_options_of_a_run_of_its_own_are_refused_with_what_to_write() -> None:
+    agent = Agent("Clerk")
+    assert agent.as_tool("clerk", session=None).name == "clerk"  # type: ignore[call-arg]
+    with pytest.raises(SetupError, match="write a function_tool whose body awaits"):
+        agent.as_tool("clerk", session="ada")  # type: ignore[call-arg]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from toolkeel.compat.openai_agents import (
     Agent,
     AgentOutputSchema,
@@ -47,7 +49,7 @@ def test_a_form_with_a_check_of_its_own_makes_the_answer_and_says_what_is_wrong(
 
 def test_a_wrapped_type_is_the_type_itself() -> None:
     agent = Agent(
-        model=Scripted([call("final_result", {"result": 5})]), output_type=AgentOutputSchema(int)
+        model=Scripted([call("final_result", {"response": 5})]), output_type=AgentOutputSchema(int)
     )
     assert Runner.run_sync(agent, "go").final_output == 5
     loose, text = AgentOutputSchema(int, strict_json_schema=False), AgentOutputSchema(str)
@@ -57,3 +59,18 @@ def test_a_wrapped_type_is_the_type_itself() -> None:
         False,
     )
     assert (text.name(), text.is_plain_text(), text.is_strict_json_schema()) == ("str", True, True)
+
+
+def test_what_is_no_object_stands_under_response() -> None:
+    model = Scripted([call("final_result", {"response": ["a"]})])
+    agent = Agent(model=model, output_type=list[str])
+    assert Runner.run_sync(agent, "go").final_output == ["a"]
+    assert [*model.requests[0].tools[0].parameters["properties"]] == ["response"]
+
+
+def test_a_wrapped_type_shows_its_schema_and_reads_answers() -> None:
+    form = AgentOutputSchema(list[int])
+    assert form.json_schema()["required"] == ["response"]
+    assert form.validate_json('{"response": [1]}') == [1]
+    with pytest.raises(ModelBehaviorError, match="valid integer"):
+        form.validate_json('{"response": ["a"]}')

@@ -22,7 +22,9 @@ from toolkeel.compat.openai_agents import (
     RunErrorHandlerResult,
     Runner,
     RunState,
+    ScriptedModel,
     ToolGuardrailFunctionOutput,
+    assistant_message,
     function_tool,
     tool_input_guardrail,
     tool_output_guardrail,
@@ -146,3 +148,22 @@ def test_a_run_that_goes_on_has_all_its_items() -> None:
     result = Runner.run_sync(agent, state)
     kinds = ["tool_call_item", "tool_call_output_item", "message_output_item"]
     assert result.input == "go" and [item.type for item in result.new_items] == kinds
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_what_the_program_told_the_model_among_the_items_stays_there(streamed: bool) -> None:
+    told = {"role": "system", "content": "Today is Monday."}
+    given: list[Any] = [told, {"role": "user", "content": "Which day?"}]
+    model = ScriptedModel([[assistant_message("Monday.")]])
+    agent = Agent(instructions="Be brief.", model=model)
+
+    async def run() -> Any:
+        if not streamed:
+            return await Runner.run(agent, given)
+        result = Runner.run_streamed(agent, given)
+        assert [event async for event in result.stream_events()]
+        return result
+
+    assert asyncio.run(run()).to_input_list()[:2] == given
+    asked = model.calls[0]
+    assert (asked.system_instructions, asked.input[0]) == ("Be brief.", told)

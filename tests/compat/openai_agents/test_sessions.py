@@ -175,3 +175,8 @@ def test_a_session_of_the_sdk_itself_is_kept_and_read(tmp_path: Path) -> None:
     assert [message.text for message in model.requests[1].messages] == ["hi", "one", "again"]
     assert len(asyncio.run(session.get_items())) == 4
     session.close()
+
+
+def test_a_session_without_settings_says_so() -> None:
+    """What stands around it asks for settings of its own kind."""
+    assert SQLiteSession("ada").session_settings is None

@@ -218,3 +218,8 @@ def test_mistakes_are_found_where_the_tool_is_made() -> None:
 def test_invoking_the_core_tool_raises_what_went_wrong() -> None:
     with pytest.raises(InvalidArguments):
         weather.tool.invoke({"city": 1})
+
+
+def test_an_option_that_is_openais_alone_is_refused_with_what_to_write() -> None:
+    with pytest.raises(SetupError, match="search_tools=True"):
+        function_tool(defer_loading=True)  # type: ignore[call-arg]

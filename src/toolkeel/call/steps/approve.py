@@ -53,7 +53,7 @@ class Approval:
         self._needs = needs
         self._rules = rules
         self._guards = guards
-        self._approved: dict[ToolContext[Any], _Question] = {}
+        self._approved: dict[ToolContext[Any], Question] = {}
 
     def around(self, inner: Handler) -> Handler:
         """`inner`, for calls that may run."""
@@ -93,7 +93,7 @@ class Approval:
 
     async def _agreed_call(
         self, prepared: Prepared, context: ToolContext[Any]
-    ) -> tuple[Prepared, _Question | None]:
+    ) -> tuple[Prepared, Question | None]:
         """The call as it may run, and what somebody said yes to if they had to.
 
         Raises:
@@ -109,7 +109,7 @@ class Approval:
             if reason is None:
                 return prepared, None
             labels = taint.labels_seen(context.run) if touched else ()
-            question = _Question(prepared, reason, origin, labels)
+            question = Question(prepared, reason, origin, labels)
             if question.digest == agreed:
                 question.answer = answer
                 return prepared, question
@@ -128,12 +128,12 @@ class Approval:
             if edited is None:
                 continue  # that was not what it was approved for: it is asked about anew
             note_edit(prepared, edited, context, "a person")
-            agreed, origin = _Question(edited).digest, origin or question.digest
+            agreed, origin = Question(edited).digest, origin or question.digest
             guards = self._guards
             prepared = await show_guards(edited, context, guards, guards) if guards else edited
 
 
-class _Question:
+class Question:
     """What somebody is asked: exactly this call.
 
     Args:
@@ -172,10 +172,14 @@ class _Question:
             return Decision("", self.digest, "approve")
         return Decision("", self.origin, "edit", arguments=json.loads(self.text))
 
-    def ticket(self) -> Ticket:
-        """A ticket for it, with values of its own; secrets are masked."""
+    def ticket(self, *, outside: bool = False) -> Ticket:
+        """A ticket for it, with values of its own; secrets are masked.
+
+        Args:
+            outside: Whether its answer comes from outside, be its tool as it may.
+        """
         call, tool = self.prepared.call, self.prepared.tool
-        outside, effects = tool.executor is external, effects_of(tool)
+        outside, effects = outside or tool.executor is external, effects_of(tool)
         until = time() + (PATIENCE if outside else LIFETIME)
         about = (call.id, tool.name, self.shown, self.digest, until, self.reason, effects)
         return Ticket(new_id(), *about, self.origin, self.labels, outside)
@@ -224,7 +228,7 @@ async def _asked_for(needs: Needs, prepared: Prepared) -> str | None:
         return f"its approval predicate failed: {told}"
 
 
-async def _decision(question: _Question, run: RunContext[Any]) -> tuple[Ticket | None, Decision]:
+async def _decision(question: Question, run: RunContext[Any]) -> tuple[Ticket | None, Decision]:
     """Take the decision that was given with the run, or ask for one.
 
     Returns:
@@ -331,7 +335,7 @@ def _edited(prepared: Prepared, ticket: Ticket | None, decision: Decision) -> Pr
         return _edit(prepared, decision.arguments)
     # The transcript holds the call as the model made it, and the ticket what it was edited to.
     edited = _edit(prepared, ticket.arguments) if ticket.origin else prepared
-    return edited if _Question(edited, "").is_of(ticket) else None
+    return edited if Question(edited, "").is_of(ticket) else None
 
 
 def _edit(prepared: Prepared, wanted: Mapping[str, object]) -> Prepared:

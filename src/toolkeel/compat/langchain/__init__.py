@@ -16,19 +16,20 @@ tool_node         `ToolNode` and `tools_condition`: the calls of the last reply 
 chat_models       `init_chat_model`, and a chat model with bound tools
 threads           `InMemorySaver`, and `HumanInTheLoopMiddleware`
 agent             `create_agent`
+react             `create_react_agent`
 tools             `tool`, `StructuredTool.from_function`, `BaseTool`
 names             LangChain's names that are not here, and what to write instead
 """
 
 from __future__ import annotations
 
-from toolkeel.compat.langchain.agent import (
+from toolkeel.compat.langchain.agent import create_agent
+from toolkeel.compat.langchain.chat_models import (
+    ChatModel,
     ProviderStrategy,
     ToolStrategy,
-    create_agent,
-    create_react_agent,
+    init_chat_model,
 )
-from toolkeel.compat.langchain.chat_models import ChatModel, init_chat_model
 from toolkeel.compat.langchain.convert_tool import (
     convert_to_anthropic_tool,
     convert_to_openai_function,
@@ -68,6 +69,7 @@ from toolkeel.compat.langchain.middleware import (
     wrap_tool_call,
 )
 from toolkeel.compat.langchain.names import NAMES
+from toolkeel.compat.langchain.react import create_react_agent
 from toolkeel.compat.langchain.ready_middleware import (
     ModelCallLimitExceededError,
     ModelCallLimitMiddleware,

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack
+import dataclasses
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypedDict, Unpack
 
 from typing_extensions import is_typeddict
 
-from toolkeel._records.record import record
+from toolkeel._records.tickets import Ticket
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
-from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.body.sync_bridge import Pieces, run_sync
 from toolkeel.call.toolset import Toolish, Toolset
-from toolkeel.compat.langchain.chat_models import ChatModel
-from toolkeel.compat.langchain.interrupts import ANSWERS, answered, interrupting, interrupts
+from toolkeel.compat.given import only_known
+from toolkeel.compat.langchain.chat_models import ChatModel, answering
+from toolkeel.compat.langchain.interrupts import (
+    ANSWERS,
+    Interrupt,
+    answered,
+    interrupting,
+    interrupts,
+)
 from toolkeel.compat.langchain.messages import convert_to_messages
-from toolkeel.compat.langchain.middleware import AgentMiddleware, Hooks, runtime_of, steps_of
+from toolkeel.compat.langchain.middleware import (
+    AgentMiddleware,
+    Hooks,
+    Runtime,
+    runtime_of,
+    steps_of,
+)
 from toolkeel.compat.langchain.threads import (
     GraphRecursionError,
     HumanInTheLoopMiddleware,
@@ -34,7 +47,6 @@ from toolkeel.model import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 from toolkeel.spending import RunLimits
 
-T = TypeVar("T")
 MODES = ("messages", "updates", "values", "custom")
 
 
@@ -61,6 +73,15 @@ class AgentOptions(TypedDict, total=False):
     name: str | None
 
 
+_REFUSED: Mapping[str, str] = {
+    "interrupt_before": "HumanInTheLoopMiddleware asks before calls",
+    "interrupt_after": "interrupt() in a tool asks",
+    "pre_model_hook": "middleware=[before_model(f)], f of the state and the runtime",
+    "post_model_hook": "middleware=[after_model(f)], f of the state and the runtime",
+    "debug": "logging.getLogger('toolkeel') is the logger",
+    "cache": "@tool(steps=[Cache(...)]) with Cache of toolkeel.steps keeps results",
+}
+"""By option of LangChain's agents that is refused: what to write instead."""
 _ELSEWHERE: Mapping[str, str] = {
     "update_state": "a thread's transcript is not rewritten; tools and middleware change the state",
     "get_state_history": "saver.thread(config).entries() has all that happened in a thread",
@@ -81,7 +102,7 @@ class CompiledAgent:
     """
 
     def __init__(self, agent: Agent[Any, Any], options: AgentOptions) -> None:
-        self.agent = agent
+        self.agent, self.name = agent, options.get("name")
         self._store = options.get("store")
         self._saver = options.get("checkpointer")
         self._structured = options.get("response_format") is not None
@@ -103,7 +124,19 @@ class CompiledAgent:
         """
         if self._saver is None:
             raise SetupError("get_state() needs an agent with a checkpointer")
-        return self._saver.snapshot(config)
+        snapshot = self._saver.snapshot(config)
+        waits = self._waiting(
+            snapshot.waits, snapshot.values, Runtime(None, self._store, lambda _: None)
+        )
+        return dataclasses.replace(snapshot, interrupts=tuple(waits))
+
+    def _waiting(
+        self, tickets: Sequence[Ticket], state: dict[str, Any], runtime: Any
+    ) -> list[Interrupt]:
+        """What waits: calls that are asked about, and what tools have asked."""
+        asked = [one for one in tickets if not one.external]
+        about = [self._asks.interrupt(asked, state, runtime)] if asked else []
+        return [*about, *interrupts(tickets)]
 
     async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot:
         """`get_state`, to be awaited."""
@@ -140,7 +173,10 @@ class CompiledAgent:
         for key, value in state.items():
             if key != "messages":
                 put(shared, key, value, self._reducers)
-        begun: dict[str, Any] = {**shared, "messages": convert_to_messages(state["messages"])}
+        begun: dict[str, Any] = {
+            **shared,
+            "messages": convert_to_messages(state.get("messages", ())),
+        }
         run: RunContext[Any] = RunContext(context, store=self._store)
         if await self._hooks.told("before_agent", begun, run) is not None:
             raise SetupError("before_agent: jump_to is not here; raise an exception")
@@ -158,9 +194,8 @@ class CompiledAgent:
         kept = {key: value for key, value in run.context.state.items() if key != ANSWERS}
         state = {**shared, **kept, "messages": convert_to_messages(result.messages)}
         if result.reason == "waiting":
-            asked = [one for one in result.pending if not one.external]
-            about = [self._asks.interrupt(asked, state, runtime_of(run.context))] if asked else []
-            state["__interrupt__"] = [*about, *interrupts(result.pending)]
+            waits = self._waiting(result.pending, state, runtime_of(run.context))
+            state["__interrupt__"] = waits
         else:
             await self._hooks.told("after_agent", state, run.context)
         if self._structured and result.answered:
@@ -204,7 +239,7 @@ class CompiledAgent:
         *,
         context: object = None,
         stream_mode: str | Sequence[str] = "updates",
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any, None]:
         """Run to the end, and tell what happens; see `stream`."""
         modes = [stream_mode] if isinstance(stream_mode, str) else list(stream_mode)
         if strange := [mode for mode in modes if mode not in MODES]:
@@ -246,28 +281,8 @@ class CompiledAgent:
                 far; ``messages``: pieces of replies; ``custom``: what tools write. Several give
                 pairs of mode and part.
         """
-        parts: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        end = object()
-
-        async def read() -> None:
-            told = self.astream(state, config, context=context, stream_mode=stream_mode)
-            async for part in told:
-                parts.put(part)
-
-        failed: list[BaseException] = []
-
-        def work() -> None:
-            try:
-                run_sync(read)
-            except BaseException as error:
-                failed.append(error)
-            parts.put(end)
-
-        threading.Thread(target=work, daemon=True).start()
-        while (part := parts.get()) is not end:
-            yield part
-        if failed:
-            raise failed[0]
+        make = partial(self.astream, state, config, context=context, stream_mode=stream_mode)
+        return iter(Pieces(make))
 
 
 def _parts(mode: str, event: Event, state: dict[str, Any]) -> Iterator[Any]:
@@ -292,27 +307,6 @@ def _parts(mode: str, event: Event, state: dict[str, Any]) -> Iterator[Any]:
             yield value
 
 
-@record
-class ToolStrategy(Generic[T]):
-    """An answer of a form that the model gives by calling a tool."""
-
-    schema: type[T]
-
-
-@record
-class ProviderStrategy(Generic[T]):
-    """An answer of a form that the provider holds, where it can; else by a tool."""
-
-    schema: type[T]
-
-
-class _ByTool:
-    """A model of which nobody knows whether it holds a form: it answers by a tool."""
-
-    def __init__(self, model: Model) -> None:
-        self.name, self.stream = model.name, model.stream
-
-
 def create_agent(
     model: str | Model | ChatModel,
     tools: Iterable[Toolish] | None = (),
@@ -332,8 +326,7 @@ def create_agent(
         SetupError: for middleware that would not be honoured.
         TypeError: for an option that nobody knows.
     """
-    if strange := sorted(options.keys() - AgentOptions.__annotations__.keys()):
-        raise TypeError(f"create_agent has no option {', '.join(map(repr, strange))}")
+    only_known(options, AgentOptions, "create_agent", _REFUSED)
     middleware = list(options.get("middleware") or ())
     for one in middleware:
         if not isinstance(one, AgentMiddleware | HumanInTheLoopMiddleware):
@@ -347,8 +340,7 @@ def create_agent(
         held = one.asking(held) if isinstance(one, HumanInTheLoopMiddleware) else held
     telling = [one.telling for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
     asked = connect(model.model if isinstance(model, ChatModel) else model)
-    if isinstance(form := options.get("response_format"), ToolStrategy):
-        asked = _ByTool(asked)
+    asked, form = answering(asked, options.get("response_format"))
     settings = model.settings if isinstance(model, ChatModel) else Settings()
     around_models, around_calls = steps_of(middleware, _reducers(options))
     agent: Agent[Any, Any] = Agent(
@@ -357,8 +349,7 @@ def create_agent(
         instructions=_words_of(system_prompt),
         name=options.get("name") or "agent",
         settings=settings,
-        output_type=(form.schema if isinstance(form, ToolStrategy | ProviderStrategy) else form)
-        or str,
+        output_type=form,
         steps=[*telling, *around_calls, updating(_reducers(options)), interrupting],
         model_steps=around_models,
     )
@@ -374,19 +365,3 @@ def _reducers(options: AgentOptions) -> Reducers | None:
     middleware = options.get("middleware") or ()
     more = [getattr(one, "state_schema", None) for one in middleware]
     return reducers_of([options.get("state_schema"), *more])
-
-
-def create_react_agent(
-    model: str | Model | ChatModel,
-    tools: Iterable[Toolish] | None = (),
-    *,
-    prompt: str | None = None,
-    version: Literal["v1", "v2"] = "v2",
-    **options: Unpack[AgentOptions],
-) -> CompiledAgent:
-    """`create_agent` by LangGraph's older name; `prompt` is its `system_prompt`.
-
-    Args:
-        version: Makes no difference: calls run side by side in both.
-    """
-    return create_agent(model, tools, system_prompt=prompt, **options)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.bind_tools import Bound, bind_tools
 from toolkeel.call.body.sync_bridge import run_sync
@@ -14,8 +15,57 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.compat.langchain.convert_tool import defined
 from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel.compat.langchain.tool_node import Config
+from toolkeel.errors import SetupError
 from toolkeel.model import Model, Settings
 from toolkeel.providers.model_by_name import connect
+
+T = TypeVar("T")
+
+
+@record
+class ToolStrategy(Generic[T]):
+    """An answer of a form that the model gives by calling a tool.
+
+    Args:
+        schema: The form.
+        tool_message_content: Refused: the model reads that its answer was accepted.
+        handle_errors: True, whatever else is refused: a wrong answer is explained to the model.
+    """
+
+    schema: type[T]
+    tool_message_content: str | None = None
+    handle_errors: Any = True
+
+
+@record
+class ProviderStrategy(Generic[T]):
+    """An answer of a form that the provider holds, where it can; else by a tool."""
+
+    schema: type[T]
+
+
+class ByTool:
+    """A model of which nobody knows whether it holds a form: it answers by a tool."""
+
+    def __init__(self, model: Model) -> None:
+        self.name, self.stream = model.name, model.stream
+
+
+def answering(model: Model, form: Any) -> tuple[Model, Any]:
+    """The model, and the type of answers it is asked for.
+
+    Args:
+        model: Who answers.
+        form: A type, which may be in a strategy; None for text.
+
+    Raises:
+        SetupError: for an option of a strategy that would not be honoured.
+    """
+    if not isinstance(form, ToolStrategy):
+        return model, (form.schema if isinstance(form, ProviderStrategy) else form) or str
+    if form.tool_message_content or form.handle_errors is not True:
+        raise SetupError("ToolStrategy: tool_message_content and handle_errors are not here")
+    return ByTool(model), form.schema
 
 
 class StructuredModel:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 from toolkeel._records.record import record
+from toolkeel.compat.given import only_known
 from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message, SystemMessage
@@ -29,7 +30,7 @@ class RemoveMessage:
 
 def applied(messages: Sequence[Message], update: Any) -> list[Message]:
     """Messages with those of an update added, or in their place after a `RemoveMessage`."""
-    more = list(update) if isinstance(update, list | tuple) else [update]
+    more = update if isinstance(update, list) else [update]
     kept = list(messages)
     for at, one in enumerate(more):
         if isinstance(one, RemoveMessage):
@@ -78,10 +79,10 @@ def trim_messages(
         options: See `TrimOptions`.
 
     Raises:
-        SetupError: for an option that would not be honoured.
+        SetupError: for a counter that is none.
+        TypeError: for an option that is not here.
     """
-    if strange := sorted(options.keys() - TrimOptions.__annotations__.keys()):
-        raise SetupError(f"trim_messages({strange[0]}=...) has no counterpart here")
+    only_known(options, TrimOptions, "trim_messages")
     left = convert_to_messages(messages)
     count = _about if token_counter == "approximate" else token_counter
     if not callable(count):

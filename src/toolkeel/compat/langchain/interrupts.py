@@ -9,13 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from time import time
 from typing import Any, cast
 
 from toolkeel._records.record import record
-from toolkeel._records.tickets import PATIENCE, Decision, Ticket, digest_of, new_id
-from toolkeel.call.arguments.validate import as_json
-from toolkeel.call.steps.approve import definition_of, effects_of
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.call.steps.approve import Question
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import Crashed, SetupError, Suspend
@@ -97,8 +95,7 @@ async def interrupting(prepared: Prepared, context: ToolContext[Any], proceed: P
     run, call = context.run, context.call.id
     kept: dict[str, list[Any]] = dict(cast("Any", run.state.get(ANSWERS)) or {})
     answers = list(kept.get(call, ()))
-    shown = json.loads(json.dumps(as_json(prepared)))
-    digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
+    digest = Question(prepared).digest
     ticket, given = run.decisions.get((call, digest), (None, None))
     if ticket is not None and given is not None and ticket.reason.startswith(_REASON):
         del run.decisions[call, digest]
@@ -114,13 +111,7 @@ async def interrupting(prepared: Prepared, context: ToolContext[Any], proceed: P
         if run.recorder is None or not run.can_wait:
             raise SetupError("interrupt() needs an agent with a checkpointer") from None
         why = _REASON + json.dumps(asked.value, ensure_ascii=False, allow_nan=False)
-        mask, until = prepared.tool.arguments.mask, time() + PATIENCE
-        shown = shown if mask is None else dict(mask.apply(shown))
-        ticket = Ticket(
-            new_id(), call, prepared.tool.name, shown, digest, until, why,
-            effects_of(prepared.tool), external=True,
-        )  # fmt: skip
-        raise Suspend(ticket) from None
+        raise Suspend(Question(prepared, why).ticket(outside=True)) from None
     finally:
         _running.reset(token)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
 from toolkeel.compat.content_blocks import content_of, fields_of, written
@@ -73,6 +73,7 @@ class HumanMessage(Spoken, UserMessage):
     __slots__ = ()
     __match_args__ = UserMessage.__match_args__
     type: ClassVar[str] = "human"
+    name: ClassVar[None] = None
 
 
 class SystemMessage(Spoken, CoreSystemMessage):
@@ -81,6 +82,7 @@ class SystemMessage(Spoken, CoreSystemMessage):
     __slots__ = ()
     __match_args__ = CoreSystemMessage.__match_args__
     type: ClassVar[str] = "system"
+    name: ClassVar[None] = None
 
 
 class ToolMessage(Spoken, CoreToolMessage):
@@ -134,6 +136,23 @@ class ToolCall(CoreToolCall):
     def __hash__(self) -> int:
         return hash((self.name, self.id))
 
+    def __repr__(self) -> str:
+        return repr(dict(self)) if _readable(self) else super().__repr__()
+
+
+class _Calls(tuple[ToolCall, ...]):
+    """The calls of a reply; as a list they are equal, and are shown as one."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(tuple(other) if isinstance(other, list) else other)
+
+    __hash__ = tuple.__hash__
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
 
 def as_call(call: CoreToolCall | Mapping[str, Any]) -> ToolCall:
     """A call from the core's record, LangChain's dict or OpenAI's dict."""
@@ -152,6 +171,7 @@ class AIMessage(Spoken, AssistantMessage):
     __slots__ = ()
     __match_args__ = AssistantMessage.__match_args__
     type: ClassVar[str] = "ai"
+    name: ClassVar[None] = None
 
     def __new__(
         cls,
@@ -160,7 +180,7 @@ class AIMessage(Spoken, AssistantMessage):
         *rest: Any,
         **given: Any,
     ) -> AIMessage:
-        calls = tuple(map(as_call, tool_calls or ()))
+        calls = _Calls(map(as_call, tool_calls or ()))
         if spent := given.pop("usage_metadata", None):
             given["usage"] = Usage(1, spent["input_tokens"], spent["output_tokens"])
         shown: Any = content or ""
@@ -226,12 +246,15 @@ _ROLES: Mapping[str, type[Any]] = {
 def convert_to_messages(messages: object) -> list[Message]:
     """Messages as people write them: a text, records, ``(role, text)`` pairs, or OpenAI's dicts.
 
+    One by itself stands for a list of it.
+
     Raises:
         SetupError: for anything else.
     """
-    if isinstance(messages, str):
-        return [HumanMessage(messages)]
-    return [_message(item) for item in cast("Sequence[object]", messages)]
+    pair = isinstance(messages, tuple) and len(messages) == 2 and isinstance(messages[0], str)
+    if pair or isinstance(messages, str | Mapping | Spoken) or not isinstance(messages, Iterable):
+        return [_message(messages)]
+    return [_message(one) for one in messages]
 
 
 def _message(item: object) -> Message:

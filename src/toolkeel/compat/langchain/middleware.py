@@ -11,12 +11,11 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.agent.turn.ready_steps import Fallback
 from toolkeel.agent.turn.steps import Ask
 from toolkeel.compat.langchain.chat_models import ChatModel
 from toolkeel.compat.langchain.history import applied
 from toolkeel.compat.langchain.messages import convert_to_messages
-from toolkeel.compat.langchain.wrapping import Reducers, put, wrapping
+from toolkeel.compat.langchain.wrapping import Reducers, around, put, wrapping
 from toolkeel.context import RunContext
 from toolkeel.define.tool import Step
 from toolkeel.errors import SetupError
@@ -165,7 +164,7 @@ def dynamic_prompt(func: Callable[[ModelRequest], Any]) -> AgentMiddleware:
     """Make middleware of a function whose text is the system prompt of each request."""
 
     async def told(request: ModelRequest, handler: Callable[[ModelRequest], Any]) -> Any:
-        prompt = await _called(func, request)
+        prompt = await called(func, request)
         return await handler(request.override(system_prompt=prompt))
 
     made: AgentMiddleware = wrap_model_call(told)
@@ -177,11 +176,17 @@ def hook_of(one: object, kind: str) -> Callable[..., Any] | None:
     return getattr(one, f"a{kind}", None) or getattr(one, kind, None)
 
 
-async def _called(function: Callable[..., Any], *given: Any) -> Any:
+async def called(function: Callable[..., Any], *given: Any) -> Any:
     """What a function gives; a plain one runs in a thread, so that it may wait."""
     if inspect.iscoroutinefunction(function):
         return await function(*given)
     return await asyncio.to_thread(function, *given)
+
+
+def apart(request: CoreRequest, run: RunContext[Any]) -> tuple[list[Any], list[Any]]:
+    """An agent's own instructions, and what else is said in a request."""
+    given = request.messages
+    return [*given[: run.told]], convert_to_messages([*given[run.told :]])
 
 
 def runtime_of(run: RunContext[Any]) -> Runtime[Any]:
@@ -210,7 +215,7 @@ class Hooks:
         turn = reversed if kind.startswith("after") else iter
         for one in turn(self._middleware):
             hook = hook_of(one, kind)
-            said = await _called(hook, state, runtime_of(run)) if hook is not None else None
+            said = await called(hook, state, runtime_of(run)) if hook is not None else None
             update, goal = _update(kind, said)
             for key, value in update.items():
                 if key == "messages":
@@ -225,9 +230,8 @@ class Hooks:
     async def __call__(
         self, request: CoreRequest, run: RunContext[Any], proceed: Ask
     ) -> AssistantMessage:
-        told = [one for one in request.messages if isinstance(one, SystemMessage)]
-        shown = [one for one in request.messages if not isinstance(one, SystemMessage)]
-        state: dict[str, Any] = {**run.state, "messages": convert_to_messages(shown)}
+        told, shown = apart(request, run)
+        state: dict[str, Any] = {**run.state, "messages": shown}
         if await self.told("before_model", state, run) is None:
             asked = dataclasses.replace(request, messages=[*told, *state["messages"]])
             reply = await proceed(asked)
@@ -259,12 +263,9 @@ def around_model(hook: Callable[..., Any]) -> Any:
     """The model step that a ``wrap_model_call`` is."""
 
     async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
-        loop = asyncio.get_running_loop()
-        told = next((one for one in request.messages if isinstance(one, SystemMessage)), None)
-        shown = [one for one in request.messages if not isinstance(one, SystemMessage)]
-        messages = list(convert_to_messages(shown))
+        told, messages = apart(request, run)
         first: ModelRequest[Any] = ModelRequest(
-            model=request.model, messages=messages, system_message=told,
+            model=request.model, messages=messages, system_message=told[0] if told else None,
             tool_choice=request.settings.tool_choice, tools=list(request.tools),
             state={**run.state, "messages": messages}, runtime=runtime_of(run),
         )  # fmt: skip
@@ -284,19 +285,18 @@ def around_model(hook: Callable[..., Any]) -> Any:
             changed = CoreRequest([*system, *asked.messages], tools, settings, model)
             return ModelResponse(convert_to_messages([await proceed(changed)]))
 
-        def wait(asked: ModelRequest[Any]) -> ModelResponse[Any]:
-            return asyncio.run_coroutine_threadsafe(send(asked), loop).result()
-
-        if inspect.iscoroutinefunction(hook):
-            said = await hook(first, send)
-        else:
-            said = await asyncio.to_thread(hook, first, wait)
+        said = await around(hook, first, send)
         reply = said.result[-1] if isinstance(said, ModelResponse) else said
         if not isinstance(reply, AssistantMessage):
             raise SetupError(f"wrap_model_call gave {said!r:.80}; give what the handler gives")
         return reply
 
     return step
+
+
+def _wrap(one: object) -> Any:
+    hook = hook_of(one, WRAPS[0])
+    return None if hook is None else around_model(hook)
 
 
 def steps_of(middleware: Sequence[Any], reducers: Reducers | None) -> tuple[list[Any], list[Step]]:
@@ -306,7 +306,6 @@ def steps_of(middleware: Sequence[Any], reducers: Reducers | None) -> tuple[list
         if any(hook_of(m, k) for m in middleware for k in HOOKS)
         else []
     )
-    around = [getattr(m, "model_step", None) or hook_of(m, WRAPS[0]) for m in middleware]
-    models = [h if isinstance(h, Fallback) else around_model(h) for h in around if h is not None]
+    models = [getattr(m, "model_step", None) or _wrap(m) for m in middleware]
     calls = [wrapping(hook) for m in middleware if (hook := hook_of(m, WRAPS[1])) is not None]
-    return [*hooks, *models], calls
+    return [*hooks, *filter(None, models)], calls

@@ -11,22 +11,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolkeel._records.record import record
+from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.compat.langchain.interrupts import ANSWERS, Interrupt, interrupts
+from toolkeel.compat.langchain.interrupts import ANSWERS, Interrupt
 from toolkeel.compat.langchain.messages import ToolCall, convert_to_messages
+from toolkeel.compat.langchain.wrapping import Command, told
+from toolkeel.content import Text
 from toolkeel.context import ToolContext
 from toolkeel.define.base_tool import as_tool
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import Denied, SetupError
-from toolkeel.messages import ToolOutput
-from toolkeel.providers.wire.plain_json import dumps
+from toolkeel.messages import ToolMessage
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
 
 
 class GraphRecursionError(RecursionError):
     """The model was asked as often as ``recursion_limit`` allows."""
+
+
+@record
+class Task:
+    """What waits in a thread."""
+
+    name: str
+    interrupts: tuple[Interrupt, ...]
 
 
 @record
@@ -38,12 +47,19 @@ class StateSnapshot:
         next: ``tools`` if calls wait, else nothing.
         config: Which thread it is.
         interrupts: What waits.
+        waits: The same in the core's form.
     """
 
     values: dict[str, Any]
-    next: tuple[str, ...]
-    config: Mapping[str, Any]
-    interrupts: tuple[Interrupt, ...]
+    next: tuple[str, ...] = ()
+    config: Mapping[str, Any] = NOTHING
+    interrupts: tuple[Interrupt, ...] = ()
+    waits: tuple[Ticket, ...] = ()
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """What waits, as one task."""
+        return tuple(Task(name, self.interrupts) for name in self.next)
 
 
 class InMemorySaver:
@@ -73,12 +89,11 @@ class InMemorySaver:
         """A thread as it is now."""
         session = self.thread(config)
         if not session.exists:
-            return StateSnapshot({}, (), config, ())
+            return StateSnapshot({}, config=config)
         values = {key: value for key, value in session.state.items() if key != ANSWERS}
         values["messages"] = convert_to_messages(session.messages)
-        waits = session.pending
-        next = ("tools",) if waits else ()
-        return StateSnapshot(values, next, config, tuple(interrupts(waits)))
+        waits = tuple(session.pending)
+        return StateSnapshot(values, ("tools",) if waits else (), config, waits=waits)
 
 
 MemorySaver = InMemorySaver
@@ -154,18 +169,20 @@ class HumanInTheLoopMiddleware:
             reason = denied.text.partition(" was not approved: ")[2]
             if not reason:
                 raise
-            told = UNSAID.format(id=context.call.id) if reason == NO_REASON else f"reason: {reason}"
-            raise Denied(f"User rejected the tool call for `{name}` with {told}") from None
+            why = UNSAID.format(id=context.call.id) if reason == NO_REASON else f"reason: {reason}"
+            raise Denied(f"User rejected the tool call for `{name}` with {why}") from None
         edits = [edit for edit in context.edits if edit.by == "a person"]
-        if not edits or not isinstance(value, str | int | float | dict | list):
+        if not edits or isinstance(value, ToolMessage | Command):
             return value
         quiet = [dataclasses.replace(e, told=False) if e in edits else e for e in context.edits]
         context.edits = tuple(quiet)  # the note tells it
         ran = json.dumps(edits[-1].arguments, ensure_ascii=False)
         ran = f"Executed instead: {name} with arguments {ran}."
-        text = value if isinstance(value, str) else dumps(value)
         note = f"{self.edit_notice} {ran}\n\nTool response:\n" if self.edit_notice else ""
-        return ToolOutput(note + text, value)
+        made: Any = told(value)
+        whole = isinstance(made.content, str)
+        content = note + made.content if whole else (Text(note), *made.content)
+        return dataclasses.replace(made, content=content)
 
     def interrupt(
         self, tickets: Sequence[Ticket], state: Mapping[str, Any], runtime: Any
@@ -185,18 +202,33 @@ class HumanInTheLoopMiddleware:
         return Interrupt(value, tickets[0].id)
 
     def decide(self, resume: Any, tickets: Sequence[Ticket]) -> list[Decision]:
-        """`decisions_of`, each of a kind that is allowed for its tool.
+        """What ``Command(resume={"decisions": [...]})`` says of the calls that wait, in their order.
 
         Raises:
-            SetupError: one is not.
+            SetupError: it is not one decision a call, or one of a kind that is not allowed.
         """
-        decisions = decisions_of(resume, tickets)
-        for ticket, given in zip(tickets, resume["decisions"], strict=True):
-            allowed = self._how.get(ticket.tool, {}).get("allowed_decisions", DECISIONS)
-            if given["type"] not in allowed:
-                told = f"{given['type']!r}; allowed_decisions has {', '.join(allowed)}"
-                raise SetupError(f"a call of {ticket.tool!r} is not decided by {told}")
-        return decisions
+        given = resume.get("decisions", ()) if isinstance(resume, Mapping) else ()
+        if len(given) != len(tickets):
+            raise SetupError(
+                'Command(resume={"decisions": [...]}) takes one decision for each call that waits: '
+                f"{len(tickets)}, not {len(given)}"
+            )
+        return [self._decision(*pair) for pair in zip(given, tickets, strict=True)]
+
+    def _decision(self, given: Mapping[str, Any], ticket: Ticket) -> Decision:
+        kind = given.get("type")
+        allowed = self._how.get(ticket.tool, {}).get("allowed_decisions", DECISIONS)
+        if kind not in allowed:
+            told = f"{kind!r:.40}; allowed_decisions has {', '.join(allowed)}"
+            raise SetupError(f"a call of {ticket.tool!r} is not decided by {told}")
+        if kind == "edit":
+            action = given["edited_action"]
+            if action.get("name", ticket.tool) != ticket.tool:
+                raise SetupError(f"a call of {ticket.tool!r} cannot become one of another tool")
+            return ticket.edit(action["args"])
+        if kind == "respond":
+            return ticket.answer(given["message"])
+        return ticket.approve() if kind == "approve" else ticket.deny(given.get("message") or "")
 
 
 def _how(tool: str, given: Any) -> Mapping[str, Any]:
@@ -213,35 +245,3 @@ def _how(tool: str, given: Any) -> Mapping[str, Any]:
     if not allowed or not {*allowed} <= {*DECISIONS}:
         raise SetupError(f"{where}: allowed_decisions are some of {', '.join(DECISIONS)}")
     return how
-
-
-def decisions_of(resume: Any, tickets: Sequence[Ticket]) -> list[Decision]:
-    """What ``Command(resume={"decisions": [...]})`` says of the calls that wait, in their order.
-
-    Raises:
-        SetupError: it is not one decision a call, or one of a kind that nobody knows.
-    """
-    given = resume.get("decisions", ()) if isinstance(resume, Mapping) else ()
-    if len(given) != len(tickets):
-        raise SetupError(
-            f'Command(resume={{"decisions": [...]}}) takes one decision for each call that waits: '
-            f"{len(tickets)}, not {len(given)}"
-        )
-    return [_decision(one, ticket) for one, ticket in zip(given, tickets, strict=True)]
-
-
-def _decision(given: Mapping[str, Any], ticket: Ticket) -> Decision:
-    match given.get("type"):
-        case "approve":
-            return ticket.approve()
-        case "reject":
-            return ticket.deny(str(given.get("message") or ""))
-        case "edit":
-            action = given["edited_action"]
-            if action.get("name", ticket.tool) != ticket.tool:
-                raise SetupError(f"a call of {ticket.tool!r} cannot become one of another tool")
-            return ticket.edit(action["args"])
-        case "respond":
-            return ticket.answer(given["message"])
-        case other:
-            raise SetupError(f"a decision is approve, edit, reject or respond, not {other!r:.40}")

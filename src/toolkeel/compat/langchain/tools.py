@@ -13,12 +13,12 @@ from typing import Any, cast
 from toolkeel._records.record import NOTHING
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.direct_invoke import as_call
-from toolkeel.compat.content_blocks import block_of, fields_of
 from toolkeel.compat.langchain.convert_tool import Schema
 from toolkeel.compat.langchain.fields import model_of
 from toolkeel.compat.langchain.inject import InjectedToolCallId
 from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.compat.langchain.tool_node import Config, run_of
+from toolkeel.compat.langchain.wrapping import Command, told
 from toolkeel.context import ToolContext
 from toolkeel.define import base_tool
 from toolkeel.define import decorator as core
@@ -26,7 +26,7 @@ from toolkeel.define.options import checked
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions
 from toolkeel.define.tool import Tool as CoreTool
 from toolkeel.errors import CallError, DefinitionError, InjectionError, SetupError
-from toolkeel.messages import ToolMessage, ToolOutput
+from toolkeel.messages import Message, ToolMessage, ToolOutput
 
 CORE_NAMES: Mapping[str, str] = {
     "args_schema": "parameters",
@@ -84,7 +84,7 @@ class BaseTool(base_tool.BaseTool):
         with _in_own_words():
             made = super().tool
         handlers = {"on_error": _handler(made.on_error), "on_invalid": _handler(made.on_invalid)}
-        return dataclasses.replace(made, steps=(*made.steps, _as_blocks), **handlers)
+        return dataclasses.replace(made, steps=(*made.steps, _as_told), **handlers)
 
     @property
     def args(self) -> Mapping[str, Any]:
@@ -318,17 +318,19 @@ def _core_options(options: dict[str, Any]) -> Any:
     if reads is not None or strict:
         options["docstring"] = "plain" if reads is False else "strict" if strict else "parse"
     given = {CORE_NAMES.get(k, k): v for k, v in options.items() if k != "infer_schema"}
-    given["steps"] = (*given.get("steps", ()), _as_blocks)
+    given["steps"] = (*given.get("steps", ()), _as_told)
     return {k: _handler(v) if k in ("on_error", "on_invalid") else v for k, v in given.items()}
 
 
-async def _as_blocks(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-    """A step: parts of any library that a body returned, as blocks, if a model is to see them."""
+async def _as_told(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+    """A step: what a body returned as a model reads it there."""
     value = await proceed(prepared)
-    if not context.call.id or not isinstance(value, list) or not any(map(fields_of, value)):
+    if not context.call.id or isinstance(value, Message | Command):
         return value
-    blocks = tuple(map(block_of, value))
-    return value if None in blocks else ToolOutput(blocks, value)
+    match value:
+        case (content, artifact) if prepared.tool.returns == "content_and_artifact":
+            return ToolOutput(told(content).content, artifact)
+    return told(value) if prepared.tool.returns == "content" else value
 
 
 def _handler(handler: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import (
     Annotated,
@@ -20,13 +21,13 @@ from typing import (
 from typing_extensions import TypedDict
 
 from toolkeel._records.record import NOTHING, record
+from toolkeel.compat.content_blocks import block_of
 from toolkeel.compat.langchain.messages import ToolCall, as_call, convert_to_messages
 from toolkeel.compat.langchain.runtime import ToolRuntime
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import Crashed, SetupError
-from toolkeel.messages import ToolMessage
-from toolkeel.providers.wire.plain_json import dumps
+from toolkeel.messages import ToolMessage, ToolOutput
 
 
 @record
@@ -130,6 +131,20 @@ async def _updated(
     return results[-1]
 
 
+def told(value: object) -> ToolOutput:
+    """What a body returned as a model reads it there: a text, parts, JSON, or else its ``str``."""
+    if isinstance(value, str | ToolOutput):
+        return value if isinstance(value, ToolOutput) else ToolOutput(value)
+    parts = value if isinstance(value, list | tuple) else [value]
+    blocks = tuple(map(block_of, parts))
+    if None not in blocks and not isinstance(value, Mapping) and {*map(type, parts)} - {str}:
+        return ToolOutput(blocks, value)
+    try:
+        return ToolOutput(json.dumps(value, ensure_ascii=False), value)
+    except (TypeError, ValueError):
+        return ToolOutput(str(value), value)
+
+
 @record
 class ToolCallRequest:
     """A call, as what stands around it sees it.
@@ -180,19 +195,25 @@ def wrapping(wrapper: Wrapper) -> Step:
             if isinstance(value, Command):
                 return value
             if not isinstance(value, ToolMessage):
-                text = value if isinstance(value, str) else dumps(value)
-                value = ToolMessage(text, context.call.id, prepared.tool.name, artifact=value)
+                made: Any = told(value)
+                about = (context.call.id, prepared.tool.name)
+                value = ToolMessage(made.content, *about, artifact=made.artifact)
             return convert_to_messages([value])[0]
 
         runtime = ToolRuntime.from_tool_context(context)
         first = ToolCallRequest(as_call(context.call), prepared.tool, runtime.state, runtime)
-        if inspect.iscoroutinefunction(wrapper):
-            return await wrapper(first, execute)
-        loop = asyncio.get_running_loop()
-
-        def wait(request: ToolCallRequest) -> object:
-            return asyncio.run_coroutine_threadsafe(execute(request), loop).result()
-
-        return await asyncio.to_thread(wrapper, first, wait)
+        return await around(wrapper, first, execute)
 
     return step
+
+
+async def around(hook: Callable[..., Any], request: Any, execute: Callable[[Any], Any]) -> Any:
+    """What a hook around something gives; a plain one runs in a thread, and waits there for it."""
+    if inspect.iscoroutinefunction(hook):
+        return await hook(request, execute)
+    loop = asyncio.get_running_loop()
+
+    def wait(asked: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(execute(asked), loop).result()
+
+    return await asyncio.to_thread(hook, request, wait)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
+import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from reprlib import recursive_repr
 from typing import Any, Generic, Protocol, TypeAlias, TypedDict, Unpack
 
 from pydantic import BaseModel
@@ -16,6 +17,7 @@ from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Instructions as CoreInstructions
 from toolkeel.call.tool_sources import Source
 from toolkeel.call.toolset import Toolset
+from toolkeel.compat.given import only_known, value_of
 from toolkeel.compat.openai_agents.behavior import DecidingModel, ending
 from toolkeel.compat.openai_agents.context import RunContextWrapper, Usage
 from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
@@ -47,7 +49,6 @@ from toolkeel.compat.openai_agents.tools import (
     OnFailure,
     failing_as_told,
     held_strictly,
-    only_known,
     refusal_as_result,
 )
 from toolkeel.context import RunContext
@@ -92,6 +93,13 @@ class AgentAsToolInput(BaseModel):
 
 
 _REFUSED: Mapping[str, str] = {"mcp_config": "the core's MCPServer has what it sets"}
+
+
+_OWN_RUN = "write a function_tool whose body awaits Runner.run(agent, ...) with it"
+_RUN_APART: Mapping[str, str] = dict.fromkeys(
+    ("run_config", "hooks", "session", "previous_response_id", "conversation_id", "input_builder"),
+    _OWN_RUN,
+)
 
 
 class AgentOptions(TypedDict, total=False):
@@ -167,13 +175,10 @@ class Agent(core.Agent[C, Any], Generic[C]):
         model: str | Model | None = None,
         **options: Unpack[AgentOptions],
     ) -> None:
-        for option in [name for name in _REFUSED if name in options]:
-            if options.pop(option):  # type: ignore[misc]
-                raise SetupError(f"Agent({option}=...): {_REFUSED[option]}")
-        only_known(options, AgentOptions, "Agent")
+        known = only_known(options, AgentOptions, "Agent", _REFUSED)
         given = tools if isinstance(tools, Toolset | list) else tuple(tools)
         fields: dict[str, Any] = {"name": name, "instructions": instructions, "tools": given}
-        self.__dict__["_fields"] = {**fields, "model": model, **options}
+        self.__dict__["_fields"] = {**fields, "model": model, **known}
         self._fields["handoffs"] = list(options.get("handoffs") or ())
         self._build()
 
@@ -205,6 +210,8 @@ class Agent(core.Agent[C, Any], Generic[C]):
         if not isinstance(settings, Settings):
             merged = (settings or default_settings(asked)).resolve(config.model_settings)
             settings = merged.core(chat=isinstance(model, LaterModel) and model.chat)
+        if fields.get("reset_tool_choice") is False:
+            settings = dataclasses.replace(settings, keep_tool_choice=True)
         tools = ending(self.all_tools, fields.get("tool_use_behavior") or "run_llm_again")
         return {
             "model": model,
@@ -278,6 +285,11 @@ class Agent(core.Agent[C, Any], Generic[C]):
             raise AttributeError(f"an agent's {name}: {_REFUSED[name]}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    @recursive_repr()
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self._fields.items())
+        return f"{type(self).__name__}({given})"
+
     def clone(self, **changes: Any) -> Agent[C]:
         """Another agent, with some of its parameters changed."""
         return type(self)(**{**self._fields, **changes})
@@ -307,7 +319,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
             found += await more(run) if more is not None else [one]
         on = [getattr(one, "is_enabled", True) for one in found]
         said = [is_on(run_context, self) if callable(is_on) else is_on for is_on in on]
-        real = [await one if inspect.isawaitable(one) else one for one in said]
+        real = [await value_of(one) for one in said]
         return [one for one, is_on in zip(found, real, strict=True) if is_on]
 
     def _told(self, instructions: str | Instructions) -> CoreInstructions[Any]:
@@ -338,7 +350,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         Raises:
             TypeError: for an option that is not there.
         """
-        only_known(options, AsToolOptions, "as_tool")
+        only_known(options, AsToolOptions, "as_tool", _RUN_APART)
         limit = options.get("max_turns")
         agent = self if limit is None else self.limited(limit)
         streamed = options.get("on_stream")

@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import Any, TypeAlias
 
 from toolkeel._records.record import record
+from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.items import DECIDED, ToolCallOutputItem, result_item
 from toolkeel.compat.openai_agents.models.own import WrappedModel
@@ -108,8 +109,7 @@ class DecidingModel(WrappedModel):
         last = takewhile(lambda one: isinstance(one, ToolMessage), reversed(request.messages))
         results = [self._result(one) for one in last if isinstance(one, ToolMessage)][::-1]
         if results:
-            verdict = self._decide(self._wrapper, results)
-            said = verdict if isinstance(verdict, ToolsToFinalOutputResult) else await verdict
+            said = await value_of(self._decide(self._wrapper, results))
             if said.is_final_output:
                 value = said.final_output
                 text = value if isinstance(value, str) else dumps(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,6 +12,7 @@ from typing import Any, TypeAlias
 from toolkeel.agent.handoff import Handoff as CoreHandoff
 from toolkeel.agent.handoff import HandoffHistory
 from toolkeel.agent.transcript import repair
+from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.items import ItemHelpers, as_input, items_of, messages_of
 from toolkeel.compat.openai_agents.settings import RunConfig, of_run
@@ -128,9 +128,7 @@ def handoff(
         assert on_handoff is not None
         wrapper = RunContextWrapper(run.deps).joined(run)
         more = [] if input_type is None else [input_type(**arguments)]
-        answer = on_handoff(wrapper, *more)
-        if inspect.isawaitable(answer):
-            await answer
+        await value_of(on_handoff(wrapper, *more))
 
     return Handoff(
         agent,
@@ -221,8 +219,7 @@ def _filter(chosen: HandoffInputFilter) -> Callable[[HandoffHistory], Awaitable[
         begun = as_input(messages[: history.given])
         begun = begun if isinstance(begun, str) else tuple(begun)
         data = HandoffInputData(begun, tuple(before), tuple(new), wrapper)
-        answer = chosen(data)
-        made = await answer if inspect.isawaitable(answer) else answer
+        made = await value_of(chosen(data))
         items = made.new_items if made.input_items is None else made.input_items
         begun = made.input_history
         history_items = [{"role": "user", "content": begun}] if isinstance(begun, str) else begun

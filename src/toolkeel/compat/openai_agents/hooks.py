@@ -9,11 +9,11 @@ from typing_extensions import TypeVar
 
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
-from toolkeel.compat.openai_agents.items import input_list
+from toolkeel.compat.openai_agents.items import parted
 from toolkeel.compat.openai_agents.models.own import WrappedModel, response_of
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Prepared, Proceed
-from toolkeel.messages import AssistantMessage, SystemMessage, ToolOutput
+from toolkeel.messages import AssistantMessage, ToolOutput
 from toolkeel.model import Delta, Finish, Model, ModelRequest
 
 C = TypeVar("C", default=Any)
@@ -133,8 +133,7 @@ class HookedModel(WrappedModel):
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         """The model's own reply; it ends when the hooks have been told of it."""
-        told = [one.text for one in request.messages if isinstance(one, SystemMessage)]
-        items = input_list(request.messages)
+        told, items = parted(request.messages, self._agent)
         before, self._before = self._before, None
         if before is not None:
             for hook in self._hooks:
@@ -142,7 +141,7 @@ class HookedModel(WrappedModel):
             for hook in self._hooks:
                 await hook.on_agent_start(self._wrapper, self._agent)
         for hook in self._hooks:
-            await hook.on_llm_start(self._wrapper, self._agent, "\n".join(told) or None, items)
+            await hook.on_llm_start(self._wrapper, self._agent, told, items)
         assembly = Assembly()
         async for delta in self._model.stream(request):
             assembly.add(delta)

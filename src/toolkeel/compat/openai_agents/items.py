@@ -230,22 +230,39 @@ def raw_call(call: ToolCall) -> Raw:
     return made if id == call.id else Raw(made, status="completed")  # only Responses has one
 
 
-def input_list(messages: Iterable[Message]) -> list[TResponseInputItem]:
-    """A transcript as plain dicts, to go on from; instructions are the agent's, and stay with it."""
-    said = list(filter(_is_item, messages))
+def parted(messages: Sequence[Message], agent: Any) -> tuple[str | None, list[TResponseInputItem]]:
+    """The instructions of who asks, and what else a request says, as items."""
+    told, said = None, list(messages)
+    if said and isinstance(said[0], SystemMessage) and getattr(agent, "instructions", True):
+        told = said.pop(0).text or None
+    return told, input_list(said, instructed=True)
+
+
+def input_list(
+    messages: Iterable[Message], *, instructed: bool = False
+) -> list[TResponseInputItem]:
+    """A transcript as plain dicts, to go on from; instructions are the agent's, and stay with it.
+
+    Args:
+        messages: The transcript.
+        instructed: Whether the instructions are apart: system messages are items, then.
+    """
+    said = [
+        one
+        for one in messages
+        if (instructed or not isinstance(one, SystemMessage))
+        and getattr(one, "model", "") != DECIDED
+    ]
     calls = itertools.chain(*(getattr(one, "tool_calls", ()) for one in said))
     if any(NATIVE in _extra(call) for call in calls):  # their results have forms of their own
         return [dict(item) for item in encode_messages(said)]
     return [item for one in said for item in _as_input(one)]
 
 
-def _is_item(message: Message) -> bool:
-    return not isinstance(message, SystemMessage) and getattr(message, "model", "") != DECIDED
-
-
 def _as_input(message: Message) -> list[TResponseInputItem]:
-    if isinstance(message, UserMessage):
-        return [{"content": i["content"], "role": "user"} for i in encode_messages([message])]
+    if isinstance(message, UserMessage | SystemMessage):
+        items = encode_messages([message])
+        return [{"content": item["content"], "role": item["role"]} for item in items]
     return [item.to_input_item() for item in items_of(None, message)]
 
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from operator import itemgetter
+from typing import Annotated, Any, get_origin
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import core_schema
+from typing_extensions import TypedDict
 
 from toolkeel._records.record import record
+from toolkeel.compat.openai_agents.guardrails.verdicts import ModelBehaviorError
+from toolkeel.define.output_type import answer_form
 from toolkeel.providers.wire.plain_json import dumps
 
 
@@ -35,6 +46,21 @@ class AgentOutputSchema:
     def is_strict_json_schema(self) -> bool:
         """What it was told."""
         return self.strict_json_schema
+
+    def json_schema(self) -> dict[str, Any]:
+        """JSON Schema of an answer."""
+        return dict(answer_form(output_type_of(self)).tool.parameters)
+
+    def validate_json(self, json_str: str) -> Any:
+        """The answer of its JSON text.
+
+        Raises:
+            ModelBehaviorError: it is none.
+        """
+        try:
+            return TypeAdapter(output_type_of(self)).validate_json(json_str)
+        except ValidationError as error:
+            raise ModelBehaviorError(str(error), json_str) from error
 
 
 class AgentOutputSchemaBase(ABC):
@@ -64,14 +90,19 @@ class AgentOutputSchemaBase(ABC):
 def output_type_of(given: Any) -> Any:
     """The type of answers that the core is asked for.
 
-    >>> output_type_of(AgentOutputSchema(int)), output_type_of(None)
-    (<class 'int'>, <class 'str'>)
+    As there, what is no model and no dict stands under ``response``.
+
+    >>> AgentOutputSchema(list[int]).validate_json('{"response": [1]}'), output_type_of(None)
+    ([1], <class 'str'>)
     """
-    if isinstance(given, AgentOutputSchema):
-        return given.output_type
     if isinstance(given, AgentOutputSchemaBase):
         return str if given.is_plain_text() else _checked_by(given)
-    return given or str
+    form = given.output_type if isinstance(given, AgentOutputSchema) else given
+    kind = get_origin(form) or form or str
+    if isinstance(kind, type) and issubclass(kind, BaseModel | dict | str):
+        return form or str
+    make: Any = TypedDict
+    return Annotated[make("Response", {"response": form}), AfterValidator(itemgetter("response"))]
 
 
 def _checked_by(form: AgentOutputSchemaBase) -> type:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from toolkeel._records.record import record
+from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.models.own import WrappedModel
 from toolkeel.messages import AssistantMessage
@@ -50,9 +50,8 @@ class PromptedModel(WrappedModel):
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         """The model's reply."""
         prompt = self._prompt(self._data) if callable(self._prompt) else self._prompt
-        given: Any = await prompt if inspect.isawaitable(prompt) else prompt
-        named = dict(given)
-        options = {**request.settings.provider_options, "prompt": named}
+        named: Any = await value_of(prompt)
+        options = {**request.settings.provider_options, "prompt": dict(named)}
         settings = dataclasses.replace(request.settings, provider_options=options)
         async for delta in self._model.stream(dataclasses.replace(request, settings=settings)):
             yield delta

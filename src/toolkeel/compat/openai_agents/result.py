@@ -23,6 +23,7 @@ from toolkeel.compat.openai_agents.items import (
     DECIDED,
     HandoffOutputItem,
     Item,
+    ItemHelpers,
     TResponseInputItem,
     as_input,
     input_list,
@@ -139,7 +140,8 @@ class RunResult:
 
     def to_input_list(self) -> list[TResponseInputItem]:
         """The transcript without instructions, as plain dicts, to go on from."""
-        return input_list(self.messages)
+        begun = ItemHelpers.input_to_new_input_list(self.input)
+        return [*begun, *input_list(self.messages[self.given :])]
 
 
 def as_result(result: core_result.RunResult[Any], given: Given) -> RunResult:

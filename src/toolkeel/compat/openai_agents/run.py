@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
@@ -13,6 +12,7 @@ from toolkeel.agent.run import Run
 from toolkeel.agent.session_interface import Named
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
+from toolkeel.compat.given import only_known, value_of
 from toolkeel.compat.openai_agents.agent import MAX_TURNS, Agent, MaxTurnsExceeded, in_run
 from toolkeel.compat.openai_agents.behavior import FunctionToolResult
 from toolkeel.compat.openai_agents.context import RawToolCall, RunContextWrapper
@@ -24,7 +24,7 @@ from toolkeel.compat.openai_agents.sessions import Memory, Session
 from toolkeel.compat.openai_agents.settings import RunConfig, of_run
 from toolkeel.compat.openai_agents.state import RunState
 from toolkeel.compat.openai_agents.stream import RunResultStreaming
-from toolkeel.compat.openai_agents.tools import FunctionTool, only_known
+from toolkeel.compat.openai_agents.tools import FunctionTool
 from toolkeel.compat.openai_agents.tracing import run_trace
 from toolkeel.context import RunContext
 from toolkeel.errors import OutputError, SetupError
@@ -38,6 +38,9 @@ class RunnerOptions(TypedDict, total=False):
     """Options of a run.
 
     Attributes:
+        context: The user's own object, handed to tools that ask for it; that of the `RunState`
+            by default.
+        max_turns: How often the model may be asked; None for as often as it likes.
         hooks: Told of the run as it goes.
         run_config: What holds for this run; see `RunConfig`.
         error_handlers: ``max_turns``: ``(RunErrorHandlerInput)`` gives the answer of a run whose
@@ -46,6 +49,8 @@ class RunnerOptions(TypedDict, total=False):
             or a core session by itself, its name or its path.
     """
 
+    context: Any
+    max_turns: int | None
     hooks: RunHooks[Any] | None
     run_config: RunConfig | dict[str, Any] | None
     session: Session | Named | None
@@ -83,17 +88,11 @@ class _Begun:
         self,
         agent: Agent[Any],
         input: object,
-        context: Any,
-        max_turns: int | None,
         options: RunnerOptions,
         streamed: bool = False,
     ) -> None:
         self.streamed = streamed
-        given: dict[str, Any] = dict(options)
-        for name in [name for name in _REFUSED if name in given]:
-            if given.pop(name):
-                raise SetupError(f"Runner.run({name}=...): {_REFUSED[name]}")
-        only_known(given, RunnerOptions, "Runner.run")
+        given = only_known(options, RunnerOptions, "Runner.run", _REFUSED)
         self.handlers: dict[str, Any] = dict(given.get("error_handlers") or {})
         if strange := sorted(self.handlers.keys() - {"max_turns"}):
             raise SetupError(f"error_handlers: there is 'max_turns' alone, no {strange[0]!r}")
@@ -102,13 +101,15 @@ class _Begun:
         self.config: RunConfig = config or RunConfig()
         self.hooks: Any = given.get("hooks")
         self.agent = agent
-        self.max_turns = max_turns if max_turns is not None else 10**6
+        most = given.get("max_turns", MAX_TURNS)
+        self.max_turns = 10**6 if most is None else most
         self.input = self.asked_for = input
         self.options: dict[str, Any] = {}
         session = given.get("session")
         self.memory = Memory(session, self.config) if isinstance(session, Session) else None
         if session is not None and self.memory is None:
             self.options["session"] = session
+        context = given.get("context")
         if isinstance(input, RunState):
             context = input.context if context is None else context
             self.options["decisions"] = input.decisions
@@ -200,8 +201,7 @@ class _Begun:
     async def _handled(self, error: Exception, made: RunResult) -> RunErrorHandlerResult | None:
         """What the program answers in place of an error."""
         handler = self.handlers.get("max_turns")
-        given = handler and handler(RunErrorHandlerInput(error, self.wrapper, made))
-        given = await given if inspect.isawaitable(given) else given
+        given = handler and await value_of(handler(RunErrorHandlerInput(error, self.wrapper, made)))
         if given is None or isinstance(given, RunErrorHandlerResult):
             return given
         named = isinstance(given, dict) and "final_output" in given
@@ -235,13 +235,7 @@ class Runner:
 
     @classmethod
     async def run(
-        cls,
-        starting_agent: Agent[Any],
-        input: object,
-        *,
-        context: Any = None,
-        max_turns: int | None = MAX_TURNS,
-        **options: Unpack[RunnerOptions],
+        cls, starting_agent: Agent[Any], input: object, **options: Unpack[RunnerOptions]
     ) -> RunResult:
         """Run to the end.
 
@@ -249,9 +243,6 @@ class Runner:
             starting_agent: Who runs.
             input: What the person says, items as `RunResult.to_input_list` gives them, or the
                 `RunState` of a run that waits, with what was decided.
-            context: The user's own object, handed to tools that ask for it; that of the
-                `RunState` by default.
-            max_turns: How often the model may be asked; None for as often as it likes.
             options: See `RunnerOptions`.
 
         Raises:
@@ -262,7 +253,7 @@ class Runner:
 
         What ends a run has what was done until then as its attribute ``run_data``.
         """
-        begun = _Begun(starting_agent, input, context, max_turns, options)
+        begun = _Begun(starting_agent, input, options)
         prompt = await begun.prompt()
         with begun.trace() as spans:
             try:
@@ -273,18 +264,10 @@ class Runner:
 
     @classmethod
     def run_sync(
-        cls,
-        starting_agent: Agent[Any],
-        input: object,
-        *,
-        context: Any = None,
-        max_turns: int | None = MAX_TURNS,
-        **options: Unpack[RunnerOptions],
+        cls, starting_agent: Agent[Any], input: object, **options: Unpack[RunnerOptions]
     ) -> RunResult:
         """`run` for sync code."""
-        return run_sync(
-            lambda: cls.run(starting_agent, input, context=context, max_turns=max_turns, **options)
-        )
+        return run_sync(lambda: cls.run(starting_agent, input, **options))
 
     @classmethod
     def run_streamed(
@@ -293,11 +276,11 @@ class Runner:
         input: object,
         context: Any = None,
         max_turns: int | None = MAX_TURNS,
-        **options: Unpack[RunnerOptions],
+        **options: Any,
     ) -> RunResultStreaming:
         """`run`, with its events as they happen: ``async for event in result.stream_events()``."""
-        begun = _Begun(starting_agent, input, context, max_turns, options, streamed=True)
-        return RunResultStreaming(starting_agent, begun)
+        given: Any = {**options, "context": context, "max_turns": max_turns}
+        return RunResultStreaming(starting_agent, _Begun(starting_agent, input, given, True))
 
 
 async def execute_tool(

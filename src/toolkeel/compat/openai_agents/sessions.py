@@ -7,7 +7,6 @@ go on. For one that survives a crash in the middle of a run, give a core `Sessio
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import sqlite3
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from toolkeel._records.messages_json import json_text
+from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.items import ItemHelpers, TResponseInputItem, input_list
 from toolkeel.compat.openai_agents.models.named import default_client
 from toolkeel.compat.openai_agents.settings import RunConfig, SessionSettings
@@ -45,44 +45,25 @@ class Session(Protocol):
     session_id: str
     session_settings: SessionSettings | None = None
 
+    @abstractmethod
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The latest items, all by default, the oldest first."""
-        ...
 
+    @abstractmethod
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep more."""
-        ...
 
+    @abstractmethod
     async def pop_item(self) -> TResponseInputItem | None:
         """Take the latest away; None if there is none."""
-        ...
 
+    @abstractmethod
     async def clear_session(self) -> None:
         """Forget all."""
-        ...
 
 
-class SessionABC(ABC):
+class SessionABC(Session, ABC):
     """The same as a class to inherit from."""
-
-    session_id: str
-    session_settings: SessionSettings | None = None
-
-    @abstractmethod
-    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The latest items, all by default, the oldest first."""
-
-    @abstractmethod
-    async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Keep more."""
-
-    @abstractmethod
-    async def pop_item(self) -> TResponseInputItem | None:
-        """Take the latest away; None if there is none."""
-
-    @abstractmethod
-    async def clear_session(self) -> None:
-        """Forget all."""
 
 
 class SQLiteSession(SessionABC):
@@ -105,7 +86,7 @@ class SQLiteSession(SessionABC):
         session_settings: SessionSettings | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
+        self.session_settings: SessionSettings | None = session_settings
         self.db_path = db_path
         names = {"sessions": sessions_table, "messages": messages_table}
         self._names = {key: name.replace('"', '""') for key, name in names.items()}
@@ -177,7 +158,7 @@ class OpenAIConversationsSession(SessionABC):
         session_settings: SessionSettings | None = None,
     ) -> None:
         self.session_id = conversation_id or ""
-        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
+        self.session_settings: SessionSettings | None = session_settings
         self._given = openai_client
 
     @property
@@ -246,7 +227,7 @@ class Memory:
         history = await self._session.get_items(*([] if limit is None else [limit]))
         join, said = self._config.session_input_callback, self._said
         joined = [*history, *said] if join is None else join(history, list(said))
-        given = list(await joined if inspect.isawaitable(joined) else joined)
+        given = list(await value_of(joined))
         await self._session.add_items(said)  # kept whatever becomes of the run
         return given
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
@@ -10,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import run_state as core
+from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.context import RawToolCall
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage
@@ -164,8 +164,7 @@ class RunState:
             if given is None or (given.verdict, given.reason) != ("deny", REJECTED):
                 continue
             about = ("approval_rejected", "function", ticket.tool, ticket.call_id)
-            text = told(ToolErrorFormatterArgs(*about, REJECTED, context))
-            text = await text if inspect.isawaitable(text) else text
+            text = await value_of(told(ToolErrorFormatterArgs(*about, REJECTED, context)))
             self._decisions[ticket.id] = ticket.deny(REJECTED if text is None else str(text))
         return self.decisions
 

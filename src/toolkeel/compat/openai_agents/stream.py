@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict
 
 from toolkeel._records.record import record
 from toolkeel.agent import result as core
 from toolkeel.agent.run import Run
+from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.items import (
     HandoffOutputItem,
@@ -144,6 +144,8 @@ class RunResultStreaming:
 
     def to_input_list(self) -> list[dict[str, Any]]:
         """The transcript so far, as plain dicts."""
+        if self._result is not None:
+            return list(self._result.to_input_list())
         return input_list(self._stream.messages if self._stream is not None else [])
 
     def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
@@ -278,9 +280,7 @@ def telling(agent: Any, told: Callable[[AgentToolStreamEvent], Any]) -> Step:
 
         async def tell() -> None:
             while (event := await heard.get()) is not None:
-                answer = told({"event": event, "agent": agent, "tool_call": call})
-                if inspect.isawaitable(answer):
-                    await answer
+                await value_of(told({"event": event, "agent": agent, "tool_call": call}))
 
         heard.put_nowait(AgentUpdatedStreamEvent(agent))
         run.listeners = (*run.listeners, hear)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from toolkeel.call.toolset import Toolset
+from toolkeel.compat.given import only_known, value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
 from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
     ToolInputGuardrail,
@@ -86,6 +86,12 @@ class FunctionToolOptions(TypedDict, total=False):
     timeout_behavior: Literal["error_as_result", "raise_exception"]
     timeout_error_function: OnFailure | None
     docstring_style: Literal["google", "numpy", "sphinx"] | None
+
+
+_REFUSED: Mapping[str, str] = {
+    "defer_loading": "Agent(search_tools=True) of toolkeel finds tools among many",
+    "output_type": "annotate what the function returns",
+}
 
 
 class ToolTimeoutError(AgentsException):
@@ -205,7 +211,7 @@ class FunctionTool:
                 raise
             wrapper = RunContextWrapper.from_tool_context(context)
             text = self.timeout_error_function(wrapper, error)
-            raise TimedOut(await text if inspect.isawaitable(text) else text) from late
+            raise TimedOut(await value_of(text)) from late
 
     async def _on_invoke(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> Any:
         return await self.on_invoke_tool(ToolContext.from_tool_context(context), dumps(arguments))
@@ -225,7 +231,7 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
         DefinitionError: naming the function, the parameter and the fix.
         TypeError: for an option that is not here: none is dropped in silence.
     """
-    only_known(options, FunctionToolOptions, "function_tool")
+    only_known(options, FunctionToolOptions, "function_tool", _REFUSED)
     told = options.get("description_override")
     wrap = core.tool(
         options.get("name_override"),
@@ -236,20 +242,12 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
 
     def make(function: Callable[..., Any]) -> FunctionTool:
         inner = failing_as_told(wrap(function), options.get("failure_error_function", UNSET))
-        return FunctionTool(
-            inner.name,
-            inner.description if told or function.__doc__ else "",
-            inner.parameters,
-            Invoker(inner),
-            options.get("strict_mode", True),
-            options.get("is_enabled", True),
-            options.get("tool_input_guardrails"),
-            options.get("tool_output_guardrails"),
-            options.get("needs_approval", False),
-            options.get("timeout", DEADLINE),
-            options.get("timeout_behavior", "error_as_result"),
-            options.get("timeout_error_function"),
-        )
+        shown = inner.description if told or function.__doc__ else ""
+        same = FunctionTool.__dataclass_fields__
+        fields: dict[str, Any] = {k: v for k, v in options.items() if k in same}
+        fields["strict_json_schema"] = options.get("strict_mode", True)
+        fields["timeout_seconds"] = options.get("timeout", DEADLINE)
+        return FunctionTool(inner.name, shown, inner.parameters, Invoker(inner), **fields)
 
     return make if func is None else make(func)
 
@@ -334,24 +332,6 @@ def as_approval(wanted: Approval) -> tuple[Needs, tuple[Step, ...]]:
     return needs, (remember,)
 
 
-def only_known(options: Mapping[str, Any], known: type, taker: str) -> None:
-    """See that every option is one.
-
-    Args:
-        options: By name.
-        known: The `TypedDict` that lists them.
-        taker: Who takes them, for the message.
-
-    Raises:
-        TypeError: naming those that are not.
-    """
-    if strange := sorted(options.keys() - known.__annotations__.keys()):
-        raise TypeError(
-            f"{taker} has no option {', '.join(map(repr, strange))}; it has "
-            f"{', '.join(known.__annotations__)}"
-        )
-
-
 def failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:
     """The same tool with what the model is told, or what happens, when its body raises."""
     if told is UNSET:
@@ -368,6 +348,6 @@ def failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:
                 ended.__cause__ = error
                 raise RunStopped(f"{inner.name!r} failed, and the run was ended.", ended) from error
             text = told(RunContextWrapper.from_tool_context(context), error)
-            raise Crashed(await text if inspect.isawaitable(text) else str(text)) from error
+            raise Crashed(str(await value_of(text))) from error
 
     return dataclasses.replace(inner, steps=(step,), on_crash=True)

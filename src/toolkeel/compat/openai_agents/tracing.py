@@ -50,11 +50,6 @@ def gen_span_id() -> str:
     return f"span_{os.urandom(12).hex()}"
 
 
-def gen_group_id() -> str:
-    """An id for a group of traces."""
-    return f"group_{os.urandom(12).hex()}"
-
-
 def add_trace_processor(span_processor: TracingProcessor) -> None:
     """Tell one processor more."""
     _Tracing.processors = (*_Tracing.processors, span_processor)
@@ -90,10 +85,6 @@ def get_current_span() -> Span | None:
     return _span.get()
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat()
-
-
 class _Timed:
     """What begins and ends, and tells the processors; a context manager."""
 
@@ -101,15 +92,19 @@ class _Timed:
     _told: str
     _quiet: bool
     _token: Token[Any] | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
 
     def start(self, mark_as_current: bool = False) -> None:
         """Begin, and tell the processors."""
+        self.started_at = datetime.now(UTC).isoformat()
         if mark_as_current:
             self._token = self._current.set(self)
         self._tell("start")
 
     def finish(self, reset_current: bool = False) -> None:
         """End, and tell the processors."""
+        self.ended_at = datetime.now(UTC).isoformat()
         if reset_current and self._token is not None:
             with contextlib.suppress(ValueError):  # a stream that was left is closed elsewhere
                 self._current.reset(self._token)
@@ -200,8 +195,6 @@ class Span(_Timed):
             outer.trace_id if outer is not None else trace.trace_id if trace else ""
         )
         self.parent_id = outer.span_id if isinstance(outer, Span) else None
-        self.started_at: str | None = None
-        self.ended_at: str | None = None
         self.error: Any = None
         quiet = trace._quiet if trace is not None else True
         self._quiet = disabled or _Tracing.disabled or (quiet and not isinstance(outer, Span))
@@ -209,16 +202,6 @@ class Span(_Timed):
     def set_error(self, error: Any) -> None:
         """Say what went wrong: a message and data."""
         self.error = error
-
-    def start(self, mark_as_current: bool = False) -> None:
-        """Begin, and tell the processors."""
-        self.started_at = _now()
-        super().start(mark_as_current)
-
-    def finish(self, reset_current: bool = False) -> None:
-        """End, and tell the processors."""
-        self.ended_at = _now()
-        super().finish(reset_current)
 
     def export(self) -> dict[str, Any]:
         """As plain data."""

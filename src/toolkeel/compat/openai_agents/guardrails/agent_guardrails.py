@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.call.steps.guard import Allow, Stop, Verdict
+from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException, told
 from toolkeel.compat.openai_agents.items import as_input
@@ -71,6 +71,8 @@ class _AgentGuardrail:
         run_in_parallel: Whether the model is asked while it looks.
     """
 
+    _ending: type[InputGuardrailTripwireTriggered] = OutputGuardrailTripwireTriggered
+
     def __init__(
         self, guardrail_function: Function, name: str | None = None, run_in_parallel: bool = True
     ) -> None:
@@ -82,46 +84,40 @@ class _AgentGuardrail:
         """Its name."""
         return self.name or self.guardrail_function.__name__
 
-    async def _said(
-        self, agent: Any, about: Any, run: RunContext[Any], begun: Any = None
-    ) -> GuardrailFunctionOutput:
-        wrapper = RunContextWrapper(run.deps).joined(run) if begun is None else begun.wrapper
-        answer = self.guardrail_function(wrapper, agent, about)
-        made: GuardrailFunctionOutput = await answer if inspect.isawaitable(answer) else answer
-        return made
-
-
-class InputGuardrail(_AgentGuardrail):
-    """Looks at what a person says to an agent."""
-
     def core(self, agent: Any, begun: Any = None) -> Guardrail:
-        """The core's guardrail of an agent; in a run it sees all that was given to the run."""
+        """The core's guardrail of an agent, which may be in a run of its own settings."""
 
         async def check(said: Any, run: RunContext[Any]) -> Verdict:
-            about = as_input(said) if begun is None else begun.asked_for
-            output = await self._said(agent, about, run, begun)
-            result = told(InputGuardrailResult(self, output))
-            if not output.tripwire_triggered:
-                return Allow()
-            return Stop(InputGuardrailTripwireTriggered(result))
+            wrapper = RunContextWrapper(run.deps).joined(run) if begun is None else begun.wrapper
+            about = self._about(said, begun)
+            output = await value_of(self.guardrail_function(wrapper, agent, about))
+            result = told(self._result(about, agent, output))
+            return Stop(self._ending(result)) if output.tripwire_triggered else Allow()
 
         return Guardrail(check, self.get_name(), not self.run_in_parallel)
+
+    def _about(self, said: Any, begun: Any) -> Any:
+        """What it looks at."""
+        return said
+
+    def _result(self, about: Any, agent: Any, output: GuardrailFunctionOutput) -> Any:
+        return OutputGuardrailResult(self, about, agent, output)
 
 
 class OutputGuardrail(_AgentGuardrail):
     """Looks at what an agent answers."""
 
-    def core(self, agent: Any, begun: Any = None) -> Guardrail:
-        """The core's guardrail of an agent."""
 
-        async def check(answer: Any, run: RunContext[Any]) -> Verdict:
-            output = await self._said(agent, answer, run, begun)
-            result = told(OutputGuardrailResult(self, answer, agent, output))
-            if not output.tripwire_triggered:
-                return Allow()
-            return Stop(OutputGuardrailTripwireTriggered(result))
+class InputGuardrail(_AgentGuardrail):
+    """Looks at what a person says to an agent; in a run at all that was given to it."""
 
-        return Guardrail(check, self.get_name())
+    _ending = InputGuardrailTripwireTriggered
+
+    def _about(self, said: Any, begun: Any) -> Any:
+        return as_input(said) if begun is None else begun.asked_for
+
+    def _result(self, about: Any, agent: Any, output: GuardrailFunctionOutput) -> Any:
+        return InputGuardrailResult(self, output)
 
 
 def input_guardrail(

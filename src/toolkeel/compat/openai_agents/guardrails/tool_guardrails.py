@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -10,6 +9,7 @@ from typing import Any, ClassVar
 from toolkeel._records.record import record
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
+from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.context import ToolContext
 from toolkeel.compat.openai_agents.guardrails.verdicts import (
     AllowBehavior,
@@ -69,11 +69,10 @@ class _Guardrail:
         """
         if self.guardrail_function is None:
             raise SetupError(f"{type(self).__name__}: write run(), or give it a guardrail_function")
-        said = self.guardrail_function(tool_name)
-        return await said if inspect.isawaitable(said) else said
+        return await value_of(self.guardrail_function(tool_name))
 
     async def _verdict(self, answer: Any) -> guard.Verdict:
-        result = await answer if inspect.isawaitable(answer) else answer
+        result = await value_of(answer)
         output = result.output if isinstance(result, ToolInputGuardrailResult) else result
         told(self.kind(output, self))
         match as_behavior(output.behavior):

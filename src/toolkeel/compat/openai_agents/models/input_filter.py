@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from toolkeel._records.record import record
-from toolkeel.compat.openai_agents.items import input_list, messages_of
+from toolkeel.compat.given import value_of
+from toolkeel.compat.openai_agents.items import messages_of, parted
 from toolkeel.compat.openai_agents.models.own import WrappedModel
 from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model import Delta, Model, ModelRequest
@@ -67,11 +67,10 @@ class FilteredModel(WrappedModel):
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         """The model's reply."""
         chosen, agent, context = self._filter
-        told = [one.text for one in request.messages if isinstance(one, SystemMessage)]
-        data = ModelInputData(input_list(request.messages), "\n".join(told) or None)
-        made = chosen(CallModelData(data, agent, context))
-        seen: ModelInputData = await made if inspect.isawaitable(made) else made
-        told = [seen.instructions] if seen.instructions else []
-        messages = [*map(SystemMessage, told), *messages_of(seen.input)]
+        told, said = parted(request.messages, agent)
+        data = ModelInputData(said, told)
+        seen: ModelInputData = await value_of(chosen(CallModelData(data, agent, context)))
+        first = [SystemMessage(seen.instructions)] if seen.instructions else []
+        messages = [*first, *messages_of(seen.input)]
         async for delta in self._model.stream(dataclasses.replace(request, messages=messages)):
             yield delta

@@ -211,11 +211,8 @@ def is_gpt_5_default() -> bool:
 
 def default_settings(model: str | Model | None) -> ModelSettings:
     """The settings of an agent that is given none."""
-    if model is None or isinstance(model, str):
-        return get_default_model_settings(model)
-    return (
-        get_default_model_settings(model.name) if isinstance(model, LaterModel) else ModelSettings()
-    )
+    name = model.name if isinstance(model, LaterModel) else model
+    return get_default_model_settings(name) if isinstance(name, str | None) else ModelSettings()
 
 
 class ModelProvider(ABC):
@@ -246,16 +243,12 @@ class OpenAIProvider(ModelProvider):
     ) -> None:
         self._client = openai_client
         self._place = {"api_key": api_key, "base_url": base_url}
-        default = _Defaults.api == "responses"
-        self._responses = default if use_responses is None else use_responses
+        kinds: Mapping[bool | None, Api] = {True: "responses", False: "chat_completions"}
+        self._api = kinds.get(use_responses, _Defaults.api)
 
     def get_model(self, model_name: str | None) -> Model:
         """The model of that name."""
-        api: Api = "responses" if self._responses else "chat_completions"
-        name = model_name or get_default_model()
-        return LaterModel(
-            name, lambda: _made(name, api, self._client, self._place), not self._responses
-        )
+        return _later(model_name or get_default_model(), self._api, self._client, self._place)
 
 
 def resolve(model: str | Model | None, provider: ModelProvider | None = None) -> Model:
@@ -279,14 +272,18 @@ def resolve(model: str | Model | None, provider: ModelProvider | None = None) ->
     prefix, _, rest = model.rpartition("/")
     if prefix in ("litellm", "any-llm") or prefix.startswith(("litellm/", "any-llm/")):
         raise SetupError(f"{model!r} goes through another gateway; write 'vendor:{rest}'")
-    name, api = rest if prefix == "openai" else model, _Defaults.api
-    return LaterModel(name, lambda: _made(name, api, None), api == "chat_completions")
+    return _later(rest if prefix == "openai" else model, _Defaults.api)
 
 
 def unnamed() -> Model:
     """OpenAI's model that a prompt kept there names."""
-    api = _Defaults.api
-    return LaterModel(get_default_model(), lambda: _made("", api, None), api == "chat_completions")
+    return _later(get_default_model(), _Defaults.api, sent="")
+
+
+def _later(name: str, api: Api, *where: Any, sent: str | None = None) -> LaterModel:
+    """A model of OpenAI's; `sent` is the name that it is asked by, if another."""
+    asked = name if sent is None else sent
+    return LaterModel(name, lambda: _made(asked, api, *where), api == "chat_completions")
 
 
 def _as_openai() -> ChatProfile:
@@ -294,7 +291,9 @@ def _as_openai() -> ChatProfile:
     return dataclasses.replace(COMPATIBLE, target=OPENAI.target)
 
 
-def _made(name: str, api: Api, client: Any, place: Mapping[str, str | None] | None = None) -> Model:
+def _made(
+    name: str, api: Api, client: Any = None, place: Mapping[str, str | None] | None = None
+) -> Model:
     module, kind = _PLACES[api]
     place = place or {"api_key": _Defaults.key}
     # As there, whoever answers: tools of OpenAI's own, or schemas that arguments are held to.

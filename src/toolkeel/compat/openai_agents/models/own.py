@@ -11,12 +11,12 @@ from typing import Any
 from toolkeel._records.record import record
 from toolkeel.agent.bind_tools import Binds
 from toolkeel.compat.openai_agents.context import Usage
-from toolkeel.compat.openai_agents.items import input_list, items_of, plain
-from toolkeel.compat.openai_agents.output import AgentOutputSchema
+from toolkeel.compat.openai_agents.items import items_of, parted, plain
+from toolkeel.compat.openai_agents.output import AgentOutputSchema, AgentOutputSchemaBase
 from toolkeel.compat.openai_agents.settings import ModelSettings
 from toolkeel.compat.openai_agents.tools import FunctionTool
 from toolkeel.errors import ModelError
-from toolkeel.messages import AssistantMessage, SystemMessage
+from toolkeel.messages import AssistantMessage
 from toolkeel.messages import Usage as CoreUsage
 from toolkeel.model import Delta, HoldsOutput, ModelRequest, OutputFormat, TextDelta
 from toolkeel.model import Model as CoreModel
@@ -157,15 +157,15 @@ async def ask(
 
 def _asked(request: ModelRequest, agent: Any) -> tuple[Any, ...]:
     """What a model of the program's own is given, by position."""
-    told = [one.text for one in request.messages if isinstance(one, SystemMessage)]
+    told, said = parted(request.messages, agent)
     handoffs = list(getattr(agent, "handoffs", None) or ())
     taken = {one.tool.name for one in handoffs}
     tools = [_as_given(one, agent) for one in request.tools if one.name not in taken]
     form = getattr(agent, "output_type", None)
-    schema = AgentOutputSchema(form) if isinstance(form, type) and form is not str else form
+    own = isinstance(form, AgentOutputSchema | AgentOutputSchemaBase)
+    schema = form if own or form in (None, str) else AgentOutputSchema(form)
     settings = ModelSettings.of(request.settings)
-    said = input_list(request.messages)
-    return "\n".join(told) or None, said, settings, tools, schema, handoffs, ModelTracing.DISABLED
+    return told, said, settings, tools, schema, handoffs, ModelTracing.DISABLED
 
 
 def _as_given(tool: Any, agent: Any) -> Any:

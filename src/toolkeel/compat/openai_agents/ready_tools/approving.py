@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from toolkeel._records.tickets import Ticket
+from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.items import Raw
 from toolkeel.compat.openai_agents.state import REJECTED, ToolApprovalItem
@@ -46,11 +46,11 @@ def approving(
     async def decided(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
         assert decide is not None
         wrapper, arguments = RunContextWrapper.from_tool_context(context), dict(prepared.arguments)
-        if await _value(asked(wrapper, arguments, context.call.id)):
+        if await value_of(asked(wrapper, arguments, context.call.id)):
             about: dict[str, Any] = {"type": f"{tool.name}_call", "call_id": context.call.id}
             raw: Any = Raw(about, name=tool.name, arguments=dumps(arguments), **{key: arguments})
             item = ToolApprovalItem(context.agent, raw, cast("Ticket", None))
-            answer = await _value(decide(wrapper, item))
+            answer = await value_of(decide(wrapper, item))
             if not (isinstance(answer, Mapping) and answer.get("approve") is True):
                 raise Denied(REJECTED)
         return await proceed(prepared)
@@ -60,7 +60,3 @@ def approving(
     wanted: Approval = True if needs is True else asked
     approval, steps = as_approval(wanted)
     return replace(tool, approval=approval, steps=(rejection_as_told, *steps, *tool.steps))
-
-
-async def _value(given: Any) -> Any:
-    return await given if inspect.isawaitable(given) else given

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import re
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 
 from toolkeel._records.record import record
 from toolkeel.builtin.catalog import load_from
+from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.content import Data
 from toolkeel.context import RunContext, ToolContext
@@ -224,8 +224,8 @@ class HostedMCPTool:
         data = McpApprovalRequest(name, arguments, self.server_name)
         wrapper = RunContextWrapper.from_tool_context(context)
         try:
-            answer = self.on_approval_request(MCPToolApprovalRequest(wrapper, data))
-            said: object = await answer if inspect.isawaitable(answer) else answer
+            asked = MCPToolApprovalRequest(wrapper, data)
+            said: object = await value_of(self.on_approval_request(asked))
         except Exception as error:
             log.exception("the approval function of %s failed", self.server_name)
             why = f"the approval function failed ({type(error).__name__})"

@@ -118,15 +118,17 @@ class MCPServer(CoreServer):
         await self.close()
 
 
-class MCPServerStdio(MCPServer):
-    """A server that is a process.
+class _ByParams(MCPServer):
+    """A server by the SDK's parameters.
 
     Args:
-        params: ``command``, ``args``, ``env`` and ``cwd``.
+        params: Where it is.
         cache_tools_list: Nothing to do: a listing is kept until the server says it has changed.
-        name: What people call it; its command by default.
+        name: What people call it; its command or its address by default.
         options: See `ServerOptions`.
     """
+
+    _known: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
@@ -135,36 +137,34 @@ class MCPServerStdio(MCPServer):
         name: str | None = None,
         **options: Unpack[ServerOptions],
     ) -> None:
-        _only(params, ("command", "args", "env", "cwd"))
+        if strange := sorted(set(params) - {*self._known}):
+            raise SetupError(f"params: {', '.join(strange)} would not be honoured")
+        super().__init__(self._config(params, name), **options)
+
+    def _config(self, params: Mapping[str, Any], name: str | None) -> ServerConfig:
+        raise NotImplementedError
+
+
+class MCPServerStdio(_ByParams):
+    """A server that is a process: ``command``, ``args``, ``env`` and ``cwd``."""
+
+    _known = ("command", "args", "env", "cwd")
+
+    def _config(self, params: Mapping[str, Any], name: str | None) -> ServerConfig:
         command = (str(params["command"]), *map(str, params.get("args") or ()))
         env, cwd = params.get("env") or {}, str(params.get("cwd") or "")
-        super().__init__(ServerConfig(name or command[0], command, env, cwd), **options)
+        return ServerConfig(name or command[0], command, env, cwd)
 
 
-class MCPServerStreamableHttp(MCPServer):
-    """A server on the network.
+class MCPServerStreamableHttp(_ByParams):
+    """A server on the network: ``url`` and ``headers``."""
 
-    Args:
-        params: ``url`` and ``headers``.
-        cache_tools_list: Nothing to do: a listing is kept until the server says it has changed.
-        name: What people call it; its address by default.
-        options: See `ServerOptions`.
-    """
-
+    _known = ("url", "headers")
     _kind: ClassVar[Literal["http", "sse"]] = "http"
 
-    def __init__(
-        self,
-        params: Mapping[str, Any],
-        cache_tools_list: bool = False,
-        name: str | None = None,
-        **options: Unpack[ServerOptions],
-    ) -> None:
-        _only(params, ("url", "headers"))
+    def _config(self, params: Mapping[str, Any], name: str | None) -> ServerConfig:
         url, headers = str(params["url"]), params.get("headers") or {}
-        super().__init__(
-            ServerConfig(name or url, url=url, headers=headers, kind=self._kind), **options
-        )
+        return ServerConfig(name or url, url=url, headers=headers, kind=self._kind)
 
 
 class MCPServerSse(MCPServerStreamableHttp):
@@ -244,8 +244,3 @@ async def _as_said(prepared: Prepared, context: ToolContext[Any], proceed: Proce
     if isinstance(said, ToolMessage) and said.kind == "tool_error":
         return ToolOutput(said.content, said.artifact, said.details)
     return said
-
-
-def _only(params: Mapping[str, Any], known: Sequence[str]) -> None:
-    if strange := sorted(set(params) - {*known}):
-        raise SetupError(f"params: {', '.join(strange)} would not be honoured")

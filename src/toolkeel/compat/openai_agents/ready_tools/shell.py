@@ -6,7 +6,6 @@ current folder, and patches go to the files below it.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,6 +16,7 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.files.apply_patch import apply_patch, patched
 from toolkeel.builtin.files.workspace import Workspace
 from toolkeel.builtin.shell.local_shell import WIRE, local_shell, shell
+from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.ready_tools.approving import Needs, OnApproval, approving
 from toolkeel.content import Data
@@ -170,7 +170,7 @@ class LocalShellTool:
         assert self.executor is not None
         call = LocalShellCall(context.call.id, LocalShellAction(**arguments))
         wrapper = RunContextWrapper.from_tool_context(context)
-        return await _value(self.executor(LocalShellCommandRequest(wrapper, call)))
+        return await value_of(self.executor(LocalShellCommandRequest(wrapper, call)))
 
 
 @dataclass(eq=False)
@@ -229,7 +229,7 @@ class ShellTool:
         assert self.executor is not None
         call = ShellCallData(context.call.id, ShellActionRequest(**arguments))
         wrapper = RunContextWrapper.from_tool_context(context)
-        result = await _value(self.executor(ShellCommandRequest(wrapper, call)))
+        result = await value_of(self.executor(ShellCommandRequest(wrapper, call)))
         if not isinstance(result, ShellResult):
             return result
         limit = result.max_output_length or call.action.max_output_length
@@ -270,7 +270,7 @@ class ApplyPatchTool:
     async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
         wrapper = RunContextWrapper.from_tool_context(context)
         operation = ApplyPatchOperation(**arguments, ctx_wrapper=wrapper)
-        result = await _value(getattr(self.editor, operation.type)(operation))
+        result = await value_of(getattr(self.editor, operation.type)(operation))
         if isinstance(result, ApplyPatchResult):
             if result.status == "failed":
                 raise ToolError(result.output or "The patch failed.")
@@ -299,10 +299,6 @@ def _with_body(model: AnyTool, body: Body) -> AnyTool:
         hosted=model.hosted,
         max_output=None,
     )
-
-
-async def _value(given: Any) -> Any:
-    return await given if inspect.isawaitable(given) else given
 
 
 def _shortened(output: Sequence[ShellCommandOutput], limit: int | None) -> list[ShellCommandOutput]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from toolkeel._records.record import record
+from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
@@ -50,8 +50,7 @@ async def taken(tool: AnyTool, wanted: ToolFilter | None, context: ToolFilterCon
     """Whether a filter lets a tool through."""
     name = own_name(tool)
     if callable(wanted):
-        said = wanted(context, tool)
-        return bool(await said if inspect.isawaitable(said) else said)
+        return bool(await value_of(wanted(context, tool)))
     lists = cast("Mapping[str, Sequence[str]]", wanted or {})
     allowed, blocked = lists.get("allowed_tool_names"), lists.get("blocked_tool_names") or ()
     return (allowed is None or name in allowed) and name not in blocked
