@@ -17,8 +17,11 @@ from toolkeel.compat.openai_agents import (
     RunConfig,
     RunHooks,
     Runner,
+    ScriptedModel,
     SQLiteSession,
+    assistant_message,
     default_handoff_history_mapper,
+    function_call,
     function_tool,
     handoff,
     nest_handoff_history,
@@ -204,3 +207,31 @@ def test_what_would_not_be_honoured_is_refused() -> None:
     assert made.tool_description.startswith("Handoff to the a agent")
     assert made.input_json_schema["properties"] == {}
     assert prompt_with_handoff_instructions("Be kind.").endswith("Be kind.")
+
+
+def test_a_filter_sees_what_the_input_told_and_hands_it_on() -> None:
+    seen: list[HandoffInputData] = []
+
+    def look(data: HandoffInputData) -> HandoffInputData:
+        seen.append(data)
+        return data.clone(new_items=())
+
+    told = {"role": "system", "content": "Today is Monday."}
+    asks = [function_call("look_up", {}, call_id="1")]
+    asks += [function_call("transfer_to_two", {}, call_id="2")]
+    two = ScriptedModel([[assistant_message("Monday.")]])
+
+    @function_tool
+    def look_up() -> str:
+        """Look it up."""
+        return "a day"
+
+    one = Agent(
+        "One",
+        tools=[look_up],
+        model=ScriptedModel([[each] for each in asks]),
+        handoffs=[handoff(Agent("Two", model=two), input_filter=look)],
+    )
+    Runner.run_sync(one, [told, {"role": "user", "content": "Which day?"}])
+    assert (len(seen[0].input_history), len(seen[0].pre_handoff_items)) == (2, 2)
+    assert two.calls[0].input[0] == told

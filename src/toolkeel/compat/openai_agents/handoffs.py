@@ -18,7 +18,7 @@ from toolkeel.compat.openai_agents.items import ItemHelpers, as_input, items_of,
 from toolkeel.compat.openai_agents.settings import RunConfig, of_run
 from toolkeel.compat.openai_agents.tools import STRICT, as_enabled, held_strictly
 from toolkeel.context import RunContext
-from toolkeel.messages import Message, SystemMessage
+from toolkeel.messages import Message
 
 RECOMMENDED_PROMPT_PREFIX = (
     "You are one of several agents that share a conversation. A function named "
@@ -210,13 +210,13 @@ def _filter(chosen: HandoffInputFilter) -> Callable[[HandoffHistory], Awaitable[
     """The SDK's filter in the core's form."""
 
     async def seen(history: HandoffHistory) -> list[Message]:
-        messages = [one for one in history.messages if not isinstance(one, SystemMessage)]
+        messages = history.messages
         last = max(n for n, one in enumerate(messages) if hasattr(one, "tool_calls"))
         agent = history.run.agent
         before = [item for one in messages[history.given : last] for item in items_of(agent, one)]
         new = [item for one in messages[last:] for item in items_of(agent, one)]
         wrapper = RunContextWrapper(history.run.deps).joined(history.run)
-        begun = as_input(messages[: history.given])
+        begun = as_input(messages[: history.given], instructed=True)
         begun = begun if isinstance(begun, str) else tuple(begun)
         data = HandoffInputData(begun, tuple(before), tuple(new), wrapper)
         made = await value_of(chosen(data))

@@ -266,9 +266,9 @@ def _as_input(message: Message) -> list[TResponseInputItem]:
     return [item.to_input_item() for item in items_of(None, message)]
 
 
-def as_input(said: Iterable[Message]) -> Any:
-    """What a person said: a text if it is one, else items."""
-    items = input_list(said)
+def as_input(said: Iterable[Message], *, instructed: bool = False) -> Any:
+    """What a person said: a text if it is one, else items; see `input_list`."""
+    items = input_list(said, instructed=instructed)
     alone = items[0].get("content") if len(items) == 1 else None
     return alone if isinstance(alone, str) else items
 

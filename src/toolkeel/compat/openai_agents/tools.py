@@ -232,17 +232,17 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
         TypeError: for an option that is not here: none is dropped in silence.
     """
     only_known(options, FunctionToolOptions, "function_tool", _REFUSED)
-    told = options.get("description_override")
+    told, reads = options.get("description_override"), options.get("use_docstring_info", True)
     wrap = core.tool(
         options.get("name_override"),
         description=told,
-        docstring="parse" if options.get("use_docstring_info", True) else "plain",
+        docstring="parse" if reads else "plain",
         on_crash=_FAILED,
     )
 
     def make(function: Callable[..., Any]) -> FunctionTool:
         inner = failing_as_told(wrap(function), options.get("failure_error_function", UNSET))
-        shown = inner.description if told or function.__doc__ else ""
+        shown = inner.description if told or (reads and function.__doc__) else ""
         same = FunctionTool.__dataclass_fields__
         fields: dict[str, Any] = {k: v for k, v in options.items() if k in same}
         fields["strict_json_schema"] = options.get("strict_mode", True)
