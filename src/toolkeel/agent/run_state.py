@@ -156,15 +156,15 @@ def _signature(state: Json, key: bytes) -> str:
 
 def _dump_state(state: RunState) -> Json:
     fields: Json = {
-        "messages": [dump_message(message) for message in state.messages],
+        "messages": list(map(dump_message, state.messages)),
         "pending": [ticket.to_dict() for ticket in state.pending],
     }
     optional = {
         "inner": {id: _dump_inner(inner) for id, inner in state.inner.items()},
         "usage": changed(state.usage),
-        "cuts": [_dump_cut(cut) for cut in state.cuts],
-        "said": [dump_message(message) for message in state.said],
-        "later": [dump_message(message) for message in state.later],
+        "cuts": list(map(_dump_cut, state.cuts)),
+        "said": list(map(dump_message, state.said)),
+        "later": list(map(dump_message, state.later)),
         "values": dict(state.values),
         "counts": dict(state.counts),
         **{name: getattr(state, name) for name in ("left", "agent", "model", "cost", "path")},

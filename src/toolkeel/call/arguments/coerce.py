@@ -115,11 +115,11 @@ def is_final(
     properties = schema.get("properties")
     for error in errors:
         location, kind = error["loc"], error["type"]
-        if kind == "missing" and len(location) == 1:
+        if len(location) != 1:
+            return False
+        if kind == "missing" or (kind == "extra_forbidden" and unknown_keys == "forbid"):
             continue
-        if kind == "extra_forbidden" and len(location) == 1 and unknown_keys == "forbid":
-            continue
-        if len(location) != 1 or not isinstance(properties, dict):
+        if not isinstance(properties, dict):
             return False
         sent = error["input"]
         if type(sent) is not str or not _is_hopeless(sent, properties.get(location[0])):

@@ -16,6 +16,7 @@ from typing import Literal
 from toolkeel._records.record import record
 from toolkeel.call.steps.commands import allowed, mentions
 from toolkeel.define.nearly_right_names import nearest_names
+from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 
@@ -233,8 +234,8 @@ def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
             continue
         check_tool_name(f"rule {str(rule)!r}", rule.tool, tools)
         schema = by_name[rule.tool].parameters if rule.tool in by_name else {}
-        known = schema.get("properties")
-        if not isinstance(known, Mapping) or schema.get("additionalProperties") is not False:
+        known = properties_of(schema)
+        if schema.get("additionalProperties") is not False:
             continue
         for argument, _ in rule.arguments:
             if argument not in known:

@@ -244,13 +244,15 @@ def _rename(node: Node, keys: Mapping[str, str], dialect: Dialect) -> Node:
         }
     if "required" in result:
         result["required"] = [keys.get(name, name) for name in result["required"]]
-    for word in ("dependentRequired", "dependentSchemas"):
-        if word in result:
-            result[word] = _swap(result[word], keys, deep=word == "dependentRequired")
-    for word in ("default", "const", "enum", "examples"):
-        if word in result:
-            result[word] = _swap(result[word], keys, deep=True)
+    for word in _HOLD_NAMES & result.keys():
+        result[word] = _swap(result[word], keys, deep=word != "dependentSchemas")
     return result
+
+
+_HOLD_NAMES = {
+    "dependentRequired", "dependentSchemas", "default", "const", "enum", "examples"
+}  # fmt: skip
+"""Keywords that hold names of properties, beside those that describe them."""
 
 
 def _named(schema: Schema, name: str, dialect: Dialect) -> Schema:

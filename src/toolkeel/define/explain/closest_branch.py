@@ -28,14 +28,21 @@ def _tags(faults: Faults) -> list[str]:
 def closest_branch(tried: list[Faults]) -> Faults:
     """The faults of the branch that was evidently meant; none if that is not evident."""
     # A fixed value right below the union is most likely what tells the branches apart.
-    ranked = [((len(_tags(faults)), len(faults)), faults) for faults in tried]
-    ranked.sort(key=lambda each: each[0])
-    if not ranked or (ranked[0][0][0] and len(ranked) > 1):
+    ranked = sorted(tried, key=_rank)
+    if len(ranked) < 2:
+        return ranked[0] if ranked else []
+    first, second = ranked[:2]
+    tags, _ = _rank(first)
+    if tags:
         return []
-    if len(ranked) > 1 and ranked[0][0] == ranked[1][0]:
-        first, second = ({tuple(f.instance_path) for f in faults} for _, faults in ranked[:2])
-        return ranked[0][1] if first == second and () not in first else []
-    return ranked[0][1]
+    if _rank(first) != _rank(second):
+        return first
+    places, others = ({tuple(each.instance_path) for each in faults} for faults in ranked[:2])
+    return first if places == others and () not in places else []
+
+
+def _rank(faults: Faults) -> tuple[int, int]:
+    return len(_tags(faults)), len(faults)
 
 
 def common_tag(tried: list[Faults]) -> str | None:

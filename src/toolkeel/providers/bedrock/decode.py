@@ -46,14 +46,13 @@ class StoredConverse(StoredTurns):
     def blocks(self, blocks: list[Json]) -> Iterator[Block]:
         """Our blocks; the text that introduces a document is part of it."""
         blocks = [block for block in blocks if "cachePoint" not in block]
+        intros = [_INTRO.fullmatch(as_text(block.get("text"))) for block in blocks]
+        labels = [as_dict(block.get("document")).get("name") for block in blocks]
         for index, block in enumerate(blocks):
-            follows = as_dict(blocks[index + 1].get("document")) if index + 1 < len(blocks) else {}
-            before = _INTRO.fullmatch(as_text(blocks[index - 1].get("text"))) if index else None
-            intro = _INTRO.fullmatch(as_text(block.get("text")))
-            if follows and intro is not None and intro[1] == follows.get("name"):
+            intro, before = intros[index], intros[index - 1] if index else None
+            if intro is not None and intro[1] in labels[index + 1 : index + 2]:
                 continue
-            label = as_text(as_dict(block.get("document")).get("name"))
-            yield _block(block, before[2] if before is not None and before[1] == label else "")
+            yield _block(block, before[2] if before and before[1] == labels[index] else "")
 
 
 def _block(block: Json, name: str) -> Block:

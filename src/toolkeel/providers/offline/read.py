@@ -44,10 +44,10 @@ def mention(option: object, text: str, said: frozenset[str]) -> float:
     if not isinstance(option, str | int) or isinstance(option, bool) or option == "":
         return 0.0
     word = str(option)
-    border = r"(?<![\w.])" if word[0].isascii() else ""
-    exact = re.search(
-        rf"{border}{re.escape(word)}(?!\w|\.\d)" if border else re.escape(word), text, re.I
-    )
+    pattern = re.escape(word)
+    if word[0].isascii():
+        pattern = rf"(?<![\w.]){pattern}(?!\w|\.\d)"
+    exact = re.search(pattern, text, re.I)
     if exact and word.lower() not in concepts.STOP:
         return 2.0 + len(word) / 100
     if isinstance(option, int):

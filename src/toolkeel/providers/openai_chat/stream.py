@@ -77,10 +77,11 @@ class StreamDecoder(Decoder):
             ModelError: if it is an error, or nothing that could be an answer.
         """
         data: Json = answer_of("openai_chat", reply)
-        if "choices" not in data and isinstance(data.get("message"), dict):
-            data = {"choices": [data]}
-        elif "choices" not in data and data.get("role") == "assistant":
-            data = {"choices": [{"message": data, "finish_reason": "stop"}]}
+        if "choices" not in data:
+            if isinstance(data.get("message"), dict):
+                data = {"choices": [data]}
+            elif data.get("role") == "assistant":
+                data = {"choices": [{"message": data, "finish_reason": "stop"}]}
         deltas = self.take(data)
         if not data.get("choices"):
             raise no_answer("choices", data)

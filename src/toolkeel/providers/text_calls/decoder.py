@@ -221,10 +221,8 @@ class TextCalls:
                 self._fence = ""
         elif token[0] == "`" and not self._fence:
             self._ticks = {"": token, token: ""}.get(self._ticks, self._ticks)
-        elif token == "<think>":
-            self._thinks = True
-        elif token == "</think>":
-            self._thinks = False
+        elif token in ("<think>", "</think>"):
+            self._thinks = token == "<think>"
         self._blank = token == "</think>"
 
     def _enter(self, form: TextForm, past: int) -> None:
