@@ -113,6 +113,12 @@ def test_a_server_of_somebody_elses_file_is_not_started_unseen(
         (("tools", "nosuch"), 2, "no server is called 'nosuch'"),
         (("remove", "nosuch"), 3, "mcp.json"),
         (("add", "x", "run", "-e", "novalue"), 2, "is not KEY=VALUE"),
+        (
+            ("add", "x", "https://h", "--header", "A=${SURELY_NOT_SET}"),
+            3,
+            "variable SURELY_NOT_SET",
+        ),
+        (("add", " ", "run"), 2, "needs a name"),
         (("list", "--file", "nowhere.json"), 0, "names no servers"),
     ],
 )

@@ -38,7 +38,7 @@ from toolkeel.cli.terminal.streams import (
     width_of,
 )
 from toolkeel.errors import SetupError
-from toolkeel.mcp.config import FILES, ServerConfig, find_server, is_url, read_config
+from toolkeel.mcp.config import FILES, ServerConfig, find_server, is_url, read_all, read_config
 from toolkeel.mcp.consent import Consents
 from toolkeel.mcp.consent_files import home
 from toolkeel.mcp.hosts import write_server
@@ -110,6 +110,8 @@ def add(
 
     Write -- before a command whose own options begin with a dash. Values may hold ${VARIABLES}.
     """
+    if not name.strip():
+        raise UsageProblem("a server needs a name: toolkeel mcp add NAME COMMAND")
     words = shlex.split(source[0]) if len(source) == 1 and " " in source[0] else list(source)
     entry: dict[str, object]
     if is_url(words[0]):
@@ -118,8 +120,10 @@ def add(
         entry = {"command": words[0], "args": words[1:], **_pairs("env", env)}
     path = _file(file)
     write_server(path, name, entry)
-    config = read_config(path)[name]
-    Consents().give(config)  # whoever types the command has seen it
+    found, problems = read_all(path)
+    if name in problems:  # such as a variable that is not set yet
+        raise SetupError(f"{path} now has {name}, which cannot be used: {problems[name]}")
+    Consents().give(found[name])  # whoever types the command has seen it
     note(f"{path} now has {name}; its tools: toolkeel mcp tools {name}", DIM)
 
 
@@ -160,10 +164,11 @@ def remove(
 ) -> None:
     """Take a server out of the file, and forget what was approved of it."""
     path = _file(file)
-    try:
-        _pins().forget(read_config(path)[name].identity)
-    except (KeyError, SetupError) as error:
-        note(f"its approvals stay: {error}", DIM)
+    found, problems = read_all(path)
+    if name in found:
+        _pins().forget(found[name].identity)
+    elif name in problems:
+        note(f"its approvals stay: {problems[name]}", DIM)
     write_server(path, name, None)
 
 
