@@ -243,3 +243,24 @@ def test_what_is_told_among_the_messages_stays_there() -> None:
     agent.invoke({"messages": [("system", "It is Monday."), ("user", "Which day?")]})
     told = [message.text for message in model.requests[0].messages]
     assert told == ["Be brief.", "It is Monday.", "Which day?"]
+
+
+@pytest.mark.parametrize("outer", ["Be kind.", None])
+def test_middleware_within_sees_the_prompt_that_another_has_given(outer: str | None) -> None:
+    seen: list[Any] = []
+
+    @wrap_model_call
+    async def give(request: Any, handler: Any) -> Any:
+        return await handler(request.override(system_prompt=outer))
+
+    @wrap_model_call
+    async def look(request: Any, handler: Any) -> Any:
+        seen.append((request.system_prompt, [one.text for one in request.messages]))
+        return await handler(request)
+
+    for own in ("Be brief.", None):
+        model = Scripted(["Monday."])
+        agent = create_agent(model, system_prompt=own, middleware=[give, look])
+        agent.invoke({"messages": [("system", "It is Monday."), "Which day?"]})
+        assert [*filter(None, [outer])] == [m.text for m in model.requests[0].messages][:-2]
+    assert seen == [(outer, ["It is Monday.", "Which day?"])] * 2

@@ -64,7 +64,10 @@ def answering(model: Model, form: Any) -> tuple[Model, Any]:
     if not isinstance(form, ToolStrategy):
         return model, (form.schema if isinstance(form, ProviderStrategy) else form) or str
     if form.tool_message_content or form.handle_errors is not True:
-        raise SetupError("ToolStrategy: tool_message_content and handle_errors are not here")
+        raise SetupError(
+            "ToolStrategy: leave tool_message_content and handle_errors out; a wrong answer is "
+            "explained to the model, which may correct it"
+        )
     return ByTool(model), form.schema
 
 

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
@@ -29,6 +30,8 @@ R = TypeVar("R", default=Any)
 F = TypeVar("F", bound=Callable[..., Any])
 HOOKS = ("before_agent", "before_model", "after_model", "after_agent")
 WRAPS = ("wrap_model_call", "wrap_tool_call")
+_told: ContextVar[list[Any]] = ContextVar("_told")
+"""The instructions that middleware has given a request, if any has; else they are the agent's."""
 
 
 @record
@@ -184,9 +187,10 @@ async def called(function: Callable[..., Any], *given: Any) -> Any:
 
 
 def apart(request: CoreRequest, run: RunContext[Any]) -> tuple[list[Any], list[Any]]:
-    """An agent's own instructions, and what else is said in a request."""
-    given = request.messages
-    return [*given[: run.told]], convert_to_messages([*given[run.told :]])
+    """The instructions of a request, and what else is said in it."""
+    own = _told.get(run.transcript[: run.told])
+    told = own if own and [*request.messages[:1]] == own else []
+    return [*told], convert_to_messages([*request.messages[len(told) :]])
 
 
 def runtime_of(run: RunContext[Any]) -> Runtime[Any]:
@@ -283,7 +287,11 @@ def around_model(hook: Callable[..., Any]) -> Any:
                 raise SetupError("wrap_model_call: tools may be left out, not added: give them all")
             model = asked.model.model if isinstance(asked.model, ChatModel) else asked.model
             changed = CoreRequest([*system, *asked.messages], tools, settings, model)
-            return ModelResponse(convert_to_messages([await proceed(changed)]))
+            token = _told.set(system)
+            try:
+                return ModelResponse(convert_to_messages([await proceed(changed)]))
+            finally:
+                _told.reset(token)
 
         said = await around(hook, first, send)
         reply = said.result[-1] if isinstance(said, ModelResponse) else said
