@@ -49,7 +49,13 @@ def grown(inner: st.SearchStrategy[tuple[dict[str, Any], Any]]) -> st.SearchStra
     lists = st.lists(st.integers(), max_size=3).map(
         lambda v: ({"type": "array", "items": {"type": "integer"}}, v)
     )
-    return objects | lists
+    values = st.dictionaries(TEXT.filter(bool), inner, max_size=3).map(
+        lambda made: (
+            {"type": "object", "additionalProperties": next(iter(made.values()), ({},))[0] or True},
+            {key: next(iter(made.values()))[1] for key in made},
+        )
+    )
+    return objects | lists | values
 
 
 @given(TEXT, st.recursive(leaves(), grown, max_leaves=6))
@@ -142,6 +148,54 @@ def test_an_error_in_an_alternative_leads_to_its_field() -> None:
     made = form_of(draw.parameters, typed)
     assert name_at(made, "/shape/points/0/x") == "/shape|1/points/0/x"
     assert name_at(made, "/shape") == "/shape" and name_at(made, "/shape/radius") == ""
+
+
+RATES = {"type": "object", "additionalProperties": {"$ref": "#/$defs/N"}}
+WHOLE = {"type": "object", "properties": {"rates": RATES}, "$defs": {"N": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "sent"),
+    [
+        ({}, {}),
+        ({"0~key": "EUR", "0": "2", "1~key": "a/b", "1": "x"}, {"rates": {"EUR": 2, "a/b": "x"}}),
+        ({"0": "2", "1": ""}, {"rates": {"": 2}}),
+        ({"0~key": "", "1~key": "EUR"}, {"rates": {"EUR": ""}}),
+        ({"0~key": "a", "0": "1", "1~key": "a", "1": "2"}, {"rates": [["a", 1], ["a", 2]]}),
+    ],
+)
+def test_a_map_has_a_row_for_each_key(rows: dict[str, str], sent: dict[str, Any]) -> None:
+    typed = {"/rates#": "2", **{f"/rates/{name}": text for name, text in rows.items()}}
+    made = form_of(WHOLE, typed)
+    assert made.fields[0].kind == "map" and value_of(made, typed) == sent
+    assert "a/b" not in str(rows) or name_at(made, "/rates/a~1b") == "/rates/1"
+    less = changed(typed, "remove:/rates/0")
+    assert less["/rates#"] == "1" and less.get("/rates/0~key") == rows.get("1~key")
+    alone = typed_of(RATES, {"EUR": 2})  # all arguments may be one
+    assert value_of(form_of(RATES, alone), alone) == {"EUR": 2}
+
+
+def test_alternatives_beside_fields_are_whole_or_only_checked() -> None:
+    one, two = ({"properties": {key: {"type": "string"}}, "required": [key]} for key in "ab")
+    both = {"type": "object", "properties": {"c": {"type": "integer"}}, "required": ["c"]}
+    made = form_of({**both, "anyOf": [one, two]}, {})
+    typed = {"?": "1", "|1/b": "x", "|1/c": "3"}
+    assert [[each.label for each in part.fields] for part in made.fields] == [
+        ["c", "a"],
+        ["c", "b"],
+    ]
+    assert value_of(form_of({**both, "anyOf": [one, two]}, typed), typed) == {"b": "x", "c": 3}
+    told = form_of({**both, "anyOf": [{"required": ["c"]}, {"required": ["d"]}]}, {})
+    assert [each.label for each in told.fields] == ["c"]
+    joined = form_of({"allOf": [both, {"$ref": "#/$defs/a"}], "$defs": {"a": one}}, {})
+    assert [(each.label, each.required) for each in joined.fields] == [("a", True), ("c", True)]
+
+
+def test_no_count_that_was_sent_is_too_long_for_a_number() -> None:
+    many = {"/tags#": "9" * 5000, "/tags/0": "x"}
+    assert value_of(form_of(search.parameters, many), many) == {}
+    assert changed(many, "add:/tags")["/tags#"] == "1"
+    assert changed({"/a#": "3"}, "remove:/a/" + "9" * 5000) == {"/a#": "3"}
 
 
 def test_the_alternative_that_was_picked_is_sent_alone() -> None:

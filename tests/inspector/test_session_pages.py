@@ -293,6 +293,23 @@ def test_a_program_error_is_shown_and_the_page_lives_on(tmp_path: Path) -> None:
         assert empty.headers["location"] == "/sessions"
 
 
+def test_what_was_typed_stays_when_a_name_cannot_be_one_or_is_taken(tmp_path: Path) -> None:
+    with served(tmp_path) as page:
+        for name in ("n" * 300, "a\u202eb"):
+            refused = page.post("/sessions", text="Hello, 猫?", name=name)
+            assert refused.status_code == 409 and "cannot name a session" in refused.text
+            assert ">Hello, 猫?</textarea>" in refused.text and f'value="{name}"' in refused.text
+            for place in ("sessions", "events"):
+                there = page.client.get(f"/{place}/{name}")
+                assert there.status_code == 409 and "cannot name a session" in there.text
+        page.post("/sessions", text="Hello?", name="ada")
+        page.until("/sessions/ada", 'class="answer"')
+        taken = page.post("/sessions/ada", _do="fork", to="ada", turn="0", text="猫")
+        assert taken.status_code == 409 and "there is a session &#39;ada&#39;" in taken.text
+        assert 'value="ada"' in taken.text and ">猫</textarea>" in taken.text
+        assert "<option selected>0</option>" in taken.text
+
+
 def test_a_page_of_a_long_session_reads_its_window_and_nothing_before_it(tmp_path: Path) -> None:
     with served(tmp_path) as page:
         spent = Usage(input_tokens=3, output_tokens=2, requests=1)

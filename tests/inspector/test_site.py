@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import html
+import json
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,7 +16,7 @@ from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from tests.inspector.serving import HOSTILE, Served, served
+from tests.inspector.serving import GATE, HOSTILE, Served, busy, served
 from toolkeel import Agent
 from toolkeel.content import Image, Text
 from toolkeel.inspector.site import FORM, LONGEST, body, markdown, pictures, plain, shown
@@ -43,6 +46,88 @@ def test_the_language_is_the_browsers_until_another_is_chosen(page: Served) -> N
     away = page.client.get("/language/en", params={"to": "//evil.test"})
     assert away.headers["location"] == "/"
     assert page.client.get("/language/xx").headers["location"] == "/"
+
+
+OTHERS = {"pre", "code", "script", "style", "textarea", "option"}
+OTHERS_WORDS = {"told", "about", "answer", "said", "short", "losses", "problem", "changed", "same"}
+"""Elements and classes of what tools, people, models and errors say, in the language they say it in."""
+
+
+class Sentences(HTMLParser):
+    """Collects what the page itself says in English."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._open: list[bool] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {key: value or "" for key, value in attrs}
+        for name in ("placeholder", "aria-label", "alt", "title", "data-label"):
+            self._keep(given.get(name, ""))
+        if tag not in ("meta", "link", "input", "br", "hr", "img", "col"):
+            others = tag in OTHERS or bool(OTHERS_WORDS & set(given.get("class", "").split()))
+            others |= given.get("id", "").startswith("about-")
+            self._open.append(others)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not any(self._open):
+            self._keep(data)
+
+    def _keep(self, text: str) -> None:
+        english = "[A-Za-z]{2,} [A-Za-z]{2,}|^(?:deny|approve|done|failed|waiting)$"
+        if re.search(english, text) and not re.search("[\u4e00-\u9fff]", text):
+            self.found.append(text.strip())
+
+
+def test_a_chinese_page_says_nothing_of_its_own_in_english(tmp_path: Path) -> None:
+    with served(tmp_path, [*busy()[:-1], "好。", "好。"]) as page:
+        page.client.headers["Accept-Language"] = "zh-CN"
+        texts = [page.post("/sessions", text="你好", name="x" * 300).text]
+        for path, typed in (
+            ("search", {"/query": "x", "/limit": "eleven"}),
+            ("search", {"_view": "json", "_json": "{", "_do": "form"}),
+            ("search", {"_view": "json", "_json": '{"other": 1}', "_do": "form"}),
+            ("search", {"/query": "x"}),
+            ("draw", {"_do": "add:/shape|1/points"}),
+            ("remove", {"/path": "x"}),
+        ):
+            texts.append(page.post(f"/tools/{path}", **typed).text)
+        page.post("/sessions", text="你好", name="ada")
+        texts.append(page.until("/sessions/ada", 'class="call runs"'))
+        GATE.set()
+        waits = page.until("/sessions/ada", "data-ticket")
+        texts += [waits, page.client.get("/approvals").text]
+        shown = dict(re.findall(r'name="(ticket|seal)" value="(\w+)"', waits))
+        for verdict in ("deny", "approve"):  # the second is too late
+            sent = page.post("/sessions/ada", _do="decide", verdict=verdict, **shown)
+            texts.append(sent.text)
+        assert "已由 检查器 决定：拒绝" in texts[-1]
+        texts.append(page.until("/sessions/ada", 'class="answer"'))
+        page.post("/sessions/ada", _do="fork", to="bob", turn="0")
+        paths = ("/sessions", "/sessions/bob", "/tools", "/approvals", "/servers", "/stats")
+        for place in (*paths, "/compare?a=ada&b=bob", "/none", "/tools?q=none", "/sessions?q=none"):
+            texts.append(page.client.get(place).text)
+        page.client.cookies.clear()
+        texts.append(page.client.get("/").text)
+    told = {sentence for text in texts for sentence in Sentences(text).found}
+    assert told == set()
+
+
+def test_every_word_of_the_pages_is_there_in_chinese() -> None:
+    folder = files("toolkeel.inspector")
+    known = json.loads((folder / "static" / "zh.json").read_text("utf-8"))
+    for template in (folder / "templates").iterdir():
+        text = template.read_text("utf-8")
+        said = re.findall(r"""\bt\((["'])([^"']+)\1[),]""", text)
+        listed = re.findall(r"for (?:place, )?word in \[(.*?)\] %", text)
+        words = [word for _, word in said]
+        words += [word for line in listed for word in re.findall(r'"(\w[^"]*)"', line)]
+        assert [word for word in words if word not in known] == [], template.name
 
 
 class Tags(HTMLParser):

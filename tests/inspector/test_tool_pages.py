@@ -11,11 +11,18 @@ from pathlib import Path
 import pytest
 
 from tests.inspector.serving import REMOVED, Served, served
+from toolkeel import tool
+
+
+@tool
+def trade(rates: dict[str, float]) -> str:
+    """Trade at these rates."""
+    return ", ".join(f"{key} {rate}" for key, rate in rates.items()) or "x" * 2_000_000
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> object:
-    with served(tmp_path_factory.mktemp("tools")) as made:
+    with served(tmp_path_factory.mktemp("tools"), tools=[trade]) as made:
         yield made
 
 
@@ -113,3 +120,19 @@ def test_a_form_that_is_too_large_is_refused(page: Served, tmp_path: Path) -> No
     answer = page.client.post("/tools/search", content="x" * 2_100_000, headers=headers)
     assert answer.status_code == 413
     assert page.post("/tools/search", **{"/query": "x" * 2_100_000}).status_code == 413
+    many = page.post("/tools/search", **{f"/{n}": "" for n in range(6000)})
+    assert many.status_code == 413 and "too much for a form" in many.text
+
+
+def test_rows_of_a_map_are_added_filled_and_told_what_is_wrong(page: Served) -> None:
+    text = page.post("/tools/trade", _do="add:/rates").text
+    assert 'name="/rates/0~key"' in text and 'name="/rates/0"' in text
+    typed = {"/rates#": "2", "/rates/0~key": "EUR", "/rates/0": "2", "/rates/1~key": "猫"}
+    wrong = page.post("/tools/trade", **typed, **{"/rates/1": "x"}).text
+    assert 'href="#field-/rates/1"' in wrong and 'value="猫"' in wrong
+    right = page.post("/tools/trade", **typed, **{"/rates/1": "3"}).text
+    assert "EUR 2.0, 猫 3.0" in right
+
+
+def test_a_long_value_for_the_program_is_cut_like_all_texts(page: Served) -> None:
+    assert len(page.post("/tools/trade", **{"/rates~empty": "on"}).text) < 900_000

@@ -27,6 +27,7 @@ from toolkeel.inspector.session_pages import SessionPages
 from toolkeel.inspector.site import LANGUAGES, page
 from toolkeel.inspector.tool_pages import ToolPages
 from toolkeel.sessions.approval_desk import Desk
+from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.sessions import Sessions
 
 ADDRESS = "127.0.0.1"
@@ -155,7 +156,7 @@ def _application(
             Route("/servers", servers.show),
             Route("/stats", sessions.stats),
         ],
-        exception_handlers={HTTPException: _problem},
+        exception_handlers={HTTPException: _problem, SessionError: _problem, 500: _problem},
         lifespan=living,
     )
 
@@ -189,5 +190,6 @@ async def _static(request: Request) -> Response:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    code = error.status_code if isinstance(error, HTTPException) else 500
-    return HTMLResponse(page("problem.html", request, code=code), code)
+    told = str(error) if isinstance(error, SessionError) else ""
+    code = 409 if told else getattr(error, "status_code", 500)
+    return HTMLResponse(page("problem.html", request, code=code, told=told), code)

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from toolkeel._records.tickets import VERDICTS, Decision
 from toolkeel.errors import ToolkeelError
 from toolkeel.inspector.runs import WHO, Runs
-from toolkeel.inspector.site import UNTOUCHED, form, page
+from toolkeel.inspector.site import TOO_LATE, UNTOUCHED, Told, form, page
 from toolkeel.sessions.approval_desk import Desk
 
 
@@ -34,7 +34,7 @@ class DeskPages:
     def _shown(
         self,
         request: Request,
-        told: str = "",
+        told: Told = "",
         code: int = 200,
         typed: Mapping[str, str] = UNTOUCHED,
     ) -> Response:
@@ -42,8 +42,7 @@ class DeskPages:
         tickets = [*beside, *self._runs.waiting()]
         questions, model = self._runs.questions(), self._runs.agent.model.name
         given = {"tickets": tickets, "questions": questions, "told": told, "model": model}
-        kept = {**typed, "told": told}
-        return HTMLResponse(page("approvals.html", request, typed=kept, **given), code)
+        return HTMLResponse(page("approvals.html", request, typed=typed, **given), code)
 
     async def decide(self, request: Request) -> Response:
         """Decide about a call at the desk; the second of two is told what the first said."""
@@ -52,9 +51,9 @@ class DeskPages:
             decision = _decision(typed)
             first = self._desk.decide(decision, WHO) if self._desk else None
         except (ToolkeelError, ValueError, RecursionError) as error:
-            return self._shown(request, str(error), 409, typed)
+            return self._shown(request, str(error), 409, {**typed, "told": str(error)})
         if first is not None:
-            told = f"decided already by {first.who}: {first.decision.verdict}"
+            told = TOO_LATE, {"who": first.who, "verdict": first.decision.verdict}
             return self._shown(request, told, 409)
         return RedirectResponse("/approvals", 303)
 

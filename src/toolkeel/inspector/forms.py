@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -23,8 +23,9 @@ FIELDS = 2000
 AREA = 200
 """Longest text that fits one line, by its schema."""
 ABSENT: Any = object()
-COUNT, PICK, NULL, EMPTY = "#", "?", "~null", "~empty"
-"""Behind a field's name: how many items, which alternative, null, send it though it is empty."""
+GROUPS = ("union", "object", "list", "map")
+COUNT, PICK, NULL, EMPTY, KEY = "#", "?", "~null", "~empty", "~key"
+"""Behind a field's name: how many items, which alternative, null, send it though empty, its key."""
 
 
 @dataclass
@@ -32,22 +33,25 @@ class Field:
     """One field, or a group of them.
 
     Args:
-        name: JSON pointer to its value, with ``|n`` where an alternative begins.
+        name: JSON pointer to its value, with ``|n`` where an alternative begins, and the number of
+            a row in place of its key.
         label: What it is called.
+        pointer: The path to its value.
         kind: ``text``, ``area``, ``number``, ``boolean``, ``choice``, ``constant``, ``object``,
-            ``list``, ``union`` or ``json``.
+            ``list``, ``map``, ``union`` or ``json``.
         schema: Of its value.
         required: Whether it must be sent.
         nullable: Whether null is a value.
         description: What it is for.
         default: The default as text; empty if there is none.
         options: Values to choose from, as JSON.
-        fields: Those of an object, the items of a list, the alternatives of a union.
+        fields: Those of an object, the items of a list, the rows of a map, the alternatives of a union.
         filled: Whether anything in it was filled in; of an alternative: whether it was picked.
     """
 
     name: str
     label: str
+    pointer: str
     kind: str
     schema: Schema
     required: bool = False
@@ -57,11 +61,6 @@ class Field:
     options: tuple[str, ...] = ()
     fields: list[Field] = field(default_factory=list)
     filled: bool = False
-
-    @property
-    def pointer(self) -> str:
-        """The path to its value."""
-        return re.sub(r"\|\d+", "", self.name)
 
 
 class _Making:
@@ -76,7 +75,7 @@ class _Making:
         """Which field a value has, as long as there is room for those within it."""
         self.left -= 1
         kind = "union" if union and name.count("|") < DEPTH else _kind(schema, name)
-        return "json" if self.left < 0 and kind in ("union", "object", "list") else kind
+        return "json" if self.left < 0 and kind in GROUPS else kind
 
 
 def form_of(schema: Schema, typed: Typed) -> Field:
@@ -92,12 +91,30 @@ def form_of(schema: Schema, typed: Typed) -> Field:
 def _whole(schema: Schema, making: _Making) -> Field:
     """The field of all arguments; without any where a server's schema is none, so that it is shown."""
     try:
-        return _field(schema, making, ("", ""), True)
+        return _field(schema, making, ("", "", ""), True)
     except (TypeError, ValueError, AttributeError, OverflowError):
-        return Field("", "", "object", {}, required=True)
+        return Field("", "", "", "object", {}, required=True)
 
 
 def _resolved(schema: Any, root: Schema) -> Schema:
+    """A schema with what it refers to, and what it shall be beside (``allOf``)."""
+    own = _referred(schema, root)
+    for each in own.get("allOf") or ():
+        own = _joined(_referred(each, root), own)
+    return own
+
+
+def _joined(one: Schema, other: Schema) -> Schema:
+    """Two schemas of one value, as one; the other's words count."""
+    made = {**one, **other}
+    if "properties" in one and "properties" in other:
+        made["properties"] = {**one["properties"], **other["properties"]}
+    if "required" in one and "required" in other:
+        made["required"] = [*one["required"], *other["required"]]
+    return made
+
+
+def _referred(schema: Any, root: Schema) -> Schema:
     """What a schema refers to, its own words above those."""
     for _ in range(8):
         ref = schema.get("$ref") if isinstance(schema, Mapping) else None
@@ -112,24 +129,25 @@ def _resolved(schema: Any, root: Schema) -> Schema:
     return schema if isinstance(schema, Mapping) else {}
 
 
-def _field(schema: Any, making: _Making, called: tuple[str, str], required: bool) -> Field:
-    """The field for one value; `called` is its name and label."""
-    (name, label), root = called, making.root
+def _field(schema: Any, making: _Making, called: tuple[str, str, str], required: bool) -> Field:
+    """The field for one value; `called` is its name, label and pointer."""
+    name, root = called[0], making.root
     own = _resolved(schema, root)
     alternatives = [_resolved(each, root) for each in own.get("anyOf") or own.get("oneOf") or ()]
     some = [each for each in alternatives if each.get("type") != "null"]
     nullable = len(some) < len(alternatives)
+    beside = {k: v for k, v in own.items() if k not in ("anyOf", "oneOf")}
     if len(some) == 1:
-        own = {**some[0], **{k: v for k, v in own.items() if k not in ("anyOf", "oneOf")}}
-        some = []
+        own, some = _joined(some[0], beside), []
+    elif some and own.get("type") == "object":  # its fields are those of each alternative
+        some = [_joined(beside, each) for each in some if "properties" in each]
     kinds = own.get("type")
     if isinstance(kinds, list) and "null" in kinds:
         nullable = True
         rest = [kind for kind in kinds if kind != "null"]
         own = {**own, "type": rest[0] if len(rest) == 1 else rest}
     made = Field(
-        name,
-        label,
+        *called,
         making.kind(own, name, bool(some)),
         own,
         required,
@@ -152,7 +170,7 @@ def _filled(made: Field, typed: Typed) -> bool:
         return True
     if made.kind == "union":
         return bool(typed.get(made.name + PICK))
-    if made.kind in ("object", "list"):
+    if made.kind in ("object", "list", "map"):
         return any(_filled(each, typed) for each in made.fields)
     return made.kind != "constant" and bool(typed.get(made.name))
 
@@ -163,7 +181,9 @@ def _kind(schema: Schema, name: str) -> str:
         return "constant"
     if "enum" in schema:
         return "choice"
-    kind = schema.get("type")
+    kind, rest = schema.get("type"), schema.get("additionalProperties")
+    if kind == "object" and not schema.get("properties") and isinstance(rest, Mapping) and rest:
+        return "map" if name.count("/") < DEPTH else "json"
     if kind == "object" and (schema.get("properties") or not name) and name.count("/") < DEPTH:
         return "object"
     if kind == "array" and isinstance(schema.get("items"), Mapping) and name.count("/") < DEPTH:
@@ -177,28 +197,41 @@ def _kind(schema: Schema, name: str) -> str:
 def _fields(made: Field, some: list[Schema], making: _Making) -> list[Field]:
     """What a field consists of."""
     if made.kind == "union":
-        named = [(f"{made.name}|{n}", _title(each, n)) for n, each in enumerate(some)]
+        named = [(f"{made.name}|{n}", _title(each, n), made.pointer) for n, each in enumerate(some)]
         branches = [
             _field(each, making, called, True) for called, each in zip(named, some, strict=True)
         ]
         for number, branch in enumerate(branches):
             branch.filled = making.typed.get(made.name + PICK) == str(number)
         return branches
-    if made.kind == "list":
-        wanted = making.typed.get(f"{made.name}{COUNT}", "")
-        least = int(made.schema.get("minItems", 0)) if made.required else 0
-        number = min(least if (given := number_of(wanted)) is None else given, 200)
-        items = made.schema["items"]
-        return [
-            _field(items, making, (f"{made.name}/{n}", f"{n + 1}"), True) for n in range(number)
-        ]
+    if made.kind in ("list", "map"):
+        return list(_items(made, making))
     if made.kind == "object":
         needed = made.schema.get("required", ())
         return [
-            _field(each, making, (f"{made.name}/{_escape(key)}", key), key in needed)
+            _field(each, making, (made.name + at, key, made.pointer + at), key in needed)
             for key, each in made.schema.get("properties", {}).items()
+            for at in [f"/{_escape(key)}"]
         ]
     return []
+
+
+def _items(made: Field, making: _Making) -> Iterator[Field]:
+    """The items of a list, or the rows of a map, which are called by their keys."""
+    is_map = made.kind == "map"
+    least = int(made.schema.get("minItems", 0)) if made.required else 0
+    schema = made.schema["additionalProperties" if is_map else "items"]
+    for n in range(min(_count(made.name, making.typed, least), 200)):
+        name = f"{made.name}/{n}"
+        key = making.typed.get(name + KEY, "") if is_map else f"{n}"
+        label = key if is_map else f"{n + 1}"
+        yield _field(schema, making, (name, label, f"{made.pointer}/{_escape(key)}"), True)
+
+
+def _count(name: str, typed: Typed, least: int = 0) -> int:
+    """How many items a list has, as it was sent."""
+    given = number_of(typed.get(name + COUNT, ""))
+    return least if given is None else given
 
 
 def _title(schema: Schema, number: int) -> str:
@@ -240,6 +273,11 @@ def value_of(made: Field, typed: Typed) -> Any:
     if made.kind == "list":
         items = [_sent(each, typed) for each in made.fields]
         return items if items or made.required or typed.get(made.name + EMPTY) == "on" else ABSENT
+    if made.kind == "map":
+        used = [each for each in made.fields if each.label or _filled(each, typed)]
+        rows = [(each.label, _sent(each, typed)) for each in used]
+        whole: Any = dict(rows) if len(dict(rows)) == len(rows) else [list(row) for row in rows]
+        return whole if rows or made.required or typed.get(made.name + EMPTY) == "on" else ABSENT
     if made.kind == "union":
         branches = {str(number): each for number, each in enumerate(made.fields)}
         return _sent(branches.get(typed.get(made.name + PICK, "")), typed)
@@ -287,7 +325,7 @@ def _fill(made: Field, value: Any, making: _Making, found: dict[str, str]) -> No
     name, kind = made.name, made.kind
     if value is None and made.nullable:
         found[name + NULL] = "on"
-    elif kind in ("text", "area", "list", "object") and value in ("", [], {}):
+    elif kind in ("text", "area", "list", "map", "object") and value in ("", [], {}):
         found[name + EMPTY] = "on"
     elif kind == "union":
         _pick(made, value, making, found)
@@ -295,9 +333,12 @@ def _fill(made: Field, value: Any, making: _Making, found: dict[str, str]) -> No
         for each in made.fields:
             if each.label in value:
                 _fill(each, value[each.label], making, found)
-    elif kind == "list" and isinstance(value, list):
+    elif (kind, type(value)) in (("list", list), ("map", dict)):
         found[name + COUNT] = str(len(value))
-        for each, item in zip(_fields(made, [], making), value, strict=False):
+        if kind == "map":
+            found.update({f"{name}/{n}{KEY}": key for n, key in enumerate(value)})
+            value = value.values()
+        for each, item in zip(_items(made, making), value, strict=False):
             _fill(each, item, making, found)
     elif kind in ("text", "area") and isinstance(value, str):
         found[name] = value
@@ -311,7 +352,7 @@ def _pick(made: Field, value: Any, making: _Making, found: dict[str, str]) -> No
         there: dict[str, str] = {}
         tried = _Making(making.root, there)
         _fill(each, value, tried, there)
-        again = _field(each.schema, tried, (each.name, each.label), True)
+        again = _field(each.schema, tried, (each.name, each.label, each.pointer), True)
         if says(value_of(again, there), value):
             found.update(there)
             found[made.name + PICK] = str(number)
@@ -341,11 +382,11 @@ def changed(typed: Typed, what: str) -> dict[str, str]:
     verb, _, name = what.partition(":")
     found = dict(typed)
     if verb == "add":
-        found[name + COUNT] = str((number_of(found.get(name + COUNT, "")) or 0) + 1)
+        found[name + COUNT] = str(_count(name, found) + 1)
         return found
     group, _, last = name.rpartition("/")
-    place, number = number_of(last), number_of(found.get(group + COUNT, ""))
-    if place is None or number is None or place >= number:
+    place, number = number_of(last), _count(group, found)
+    if place is None or place >= number:
         return found
     found[group + COUNT] = str(number - 1)
     moved: dict[str, str] = {}

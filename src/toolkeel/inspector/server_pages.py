@@ -41,18 +41,9 @@ class ServerPages:
                 found = standing()
                 servers.setdefault((found.server, found.identity), []).append((tool.name, found))
         calls = list(islice(calls_in(self._audit), SHOWN)) if self._audit else []
-        return HTMLResponse(
-            page(
-                "servers.html",
-                request,
-                servers=servers,
-                states={
-                    key: Counter(each.state for _, each in rows) for key, rows in servers.items()
-                },
-                audit=self._audit,
-                calls=calls,
-            )
-        )
+        states = {key: Counter(each.state for _, each in rows) for key, rows in servers.items()}
+        given = {"servers": servers, "states": states, "audit": self._audit, "calls": calls}
+        return HTMLResponse(page("servers.html", request, **given))
 
 
 def calls_in(audit: Path) -> Iterator[dict[str, object]]:

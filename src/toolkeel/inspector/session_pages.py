@@ -16,7 +16,7 @@ from toolkeel.errors import CallError, InvalidArguments, ToolkeelError
 from toolkeel.inspector.compare import compare
 from toolkeel.inspector.forms import changed, form_of, number_of, pointer_of, typed_of
 from toolkeel.inspector.runs import WHO, Live, Runs
-from toolkeel.inspector.site import UNTOUCHED, address, form, page
+from toolkeel.inspector.site import TOO_LATE, UNTOUCHED, Told, address, form, page
 from toolkeel.inspector.story import Story, story_of
 from toolkeel.inspector.timeline import timeline_of
 from toolkeel.observe.stats import Stats, StatsReader
@@ -30,8 +30,6 @@ LOOK = 0.2
 """Seconds between two looks at what is new."""
 PING = 50
 """Looks after which a stream says that it still lives."""
-
-"""A form in which nobody has typed."""
 
 
 class SessionPages:
@@ -53,6 +51,9 @@ class SessionPages:
 
     async def list(self, request: Request) -> Response:
         """All sessions, the latest first; those that hold a text."""
+        return HTMLResponse(self._listed(request, UNTOUCHED, ""))
+
+    def _listed(self, request: Request, typed: Mapping[str, str], told: str) -> str:
         wanted = request.query_params.get("q", "")
         found = self._sessions.list()
         if wanted:
@@ -61,7 +62,7 @@ class SessionPages:
         running = {info.name for info in found if not info.ended} & set(self._runs.live)
         some, more = found[:200], len(found) > 200
         given = {"found": some, "more": more, "q": wanted, "running": running}
-        return HTMLResponse(self._page("sessions.html", request, **given))
+        return self._page("sessions.html", request, typed=typed, told=told, **given)
 
     async def begin(self, request: Request) -> Response:
         """Begin a session by saying something."""
@@ -70,7 +71,10 @@ class SessionPages:
         if not text:
             return RedirectResponse("/sessions", 303)
         name = typed.get("name", "").strip() or self._new_name(text)
-        self._runs.say(name, text)
+        try:
+            self._runs.say(name, text)
+        except ToolkeelError as error:  # such as a name that is none: what was typed stays
+            return HTMLResponse(self._listed(request, typed, str(error)), 409)
         return await self._to(name)
 
     def _new_name(self, text: str) -> str:
@@ -123,7 +127,7 @@ class SessionPages:
         self,
         request: Request,
         session: Session,
-        told: str,
+        told: Told,
         typed: Mapping[str, str] = UNTOUCHED,
         errors: Mapping[str, str] = UNTOUCHED,
     ) -> str:
@@ -138,6 +142,7 @@ class SessionPages:
         given = {"session": info, "story": story, "live": live, "latest": upto == head}
         waits = self._runs.open_tickets(session) if story.reason == "waiting" else {}
         given["open"] = {id: typed if typed.get("ticket") == id else UNTOUCHED for id in waits}
+        given["typed"] = typed
         given["question"] = _question(live, typed, errors)
         given |= {"timeline": timeline_of(_last_run(story)), "earlier": after + 1 if after else 0}
         given["before_turns"] = info.turns - len(story.turns) if after else 0
@@ -166,7 +171,7 @@ class SessionPages:
             elif do == "question" or do.startswith(("add:", "remove:")):
                 return self._answer(request, session, typed)
         except (ToolkeelError, ValueError) as error:
-            return HTMLResponse(self._shown(request, session, str(error)), 409)
+            return HTMLResponse(self._shown(request, session, str(error), typed), 409)
         return await self._to(name)
 
     async def _to(self, name: str) -> Response:
@@ -194,13 +199,14 @@ class SessionPages:
             return HTMLResponse(self._shown(request, session, str(error), given), 422)
         if first is not None:
             by = first.who or "somebody else"
-            return self._too_late(request, session, f"{by}: {first.decision.verdict}")
+            return self._too_late(request, session, by, first.decision.verdict)
         back = "/approvals" if typed.get("back") == "approvals" else _place(session.name)
         return RedirectResponse(back, 303)
 
-    def _too_late(self, request: Request, session: Session, first: str) -> Response:
+    def _too_late(self, request: Request, session: Session, who: str, verdict: str) -> Response:
         """Tell the second of two what the first one said."""
-        return HTMLResponse(self._shown(request, session, f"decided already by {first}"), 409)
+        told = TOO_LATE, {"who": who, "verdict": verdict}
+        return HTMLResponse(self._shown(request, session, told), 409)
 
     def _answer(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
         """Answer what a server asks, or change how many items a list of its form has."""
@@ -213,7 +219,7 @@ class SessionPages:
             wrong = {pointer_of(each.path): str(each) for each in error.errors}
             return HTMLResponse(self._shown(request, session, str(error), typed, wrong), 422)
         if first:
-            return self._too_late(request, session, f"{WHO}: {first}")
+            return self._too_late(request, session, WHO, first)
         return RedirectResponse(_place(session.name), 303)
 
     # — live —

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -44,6 +44,9 @@ PICTURE = 4_000_000
 FORM = 2_000_000
 """Bytes of a form, or of a call as JSON."""
 LANGUAGES = ("en", "zh")
+Told: TypeAlias = str | tuple[str, Mapping[str, str]]
+"""What a page tells: a text, or one of its own with the words that belong into it."""
+TOO_LATE = "decided already by {who}: {verdict}"
 UNTOUCHED: Mapping[str, str] = {}
 """A form that nobody has sent."""
 
@@ -52,11 +55,13 @@ async def form(request: Request) -> dict[str, str]:
     """The fields that a form sent.
 
     Raises:
-        HTTPException: it is too large.
-        ValueError: it has too many fields.
+        HTTPException: it is too large, or has too many fields.
     """
     sent = await body(request)
-    return dict(parse_qsl(sent, keep_blank_values=True, max_num_fields=5000))
+    try:
+        return dict(parse_qsl(sent, keep_blank_values=True, max_num_fields=5000))
+    except ValueError:
+        raise HTTPException(413) from None
 
 
 async def body(request: Request) -> str:
@@ -180,8 +185,11 @@ def page(name: str, request: Request, **values: Any) -> str:
     """
     tongue = language(request)
 
-    def say(text: str, **parts: object) -> Markup:
+    def say(text: Told, **parts: object) -> Markup:
         """A text in the page's language, if it is one of ours, with parts that are escaped."""
+        if isinstance(text, tuple):
+            text, words = text
+            parts = {key: say(word) for key, word in words.items()}
         known = _WORDS.get(text, text) if tongue == "zh" else text
         if parts.get("n") == 1:
             known = _MANY.sub(r"\1", known)
