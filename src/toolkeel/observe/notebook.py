@@ -122,16 +122,12 @@ def _run(run: RunResult[Any] | Run[Any]) -> Iterator[str]:
     tokens = [count(run.usage.total_tokens, "token")] if run.usage.total_tokens else []
     told = [run.reason or "not ended", count(turns, "turn"), count(len(results), "call")]
     yield _dim(", ".join([*told, *tokens]))
-    yield from _transcript(messages, results)
+    for message in messages:
+        yield from _message(message, results)
     if isinstance(run, RunResult) and run.answered and run.output != messages[-1].text:
         yield f"<div>{_bold('answer')} {_text(run.output)}</div>"
     for ticket in run.pending:
         yield f"<div>{_bold('waits')} {_plain(ticket.tool)} {_dim(ticket.reason)}</div>"
-
-
-def _transcript(messages: Iterable[Message], results: Mapping[str, ToolMessage]) -> Iterator[str]:
-    for message in messages:
-        yield from _message(message, results)
 
 
 def _message(message: Message, results: Mapping[str, ToolMessage]) -> Iterator[str]:

@@ -198,15 +198,11 @@ class StatsReader:
             tool.fields.update(_fields(message))
             open.append(entry.turn)
         elif message.kind in ACCEPTED:
-            _note_time(tool, message)
+            if len(tool.seconds) < KEPT:
+                tool.seconds.append(message.duration)
             if follows:
                 tool.corrected += 1
                 tool.turns += entry.turn - open.pop(0)
-
-
-def _note_time(tool: ToolStats, message: ToolMessage) -> None:
-    if len(tool.seconds) < KEPT:
-        tool.seconds.append(message.duration)
 
 
 def _fields(message: ToolMessage) -> Iterable[str]:

@@ -33,7 +33,8 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_a_session_goes_on_and_is_listed_and_shown(home: Path) -> None:
-    assert at(home, "run", "2 plus 2?", "-t", "calculator", "--continue").code == 0
+    ended = at(home, "run", "2 plus 2?", "-t", "calculator", "--continue")
+    assert ended.code == 0 and "\n1 call, 2 turns, " in ended.err  # of this run, not of all three
     [listed] = at(home, "sessions", "list").out.splitlines()
     assert listed.startswith("ada  ")
     assert listed.endswith("3 turns  what is 3 times 4?")

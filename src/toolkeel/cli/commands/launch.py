@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
@@ -39,7 +40,8 @@ from toolkeel.cli.terminal.streams import (
 )
 from toolkeel.context import CancelToken
 from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, ToolMessage
+from toolkeel.events import Event, Replied, ToolFinished
+from toolkeel.messages import AssistantMessage
 from toolkeel.model import Model
 from toolkeel.observe.wording import badges, count, duration, visible_json, visible_line
 from toolkeel.providers.model_by_name import AUTO, chosen, connect
@@ -200,8 +202,7 @@ class Launch:
 
     def words(self) -> list[str]:
         """The options that say on which terms it runs."""
-        words: list[str] = []
-        words += [word for target in self.targets for word in ("-t", target)]
+        words = [word for target in self.targets for word in ("-t", target)]
         words += ["-m", self.model]
         words += ["--rules", str(self.rules)] if self.rules else []
         words += [word for rule in self.yes_to for word in ("--yes-to", rule)]
@@ -227,9 +228,8 @@ def _model(name: str) -> Model:
     if ".py:" not in name:
         return connect(name)
     found: Any = load_object(name)
-    if not callable(getattr(found, "stream", None)) or not isinstance(
-        getattr(found, "name", None), str
-    ):
+    named = isinstance(getattr(found, "name", None), str)
+    if not named or not callable(getattr(found, "stream", None)):
         raise SetupError(f"{name} is no model: it needs a name and a method stream(request)")
     model: Model = found
     return model
@@ -249,23 +249,27 @@ def run_to_end(
     Raises:
         typer.Exit: with the code for a run that has no answer.
     """
-    began = perf_counter()
+    began, seen = perf_counter(), Counter[type[Event]]()
     try:
         with stdout_kept_clean():
-            result, token, said = _run(launch, agent, prompt, decisions)
+            result, token, said = _run(launch, agent, prompt, decisions, seen)
     except BaseException as error:
         if isinstance(run := getattr(error, "run", None), Run):
             _keep(run.state, run.context.id, launch)
         raise
     if not launch.as_json:
-        note(_summary(result, perf_counter() - began), DIM)
+        note(_summary(seen, result, perf_counter() - began), DIM)
         if result.answered and result.output and said != result.output:
             answer(result.output)
     _end(result, token, launch)
 
 
 def _run(
-    launch: Launch, agent: Agent, prompt: Prompt, decisions: Sequence[Decision]
+    launch: Launch,
+    agent: Agent,
+    prompt: Prompt,
+    decisions: Sequence[Decision],
+    seen: Counter[type[Event]],
 ) -> tuple[RunResult, CancelToken, str]:
     """The result, the token that may have been cancelled, and what was written of the answer."""
     tokens: list[CancelToken] = []
@@ -281,7 +285,8 @@ def _run(
     async def run(token: CancelToken) -> RunResult:
         tokens.append(token)
         lines.stop = token.cancel
-        options: dict[str, Any] = {"listeners": [shown], "cancel": token, "decisions": decisions}
+        options: dict[str, Any] = {"cancel": token, "decisions": decisions}
+        options["listeners"] = [shown, lambda event: seen.update([type(event)])]
         if (approver := _approver(launch, agent, token, pause)) is not None:
             options["approver"] = approver
         if launch.session:
@@ -318,10 +323,9 @@ def _introduction(agent: Agent) -> str:
     return f"model: {name}"
 
 
-def _summary(result: RunResult, seconds: float) -> str:
-    calls = sum(isinstance(message, ToolMessage) for message in result.messages)
-    turns = sum(isinstance(message, AssistantMessage) for message in result.messages)
-    parts = [count(calls, "call"), count(turns, "turn"), duration(seconds)]
+def _summary(seen: Counter[type[Event]], result: RunResult, seconds: float) -> str:
+    """What was done now: a session's earlier turns are not counted."""
+    parts = [count(seen[ToolFinished], "call"), count(seen[Replied], "turn"), duration(seconds)]
     if result.usage.total_tokens:
         parts.append(count(result.usage.total_tokens, "token"))
     return ", ".join(parts)
@@ -346,9 +350,7 @@ def _end(result: RunResult, token: CancelToken, launch: Launch) -> None:
 
 
 def _keep(state: RunState, run_id: str, launch: Launch) -> None:
-    """Save a run that ended without an answer, and print the line that goes on; not one that has
-    only begun, of which nothing is lost.
-    """
+    """Save a run without an answer, unless it has only begun, and print the line that goes on."""
     if not any(isinstance(message, AssistantMessage) for message in state.messages):
         return
     words = launch.session_command()

@@ -39,28 +39,15 @@ class View(Protocol):
 
     def hide(self) -> None:
         """Take what moves off the screen."""
-        ...
+        return
 
     def show(self) -> None:
         """Put it back."""
-        ...
+        return
 
     def close(self) -> None:
         """Leave the screen in order."""
-        ...
-
-
-class Still:
-    """A view in which nothing moves."""
-
-    def hide(self) -> None:
-        """Nothing to take away."""
-
-    def show(self) -> None:
-        """Nothing to put back."""
-
-    def close(self) -> None:
-        """Nothing to do: lines were written once and for all."""
+        return
 
 
 class Pausable:
@@ -112,7 +99,7 @@ def view(model: str = "", *, keep: bool = True) -> View:
     return PlainView() if keep else Blind()
 
 
-class JsonView(Still):
+class JsonView(View):
     """Each event as one line of JSON on stdout, for as long as somebody reads them.
 
     Attributes:
@@ -143,14 +130,14 @@ class JsonView(Still):
             raise BrokenPipeError(errno.EPIPE, "nobody reads the events")
 
 
-class Blind(Still):
+class Blind(View):
     """Shows nothing."""
 
     def __call__(self, event: events.Event) -> None:
         """Look away."""
 
 
-class PlainView(Still):
+class PlainView(View):
     """A line for each start and each end."""
 
     def __init__(self) -> None:
