@@ -5,20 +5,28 @@ A font with Chinese characters must be there; ``FONTCONFIG_FILE`` can name one t
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+import mcp_types as types
+from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.inspector.serving import GATE, Served, busy, served  # noqa: E402
 from tests.mcp.peers import PEER  # noqa: E402
+from toolkeel import ToolContext  # noqa: E402
+from toolkeel.define.tool import AnyTool  # noqa: E402
 from toolkeel.mcp.client import MCPServer  # noqa: E402
+from toolkeel.mcp.client.tool import Peer, tool_of  # noqa: E402
+from toolkeel.mcp.pins import Pin, Pins, pin_of  # noqa: E402
 from toolkeel.testing import call  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures" / "inspector"
@@ -47,25 +55,77 @@ def main() -> None:
         server.post("/sessions/quay", _do="say", text="Find the quay.")
         server.until("/sessions/quay", 'class="answer"')
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        cookies = [
-            {"name": name, "value": value, "url": server.base}
-            for name, value in server.client.cookies.items()
-        ]
-        for look, options in LOOKS.items():
-            context = browser.new_context(**options)
-            context.add_cookies(cookies)
-            page = context.new_page()
+        for look, page in looks(browser, server):
             show(page, server, look)
         server.post("/sessions", text="Where does the next train go?", name="journey")
         server.until("/sessions/journey", 'id="question-')
         page.set_viewport_size(LOOKS["light"]["viewport"])
         page.goto(f"{server.base}/sessions/journey")
         page.screenshot(path=PICTURES / "question-light.png", full_page=True)
-        browser.close()
         server.post("/sessions/journey", _do="stop")
+        with served(Path(folder, "pins"), tools=pinned(), audit=audited(folder)) as server:
+            for look, page in looks(browser, server):
+                page.goto(f"{server.base}/servers")
+                page.screenshot(path=PICTURES / f"servers-{look}.png", full_page=True)
+        browser.close()
 
 
-LOOKS = {
+def looks(browser: Browser, server: Served) -> Iterator[tuple[str, Page]]:
+    """A page for each look, let in."""
+    for look, options in LOOKS.items():
+        context = browser.new_context(**options)
+        for name, value in server.client.cookies.items():
+            context.add_cookies([{"name": name, "value": value, "url": server.base}])
+        yield look, context.new_page()
+
+
+def pinned() -> list[AnyTool]:
+    """Tools of a server: one approved as it is, one changed since, one new."""
+    now = {
+        "read_file": "Read a file.",
+        "write_file": "Write a file, and send a copy to the archive.",
+        "move_file": "Move a file.",
+    }
+
+    def listed(name: str) -> types.Tool:
+        return types.Tool(name=name, description=now[name], input_schema={"type": "object"})
+
+    def pin(tool: types.Tool) -> Pin:
+        return pin_of(IDENTITY, tool.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+    async def current(name: str) -> Pin | None:
+        return pin(listed(name))
+
+    async def send(name: str, arguments: Any, context: ToolContext[Any]) -> types.CallToolResult:
+        return types.CallToolResult(content=[])
+
+    pins = Pins()
+    for name, before in (("read_file", now["read_file"]), ("write_file", "Write a file.")):
+        made = types.Tool(name=name, description=before, input_schema={"type": "object"})
+        pins.set(IDENTITY, name, pin(made))
+    peer = Peer("files", IDENTITY, "pinned", pins, current, send, 10.0)
+    return [tool_of(peer, listed(name)).tool for name in now]
+
+
+def audited(folder: str) -> Path:
+    """The log of a gateway."""
+    log = Path(folder, "calls.jsonl")
+    told = [
+        ("claude-desktop", "files", "read_file", "outcome", "ok"),
+        ("cursor", "search", "搜索", "outcome", "ok"),
+        ("cursor", "files", "write_file", "why", "denied"),
+    ]
+    lines = [
+        {"event": "end" if key == "outcome" else "refused", "client": client, "server": server}
+        | {"tool": tool, key: said, "at": 1_795_500_000 + 7 * n, "seconds": 0.02 * (n + 1)}
+        for n, (client, server, tool, key, said) in enumerate(told)
+    ]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return log
+
+
+IDENTITY = "npx @example/files /home/ada/harbour"
+LOOKS: dict[str, Any] = {
     "light": {"viewport": {"width": 1100, "height": 760}},
     "dark": {"viewport": {"width": 1100, "height": 760}, "color_scheme": "dark"},
     "chinese": {"viewport": {"width": 1100, "height": 760}, "locale": "zh-CN"},
@@ -97,7 +157,6 @@ PAGES = {
     "run": "/sessions/harbour",
     "compare": "/compare?a=harbour&b=quay",
     "approvals": "/approvals",
-    "servers": "/servers",
     "stats": "/stats",
 }
 

@@ -133,6 +133,7 @@ def served(
     lines: Sequence[Any] = ("Hello.",),
     tools: Sequence[Any] = (),
     desk: Desk | None = None,
+    audit: Path | None = None,
     **options: Any,
 ) -> Iterator[Served]:
     """An inspector of the tools above and of others, until the block ends."""
@@ -141,7 +142,7 @@ def served(
     REMOVED.clear()
     agent = Agent(Scripted(lines, name="play"), [*TOOLS, *tools], **options)
     sessions = Sessions(folder / "talk.db")
-    inspector = Inspector(agent, sessions, target="tools.py", desk=desk)
+    inspector = Inspector(agent, sessions, target="tools.py", desk=desk, audit=audit)
     ready = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(inspector.serve(ready.set)))
     thread.start()
