@@ -92,6 +92,25 @@ async def test_closing_stops_what_runs(tmp_path: Path) -> None:
 
 
 @in_loop
+async def test_what_is_said_just_before_a_request_is_read_by_it(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "talk.db")
+
+    @tool
+    async def work() -> str:
+        """Work."""
+        runs.say("ada", "and hurry")
+        return "done"
+
+    runs = Runs(Agent(Scripted([call("work"), "Quickly."]), [work]), sessions)
+    runs.say("ada", "Work.")
+    await runs.idle()
+    texts = [message.text for message in sessions["ada"].messages]
+    assert texts == ["Work.", "", "done", "and hurry", "Quickly."]
+    assert sessions["ada"].unread == ()
+    sessions.close()
+
+
+@in_loop
 async def test_what_is_said_too_late_for_a_run_begins_the_next(tmp_path: Path) -> None:
     sessions = Sessions(tmp_path / "talk.db")
 

@@ -119,6 +119,9 @@ class Runs:
     def say(self, name: str, text: str) -> None:
         """Say something: it begins a run, or joins the one that goes on or waits."""
         session = self.sessions[name]
+        live = self.live.get(name)
+        if live is not None and live.run is not None and live.run.say(text):
+            return  # at once: the inbox is only looked into now and then
         if self.is_running(name) or (session.exists and self.open_tickets(session)):
             session.say(text, WHO)
         else:

@@ -60,6 +60,8 @@ def test_lines_of_a_pipe_are_messages_and_commands(tmp_path: Path) -> None:
         "/export",
     ):
         assert told in ended.err
+    helped = [line for line in ended.err.splitlines() if line.startswith("  /")]
+    assert helped and max(map(len, helped)) <= 60
     assert (tmp_path / "out.jsonl").read_text("utf-8").count("\n") > 3
     again = toolkeel(*words[:-1], "b", cwd=tmp_path, stdin="/quit\nnever\n", env=env)
     assert (again.code, again.out) == (0, "")
