@@ -188,6 +188,24 @@ def test_a_script_runs_its_tool_behind_the_walls_of_a_sandbox(tmp_path: Path) ->
     assert (root / "made").exists()
 
 
+def test_a_script_that_runs_when_it_is_loaded_is_told_so_at_once(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(
+        "from toolkeel import tool\n@tool(executor='process', timeout=600)\n"
+        "def double(n: int) -> int:\n    'Double.'\n    return 2 * n\nprint(double.invoke({'n': 2}))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "plain.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (
+        ran.returncode == 1 and 'put what it runs under  if __name__ == "__main__":' in ran.stderr
+    )
+
+
 def test_in_threads_the_leaked_are_told_and_the_thirty_third_is_refused() -> None:
     """T16, the other half: what cannot be stopped is counted, capped and reported."""
     toolset = Toolset([tools.hangs], threads=64)

@@ -41,6 +41,8 @@ FAULT = "fault"
 """Kind of an answer that says the tool itself could not be found, or asks for what is not here."""
 TOO_LARGE = "too_large"
 """Kind of an answer that says there is too much of it."""
+SCRIPT, LOADING = "__toolkeel_main__", "__toolkeel_loading__"
+"""What the program's script is called here, and what stands in it while it is loaded."""
 IDLE = 60.0
 """Seconds after which a worker leaves that nobody asks for anything."""
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
@@ -134,22 +136,24 @@ def _module(name: str, file: str) -> ModuleType:
     Another machine may have it in another place: where there is no such file, its name is enough.
     """
     by_name = name != "__main__" and not os.path.exists(file)
-    loaded = sys.modules.get("__toolkeel_main__" if name == "__main__" else name)
+    loaded = sys.modules.get(SCRIPT if name == "__main__" else name)
     if loaded is not None and (by_name or getattr(loaded, "__file__", None) == file):
         return loaded
     spec = None if name == "__main__" else _spec(name)
     if spec is not None and (by_name or spec.origin == file):
         return importlib.import_module(name)
-    name = "__toolkeel_main__" if name == "__main__" else name
+    name = SCRIPT if name == "__main__" else name
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} is no file of Python")
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    vars(module)[LOADING] = True
     try:
         spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
+    del vars(module)[LOADING]
     return module
 
 

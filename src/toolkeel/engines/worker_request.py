@@ -15,7 +15,7 @@ from toolkeel.call.arguments.validate import as_json, without_defaults
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Tool
 from toolkeel.engines.frames import MOST, Message
-from toolkeel.engines.worker import FAULT, TOO_LARGE
+from toolkeel.engines.worker import FAULT, LOADING, SCRIPT, TOO_LARGE
 from toolkeel.errors import CallError, Crashed, InvalidOutput, SetupError, ToolError
 from toolkeel.messages import ToolMessage
 
@@ -74,6 +74,11 @@ def order_of(prepared: Prepared, context: ToolContext[Any]) -> Message:
     """What another process needs to run a call; plain JSON."""
     tool = prepared.tool
     module, file, attribute = place_of(tool)
+    if hasattr(sys.modules.get(SCRIPT), LOADING):
+        raise SetupError(
+            f"{os.path.basename(file)} calls {tool.name} while a process of its own loads it to find "
+            'its tools; put what it runs under  if __name__ == "__main__":'
+        )
     if tool.timeout is not None:
         context.set_deadline(tool.timeout)
     return {
