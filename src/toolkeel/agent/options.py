@@ -84,10 +84,7 @@ RUN: Mapping[str, Check] = {
     "listeners": _CALLABLES,
     "cancel": (of(CancelToken), "a CancelToken()"),
     "approver": (callable, "a function of the ticket"),
-    "decisions": (
-        several(of(Decision)),
-        "a list of decisions, such as [ticket.approve()]",
-    ),
+    "decisions": (several(of(Decision)), "a list of decisions, such as [ticket.approve()]"),
     "settings": _SETTINGS,
     "limits": _LIMITS,
     "timeout": (number(0), "a number of seconds, 0 or more"),

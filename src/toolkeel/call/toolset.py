@@ -28,11 +28,7 @@ from toolkeel.define.nearly_right_names import meant_by, nearest_names
 from toolkeel.define.no_tool import not_a_list
 from toolkeel.define.options import check_steps
 from toolkeel.define.tool import AnyTool, Step
-from toolkeel.errors import (
-    DuplicateToolError,
-    SetupError,
-    UnknownTool,
-)
+from toolkeel.errors import DuplicateToolError, SetupError, UnknownTool
 from toolkeel.messages import ToolCall, ToolMessage
 
 Toolish = AnyTool | HoldsTool | Callable[..., Any]

@@ -166,10 +166,7 @@ async def _elsewhere(
 
 
 async def _run_other(
-    tool: AnyTool,
-    body: Callable[[], Any],
-    context: ToolContext[Any],
-    pool: ThreadPool | None,
+    tool: AnyTool, body: Callable[[], Any], context: ToolContext[Any], pool: ThreadPool | None
 ) -> object:
     """Run a body that is not a plain coroutine function."""
     if tool.body == "async_generator":

@@ -14,10 +14,7 @@ from toolkeel.define.tool import AnyTool
 
 
 async def run_in_thread(
-    tool: AnyTool,
-    body: Callable[[], object],
-    context: ToolContext[Any],
-    pool: ThreadPool | None,
+    tool: AnyTool, body: Callable[[], object], context: ToolContext[Any], pool: ThreadPool | None
 ) -> object:
     """Run a body in a thread, under the call's deadline and the run's cancel token.
 

@@ -24,14 +24,7 @@ from toolkeel.call.steps.rules import Rules
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.options import external
 from toolkeel.define.tool import AnyTool, Needs, Prepared
-from toolkeel.errors import (
-    Denied,
-    InvalidArguments,
-    MalformedArguments,
-    Refused,
-    Suspend,
-    describe,
-)
+from toolkeel.errors import Denied, InvalidArguments, MalformedArguments, Refused, Suspend, describe
 from toolkeel.events import ApprovalDecided, ApprovalRequested
 from toolkeel.messages import ToolCall
 
@@ -144,11 +137,7 @@ class Question:
     """
 
     def __init__(
-        self,
-        prepared: Prepared,
-        reason: str = "",
-        origin: str = "",
-        labels: tuple[str, ...] = (),
+        self, prepared: Prepared, reason: str = "", origin: str = "", labels: tuple[str, ...] = ()
     ) -> None:
         shown = as_json(prepared)
         self.prepared = prepared

@@ -22,13 +22,7 @@ from toolkeel.call.failure_message import crashed, failed
 from toolkeel.call.result_message import plain_text, render
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed
-from toolkeel.errors import (
-    CallError,
-    InvalidArguments,
-    Refused,
-    RunStopped,
-    ToolkeelError,
-)
+from toolkeel.errors import CallError, InvalidArguments, Refused, RunStopped, ToolkeelError
 from toolkeel.messages import ToolMessage, ToolOutput
 
 log = logging.getLogger("toolkeel")
@@ -205,9 +199,7 @@ class OutputGuard(_Guard):
         )
         ran = f"{ran} its result is withheld"
         verdict = await _verdict(
-            self,
-            (prepared, outcome, context),
-            f"{ran}, because a check of it failed.",
+            self, (prepared, outcome, context), f"{ran}, because a check of it failed."
         )
         changed = _modified(verdict, self.name, f"{ran}, and the run was ended.")
         return _pass_on(prepared, outcome, changed)

@@ -20,13 +20,7 @@ from toolkeel.content import Text
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
-from toolkeel.messages import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
+from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 
 SHORTEST = 3
 """Characters of a target below which it never counts as named."""

@@ -26,11 +26,7 @@ from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
 from toolkeel.errors import DefinitionError, ToolError
 from toolkeel.events import Tainted
-from toolkeel.messages import (
-    Message,
-    ToolMessage,
-    UserMessage,
-)
+from toolkeel.messages import Message, ToolMessage, UserMessage
 
 TRUSTED = "trusted"
 """Key of a tool's metadata: hosts that may be told anything, ``*.example.org`` for all below."""

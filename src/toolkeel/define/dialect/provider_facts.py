@@ -176,9 +176,7 @@ DIALECTS: Mapping[Target, Dialect] = MappingProxyType(
         # Converse: "The top level schema type must be object"; the models behind it are mostly
         # Anthropic's, with their rules for keys and root
         "bedrock": Dialect(
-            provider="Bedrock",
-            root_refused=_ANTHROPIC.root_refused,
-            keys=_ANTHROPIC.keys,
+            provider="Bedrock", root_refused=_ANTHROPIC.root_refused, keys=_ANTHROPIC.keys
         ),
         # parametersJsonSchema: "If $ref is set on a sub-schema, no other properties … may be set"
         "gemini": Dialect(provider="Gemini", root_refused=_UNIONS, refs="alone"),

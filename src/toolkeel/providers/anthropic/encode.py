@@ -6,13 +6,7 @@ import base64
 from collections.abc import Iterable, Mapping, Sequence
 
 from toolkeel.content import Audio, File, Image
-from toolkeel.messages import (
-    AssistantMessage,
-    Message,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
-)
+from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model import ModelRequest, Settings
 from toolkeel.providers.anthropic.profile import PAUSE, WIRE, AnthropicProfile
 from toolkeel.providers.anthropic.stream import DECODING
@@ -27,12 +21,7 @@ from toolkeel.providers.wire.plain_json import (
     clean_text,
     given,
 )
-from toolkeel.providers.wire.request import (
-    Encoding,
-    Prepared,
-    encode_request,
-    encode_transcript,
-)
+from toolkeel.providers.wire.request import Encoding, Prepared, encode_request, encode_transcript
 from toolkeel.providers.wire.structured_output import held_schema
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import ClaudeBlocks, TurnEncoder

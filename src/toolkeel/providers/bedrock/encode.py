@@ -6,13 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from toolkeel.content import Audio, File, Image
-from toolkeel.messages import (
-    AssistantMessage,
-    Message,
-    Reasoning,
-    ToolCall,
-    ToolMessage,
-)
+from toolkeel.messages import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage
 from toolkeel.model import ModelRequest, OutputFormat, Settings, ToolChoice
 from toolkeel.providers.bedrock.profile import WIRE, BedrockProfile, media_form, unpacked
 from toolkeel.providers.bedrock.stream import DECODING
@@ -29,12 +23,7 @@ from toolkeel.providers.wire.plain_json import (
     given,
 )
 from toolkeel.providers.wire.reasoning_ownership import model_family
-from toolkeel.providers.wire.request import (
-    Encoding,
-    Prepared,
-    encode_request,
-    encode_transcript,
-)
+from toolkeel.providers.wire.request import Encoding, Prepared, encode_request, encode_transcript
 from toolkeel.providers.wire.structured_output import held_schema
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import ClaudeBlocks, TurnEncoder

@@ -29,12 +29,7 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     given,
 )
-from toolkeel.providers.wire.request import (
-    Encoding,
-    Prepared,
-    encode_request,
-    encode_transcript,
-)
+from toolkeel.providers.wire.request import Encoding, Prepared, encode_request, encode_transcript
 from toolkeel.providers.wire.structured_output import held_schema
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import Answer, Blocks, TurnEncoder

@@ -14,13 +14,7 @@ from toolkeel.errors import ModelError
 from toolkeel.hosted import native_of
 from toolkeel.messages import AssistantMessage, FinishReason, Usage
 from toolkeel.providers.wire.part_order import Kind
-from toolkeel.providers.wire.plain_json import (
-    Json,
-    as_count,
-    as_text,
-    by_word,
-    plain,
-)
+from toolkeel.providers.wire.plain_json import Json, as_count, as_text, by_word, plain
 from toolkeel.providers.wire.reasoning_ownership import is_own, model_family, same_model
 from toolkeel.providers.wire.tools import Tools, WireTools
 

@@ -60,10 +60,7 @@ _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3",
 
 
 def encode_tools(
-    tools: Tools,
-    *,
-    strict: bool | None = None,
-    profile: ChatProfile = OPENAI,
+    tools: Tools, *, strict: bool | None = None, profile: ChatProfile = OPENAI
 ) -> list[Json]:
     """The body's ``tools``.
 

@@ -57,10 +57,7 @@ _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _FILES = re.compile(r"application/(pdf|rtf|msword|vnd\..+)")
 _THINKS = re.compile(r"o\d|gpt-(?:[5-9]|\d\d)|gpt-oss|codex")
 _ITEM_ID = re.compile(r"(?:fc|ctc|msg)[A-Za-z0-9_-]{0,60}[A-Za-z0-9-]")
-_OUTPUTS = {
-    "function_call": "function_call_output",
-    "custom_tool_call": "custom_tool_call_output",
-}
+_OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
 
 
 def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:

@@ -14,12 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 from toolkeel._records.record import record
 from toolkeel.agent.transcript import repair
-from toolkeel.agent.transcript_media import (
-    MEDIA_LIMIT,
-    media_size,
-    within_limit,
-    without_media,
-)
+from toolkeel.agent.transcript_media import MEDIA_LIMIT, media_size, within_limit, without_media
 from toolkeel.messages import Message
 from toolkeel.model import ModelRequest, Settings, ToolDefinition
 from toolkeel.providers.wire.plain_json import Json, dumps

@@ -213,10 +213,7 @@ _READERS: Mapping[str, str] = {
     "messages": "toolkeel.providers.openai_chat, .anthropic or .bedrock",
 }
 _BLOCKS: Mapping[str, str] = by_word(
-    {
-        "anthropic": "tool_use tool_result",
-        "openai_responses": "input_text output_text input_image",
-    }
+    {"anthropic": "tool_use tool_result", "openai_responses": "input_text output_text input_image"}
 )
 """Whose blocks these are."""
 

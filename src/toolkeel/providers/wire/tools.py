@@ -211,11 +211,7 @@ _TOOLSETS = WeakKeyDictionary()
 
 
 def wire_tools(
-    tools: Tools,
-    target: Form,
-    strict: bool | None = None,
-    *,
-    hosting: bool = True,
+    tools: Tools, target: Form, strict: bool | None = None, *, hosting: bool = True
 ) -> WireTools:
     """`WireTools`; those of a `Toolset`, which never changes, are made once.
 
