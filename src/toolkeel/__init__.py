@@ -12,13 +12,7 @@ from toolkeel._records.peers_words import NAMES as _NAMES
 from toolkeel._records.record import lend_html as _lend_html
 
 # Words: data every chapter speaks with.
-from toolkeel.errors import (
-    CallError,
-    ModelError,
-    SetupError,
-    ToolError,
-    ToolkeelError,
-)
+from toolkeel.errors import CallError, ModelError, SetupError, ToolError, ToolkeelError
 from toolkeel.content import Audio, File, Image, Text
 from toolkeel.messages import (
     AssistantMessage,

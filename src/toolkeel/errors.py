@@ -309,10 +309,7 @@ class InvalidArguments(CallError):
     kind = "invalid_arguments"
 
     def __init__(
-        self,
-        text: str,
-        errors: Sequence[FieldError] = (),
-        details: Mapping[str, object] = NOTHING,
+        self, text: str, errors: Sequence[FieldError] = (), details: Mapping[str, object] = NOTHING
     ) -> None:
         self.args, self.text = (text,), text  # `super` would cost as much as all the rest
         self.errors = told = tuple(errors)

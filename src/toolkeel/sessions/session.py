@@ -321,11 +321,7 @@ class Session:
         return going
 
     def _say_now(
-        self,
-        journal: SessionJournal,
-        run: RunContext[Any],
-        going: Going,
-        said: Sequence[Message],
+        self, journal: SessionJournal, run: RunContext[Any], going: Going, said: Sequence[Message]
     ) -> Going:
         """No call waits: what was said before this, and this, come next."""
         deliver(journal, run)

@@ -67,12 +67,7 @@ class Sessions:
 
     @checked
     def open(
-        self,
-        name: str,
-        scope: str = "",
-        *,
-        wait: bool = True,
-        history: HistoryPolicy | None = None,
+        self, name: str, scope: str = "", *, wait: bool = True, history: HistoryPolicy | None = None
     ) -> Session:
         """The session of a name, within a scope; see `Session`.
 
@@ -212,11 +207,7 @@ class Sessions:
 
 
 def _fork(
-    connection: sqlite3.Connection,
-    parent: SessionInfo,
-    to: tuple[str, str],
-    seq: int,
-    edited: bool,
+    connection: sqlite3.Connection, parent: SessionInfo, to: tuple[str, str], seq: int, edited: bool
 ) -> None:
     """Begin a session as another was; its own first entry says so."""
     now, entry = time(), Forked(parent.name, seq, edited)

@@ -54,11 +54,7 @@ class Files:
 
     @tool(effects=_READS, max_output=None, metadata={KEEPS: KEPT.keep})
     def read(
-        self,
-        path: str,
-        offset: int = 1,
-        limit: int = MAX_LINES,
-        column: int = 1,
+        self, path: str, offset: int = 1, limit: int = MAX_LINES, column: int = 1
     ) -> ToolOutput:
         """Read a text file, or look at a picture. Also tells how many lines the file has.
 

@@ -52,11 +52,7 @@ class Entry(NamedTuple):
 class _OpenHow(ctypes.Structure):
     """``struct open_how`` of openat2(2)."""
 
-    _fields_ = (
-        ("flags", ctypes.c_uint64),
-        ("mode", ctypes.c_uint64),
-        ("resolve", ctypes.c_uint64),
-    )
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
 def clean(path: str, roots: Iterable[str] = ()) -> str:

@@ -44,12 +44,7 @@ def found() -> str:
 
 
 def arguments(
-    mounts: list[str],
-    *,
-    env: Mapping[str, str],
-    cwd: str,
-    network: bool,
-    tmp_size: int,
+    mounts: list[str], *, env: Mapping[str, str], cwd: str, network: bool, tmp_size: int
 ) -> list[str]:
     """Bubblewrap's options, all but the filter.
 
