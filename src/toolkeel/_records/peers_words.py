@@ -199,6 +199,8 @@ _WRITTEN: Final[Words] = MappingProxyType(
     }
 )
 
+_NO_WORDS: Final[Words] = MappingProxyType({})
+
 
 def too_many(where: str, given: int, places: str) -> DefinitionError:
     """What is raised for more arguments by position than there are places for.
@@ -219,7 +221,7 @@ def too_many(where: str, given: int, places: str) -> DefinitionError:
 
 
 def check_places(
-    where: str, method: Any, given: int, options: Iterable[str], words: Words = _WRITTEN
+    where: str, method: Any, given: int, options: Iterable[str], words: Words = _NO_WORDS
 ) -> None:
     """See that a method has a place for each argument.
 
