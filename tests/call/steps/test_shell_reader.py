@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,3 +26,14 @@ def test_a_line_that_says_all_is_not(line: str) -> None:
 @given(st.text("$x`'\"(){}<>|&;#\\\n a=[]*", max_size=40))
 def test_any_text_is_decided(line: str) -> None:
     assert runs_unread(line) in (True, False)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["sudo " + "-a x " * 20_000, "env -a " * 8 + "-a x " * 20_000, "ls " + "x " * 50_000],
+    ids=["options", "programs before", "words"],
+)
+def test_a_long_line_is_decided_in_proportion_to_its_length(line: str) -> None:
+    began = process_time()
+    assert not runs_unread(line)
+    assert process_time() - began < 5

@@ -26,6 +26,7 @@ _BEFORE = frozenset([
 """What runs the program that stands behind it and its options."""
 _WITHIN = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 _SHELLS = frozenset("ash bash csh dash fish ksh mksh rbash sh tcsh zsh".split())  # noqa: SIM905
+_LEADS = _BEFORE | _WITHIN | _SHELLS
 _LANGUAGE = re.compile(r"(?:python|pypy|perl|ruby|node|nodejs|php|lua|deno|bun)[\d.]*")
 _CODE = frozenset(["-c", "-e", "-E", "-r", "-p", "--eval", "--print"])
 _ASKS = frozenset(["--version", "--help"])
@@ -76,7 +77,7 @@ def runs_unread(line: str, deep: int = 0) -> bool:
 def _is_unread(words: Sequence[_Word], deep: int) -> bool:
     """Whether one command may."""
     names = [word.text.rpartition("/")[2] for word in words]
-    if sum(name in _BEFORE or name in _WITHIN or name in _SHELLS for name in names) > _MOST:
+    if sum(name in _LEADS or bool(_LANGUAGE.fullmatch(name)) for name in names) > _MOST:
         return True
     return _runs_within(words, names, deep) or _starts_unread(words, deep)
 
@@ -85,40 +86,42 @@ def _runs_within(words: Sequence[_Word], names: Sequence[str], deep: int) -> boo
     """Whether another command that stands in the words of this one may."""
     for at, name in enumerate(names):
         inner = name in _SHELLS and at and any("c" in word.text for word in words[at + 1 : at + 2])
-        if (name in _WITHIN or inner) and _is_unread(words[at + (not inner) :], deep):
+        if (name in _WITHIN or inner) and _starts_unread(words, deep, at + (not inner)):
             return True
     return False
 
 
-def _starts_unread(words: Sequence[_Word], deep: int) -> bool:
-    """Whether the program of a command may."""
-    start = next((at for at, word in enumerate(words) if not _ASSIGNMENT.match(word.text)), None)
+def _starts_unread(words: Sequence[_Word], deep: int, first: int = 0) -> bool:
+    """Whether the program of a command may, which stands behind so many words."""
+    places = range(first, len(words))
+    start = next((at for at in places if not _ASSIGNMENT.match(words[at].text)), None)
     if start is None:
         return False
-    program, rest = words[start], words[start + 1 :]
+    program, behind = words[start], start + 1
     name = program.text.rpartition("/")[2]
     if not program.sure or name in _TEXT:
         return True
     if name in _BEFORE:
-        return _is_unread_behind(rest, deep)
+        return _is_unread_behind(words, deep, behind)
     if name in _SHELLS:
-        return _takes_text(rest, deep)
-    return bool(_LANGUAGE.fullmatch(name)) and _takes_code(rest)
+        return _takes_text(words[behind:], deep)
+    return bool(_LANGUAGE.fullmatch(name)) and _takes_code(words[behind:])
 
 
-def _is_unread_behind(words: Sequence[_Word], deep: int) -> bool:
+def _is_unread_behind(words: Sequence[_Word], deep: int, first: int) -> bool:
     """Whether what stands behind options may; a word behind one may be its value, or the program."""
     behind_option = False
-    for at, word in enumerate(words):
+    for at in range(first, len(words)):
+        word = words[at]
         if word.text.startswith("-") and word.sure:
             if word.text.startswith(("-S", "--split-string")):
                 return True
             behind_option = True
         elif not (_ASSIGNMENT.match(word.text) or _AMOUNT.fullmatch(word.text)):
-            if _is_unread(words[at:], deep):
+            if _starts_unread(words, deep, at):
                 return True
-            if not behind_option:
-                return False
+            if not behind_option or word.text.rpartition("/")[2] in _BEFORE:
+                return False  # what stands behind that one has been looked at
             behind_option = False
     return False
 
@@ -205,7 +208,8 @@ class _Reader:
         if word.text in ("{", "}"):
             self.commands.append(words)
             return []
-        return [*words, word]
+        words.append(word)
+        return words
 
     def _of_condition(self) -> str:
         """The next word of a condition, in which operators mean no commands."""
