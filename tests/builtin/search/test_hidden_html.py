@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -200,3 +201,10 @@ def test_the_text_of_a_page_says_how_much_was_left_out() -> None:
 def test_no_page_breaks_it_and_what_hides_nothing_is_kept(page: str) -> None:
     text, dropped = visible(page)
     assert len(text) <= len(page) + 2 and dropped >= 0
+
+
+@pytest.mark.parametrize("piece", ["<a ", "<a x='", "<!--", "<![CDATA["])
+def test_tags_that_never_end_take_no_time(piece: str) -> None:
+    began = process_time()
+    visible("<p>seen</p>" + piece * 20_000)
+    assert process_time() - began < 5

@@ -89,8 +89,10 @@ def visible(page: str) -> tuple[str, int]:
     ('<p>seen</p>', 5)
     """
     parser = _Visible(page)
-    parser.feed(page)
+    head, end, tail = page.rpartition(">")
+    parser.feed(head + end)
     parser.close()
+    parser.handle_data(tail)  # tags without end, which would each look for it
     text, hidden = shown("".join(parser.kept))
     return text, parser.dropped + hidden
 
