@@ -16,6 +16,8 @@ from tests.mcp.gateway.behind import PROGRAM, client_of, config
 from tests.mcp.serving import deprecations
 from tests.waiting import until
 from toolkeel.mcp.gateway.gateway import Gateway
+from toolkeel.mcp.gateway.table import Table
+from toolkeel.mcp.gateway.upstream import Lists, Upstream
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 
@@ -54,6 +56,17 @@ def test_prompts_resources_templates_and_completion_lead_to_their_server(
                 await client.get_prompt("a__great", {})
 
     asyncio.run(use())
+
+
+def test_a_template_that_cannot_be_matched_costs_nobody_elses_resources() -> None:
+    one, other = (Upstream(config("new"), lambda: None) for _ in range(2))
+    for server, uris in ((one, ["x{", "app://{a}{b}"]), (other, ["app://city/{name}"])):
+        listed = {uri: types.ResourceTemplate(name="t", uri_template=uri) for uri in uris}
+        server.lists = Lists({}, {}, {}, listed)
+    table = Table([one, other], prefixed=True)
+    assert table.resource("app://city/Bonn").server is other
+    with pytest.raises(MCPError, match="Resource not found"):
+        table.resource("other://x")
 
 
 def test_addresses_that_two_servers_have_are_told_apart_and_come_back_as_asked(

@@ -125,7 +125,7 @@ class Table:
         if (found := self.resources.get(uri) or self.templates.get(uri)) is not None:
             return found
         for public, route in self.templates.items():
-            if UriTemplate.parse(public).match(uri) is not None:
+            if _fits(public, uri):
                 own = uri.removeprefix(public_uri(route.server.name, ""))
                 return Route(route.server, own, route.definition)
         for server in {route.server.name: route.server for route in self._routes()}.values():
@@ -144,6 +144,13 @@ class Table:
             public = public_uri(server.name, held.get("uri", ""))
             if public in self.resources:
                 held["uri"] = public
+
+
+def _fits(template: str, uri: str) -> bool:
+    try:
+        return UriTemplate.parse(template).match(uri) is not None
+    except ValueError:  # it cannot be matched, which costs nobody else's resources
+        return False
 
 
 def _tool(server: Upstream, tool: types.Tool, name: str) -> Route:
