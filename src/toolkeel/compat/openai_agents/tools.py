@@ -21,15 +21,7 @@ from toolkeel.define import decorator as core
 from toolkeel.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step
 from toolkeel.define.tool import Enabled as CoreEnabled
 from toolkeel.define.tool import Tool as CoreTool
-from toolkeel.errors import (
-    Crashed,
-    Denied,
-    Refused,
-    RunStopped,
-    SetupError,
-    TimedOut,
-    ToolError,
-)
+from toolkeel.errors import Crashed, Denied, Refused, RunStopped, SetupError, TimedOut, ToolError
 from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
 from toolkeel.providers.wire.plain_json import dumps
 
