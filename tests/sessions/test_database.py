@@ -230,6 +230,22 @@ def test_what_was_erased_is_in_none_of_the_files(tmp_path: Path) -> None:
     assert found == []
 
 
+def test_erasing_says_so_if_the_log_cannot_be_cleared_and_who_writes_next_goes_on(
+    tmp_path: Path,
+) -> None:
+    def refuses(action: int, what: str | None, *_: object) -> int:
+        cleared = action == sqlite3.SQLITE_PRAGMA and what == "wal_checkpoint"
+        return sqlite3.SQLITE_DENY if cleared else sqlite3.SQLITE_OK
+
+    file = Database(str(tmp_path / "s.db"))
+    file.writing.set_authorizer(refuses)
+    with pytest.raises(SessionError, match="its text is in the log still"):
+        file.write(lambda connection: None, erases=True).result(10)
+    file.writing.set_authorizer(None)
+    assert file.write(lambda connection: "written").result(10) == "written"
+    file.close()
+
+
 def test_erasing_says_so_if_a_reader_keeps_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

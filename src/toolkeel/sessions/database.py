@@ -217,13 +217,16 @@ class Database:
     def _clear_log(self) -> SessionError | None:
         """What was deleted is in the log until a checkpoint; why it still is, if somebody reads on."""
         end = monotonic() + PATIENCE
-        while self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-            if monotonic() > end:
-                return SessionError(
-                    "it is deleted, but another process reads on, so its text is in the log still; "
-                    "end that process and delete something again"
-                )
-            sleep(0.01)
+        try:
+            while self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                if monotonic() > end:
+                    return SessionError(
+                        "it is deleted, but another process reads on, so its text is in the log "
+                        "still; end that process and delete something again"
+                    )
+                sleep(0.01)
+        except sqlite3.Error as error:  # a full disk, for one; who writes after this goes on
+            return SessionError(f"it is deleted, but its text is in the log still: {error}")
         return None
 
 
