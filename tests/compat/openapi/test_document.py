@@ -193,3 +193,28 @@ def test_a_header_that_says_whom_a_request_is_for_is_no_argument(name: str) -> N
 def test_a_path_without_its_stroke_leads_to_no_other_server(path: str) -> None:
     [found] = operations({"openapi": "3.1.0", "paths": {path: {"get": {}}}})
     assert found.path == f"/{path}"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"/x": None},
+        {"/x": {"get": {"parameters": [{"in": "query"}]}}},
+        {"/x": {"get": {"parameters": [{"name": "a", "in": "nowhere"}]}}},
+        {
+            "/x": {
+                "get": {"requestBody": {"content": {"application/json": {"schema": {"$ref": 5}}}}}
+            }
+        },
+    ],
+)
+def test_a_document_that_is_none_is_told_as_that(broken: Any) -> None:
+    with pytest.raises(SetupError, match="cannot be read"):
+        operations({"openapi": "3.1.0", "paths": broken})
+
+
+def test_a_property_of_which_nothing_is_said_is_kept() -> None:
+    schema = {"type": "object", "properties": {"any": True}}
+    parameters = [{"name": "a", "in": "query", "schema": schema}]
+    [found] = operations({"openapi": "3.1.0", "paths": {"/x": {"get": {"parameters": parameters}}}})
+    assert found.schema["properties"]["a"]["properties"] == {"any": True}

@@ -92,8 +92,11 @@ def operations(document: Mapping[str, Any]) -> list[Operation]:
     if not version.startswith("3."):
         found = version or document.get("swagger") or "none"
         raise SetupError(f"an OpenAPI 3 document is needed; this one says {found!r}")
-    reader = _Reader(document, old=version.startswith("3.0"))
-    return list(reader.operations())
+    try:
+        return list(_Reader(document, old=version.startswith("3.0")).operations())
+    except (AttributeError, LookupError, TypeError, RecursionError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise SetupError(f"the OpenAPI document cannot be read ({why:.200})") from error
 
 
 def server_url(document: Mapping[str, Any]) -> str:
@@ -246,7 +249,8 @@ class _Reader:
         sent = {
             name: schema
             for name, schema in made["properties"].items()
-            if not self._resolve(dict(node["properties"][name])).get("readOnly")
+            if not isinstance(schema, Mapping)
+            or not self._resolve(dict(node["properties"][name])).get("readOnly")
         }
         made["properties"] = sent
         if "required" in made:
