@@ -52,6 +52,38 @@ def test_an_answer_without_end_fails_its_call_at_once_and_the_next_call_works() 
     assert after.content == "after"
 
 
+def test_who_stops_waiting_for_a_server_does_not_take_it_for_one_of_the_older_form() -> None:
+    held, over = asyncio.Event(), asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            if head.startswith(b"GET"):  # the older form begins so, and hangs
+                held.set()
+                await over.wait()
+            writer.write(
+                b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            )
+        finally:
+            writer.close()
+
+    async def use() -> bool:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        config = ServerConfig("s", url=f"http://127.0.0.1:{port}/", kind="http")
+        link = Link(LinkOptions(config, None, None, 5.0, 5.0))
+        waiting = asyncio.ensure_future(link.client())
+        await held.wait()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        server.close()
+        await link.close()
+        over.set()
+        return link._sse
+
+    assert asyncio.run(use()) is False
+
+
 class Endless:
     """A client of a server whose listing never ends."""
 

@@ -140,8 +140,9 @@ class Link:
             try:
                 await self._try(min(self._options.connect_timeout, OLDER))
             except (Unreachable, SetupError):
-                self._sse = False
                 raise error from error.__cause__
+            finally:
+                self._sse = self.alive
 
     async def _try(self, limit: float) -> None:
         self._over = asyncio.Event()

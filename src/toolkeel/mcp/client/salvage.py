@@ -282,7 +282,7 @@ def _messages(message: object) -> list[dict[str, Any]]:
     role = "assistant" if said.get("role") == "assistant" else "user"
     blocks = _listed(said.get("content", said))
     texts = [{"type": "text", "text": b} if isinstance(b, str) else _block(b) for b in blocks]
-    return [{"role": role, "content": block} for block in texts]
+    return [{**said, "role": role, "content": block} for block in texts]
 
 
 def _text(value: object) -> str:
