@@ -284,12 +284,13 @@ async def http(network: Network, timeout: float, *, older: bool) -> AsyncIterato
         older: Whether it speaks the older form (SSE).
     """
     if older:
+        factory: Any = partial(httpx2.AsyncClient, transport=network.transport())
         async with sse_client(
             network.config.url,
             network.headers,
             timeout,
             sse_read_timeout=_KEEP_OPEN,
-            httpx_client_factory=partial(httpx2.AsyncClient, transport=network.transport()),
+            httpx_client_factory=factory,
             auth=network.auth,
         ) as streams:
             yield streams
