@@ -139,13 +139,9 @@ class ChatModel:
             strict=strict,
             parallel_tool_calls=parallel_tool_calls,
         )
-        settings = replace(
-            own,
-            tool_choice=bound.settings.tool_choice,
-            parallel_tool_calls=bound.settings.parallel_tool_calls,
-            strict=bound.settings.strict,
-        )
-        return ChatModel(Bound(bound.model, bound.tools, settings))
+        names = ("tool_choice", "parallel_tool_calls", "strict")
+        chosen: dict[str, Any] = {name: getattr(bound.settings, name) for name in names}
+        return ChatModel(Bound(bound.model, bound.tools, replace(own, **chosen)))
 
     def with_structured_output(self, schema: Any) -> StructuredModel:
         """The same model, which answers with an instance of a type.

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from reprlib import recursive_repr
-from typing import Any, Generic, Protocol, TypeAlias, TypedDict, Unpack
+from typing import Any, Generic, TypeAlias, TypedDict, Unpack
 
 from pydantic import BaseModel
 from typing_extensions import TypeVar
@@ -39,7 +39,7 @@ from toolkeel.compat.openai_agents.output import output_type_of
 from toolkeel.compat.openai_agents.prompts import PromptedModel
 from toolkeel.compat.openai_agents.result import Given, RunResult, as_result
 from toolkeel.compat.openai_agents.settings import ModelSettings, RunConfig
-from toolkeel.compat.openai_agents.stream import telling
+from toolkeel.compat.openai_agents.stream import Begun, telling
 from toolkeel.compat.openai_agents.tools import (
     UNSET,
     Approval,
@@ -135,19 +135,7 @@ class AgentOptions(TypedDict, total=False):
     hooks: AgentHooks[Any] | None
 
 
-class RunSettings(Protocol):
-    """What holds for a run, whoever has it."""
-
-    wrapper: RunContextWrapper[Any]
-    config: RunConfig
-    hooks: Any
-    max_turns: int
-    in_charge: Any
-    streamed: bool
-    asked_for: Any
-
-
-in_run: ContextVar[RunSettings | None] = ContextVar("in_run", default=None)
+in_run: ContextVar[Begun | None] = ContextVar("in_run", default=None)
 """The run that goes on: an agent that is given it has its settings and hooks."""
 
 
@@ -190,7 +178,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         finally:
             self.__dict__["_building"] = False
 
-    def _core_options(self, run: RunSettings | None = None) -> dict[str, Any]:
+    def _core_options(self, run: Begun | None = None) -> dict[str, Any]:
         """What the core's agent is made of, for a run or for any."""
         fields = self._fields
         config = RunConfig() if run is None else run.config
@@ -242,7 +230,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         before, run.in_charge = run.in_charge, self
         return self.for_run(run, before).planned_for(asked)
 
-    def for_run(self, run: RunSettings, before: Any = None) -> core.Agent[Any]:
+    def for_run(self, run: Begun, before: Any = None) -> core.Agent[Any]:
         """The core's agent for one run, of the attributes as they are now.
 
         Args:

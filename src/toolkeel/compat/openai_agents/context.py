@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from toolkeel._records.record import record
@@ -91,20 +92,11 @@ class Usage:
     @classmethod
     def of(cls, usage: CoreUsage, replies: Iterable[CoreUsage] = ()) -> Usage:
         """The core's, with that of each reply."""
-        each = tuple(
-            RequestUsage(one.input_tokens, one.output_tokens, one.total_tokens)
-            for one in replies
-            if one.requests
-        )
-        return cls(
-            usage.requests,
-            usage.input_tokens,
-            usage.output_tokens,
-            usage.total_tokens,
-            TokensDetails(cached_tokens=usage.cached_tokens),
-            TokensDetails(reasoning_tokens=usage.reasoning_tokens),
-            each,
-        )
+        tokens = attrgetter("input_tokens", "output_tokens", "total_tokens")
+        each = tuple(RequestUsage(*tokens(one)) for one in replies if one.requests)
+        read = TokensDetails(cached_tokens=usage.cached_tokens)
+        written = TokensDetails(reasoning_tokens=usage.reasoning_tokens)
+        return cls(usage.requests, *tokens(usage), read, written, each)
 
 
 class RunContextWrapper(Generic[C]):

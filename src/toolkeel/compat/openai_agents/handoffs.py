@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from toolkeel.agent.handoff import Handoff as CoreHandoff
@@ -73,25 +74,12 @@ class Handoff(CoreHandoff):
         """The result of its call."""
         return json.dumps({"assistant": self.agent.name}, ensure_ascii=False)
 
-    @property
-    def tool_name(self) -> str:
-        """Name of its tool."""
-        return self.tool.name
-
-    @property
-    def tool_description(self) -> str:
-        """What the model reads of it."""
-        return self.tool.description
-
-    @property
-    def input_json_schema(self) -> Any:
-        """JSON Schema of what the model says along with it."""
-        return self.tool.parameters
-
-    @property
-    def agent_name(self) -> str:
-        """Name of who takes the run."""
-        return self.agent.name
+    tool_name = property(attrgetter("tool.name"))
+    tool_description = property(attrgetter("tool.description"))
+    input_json_schema = property(attrgetter("tool.parameters"))
+    """What the model says along with it."""
+    agent_name = property(attrgetter("agent.name"))
+    """Who takes the run."""
 
 
 def handoff(

@@ -23,14 +23,8 @@ _REFUSED: Mapping[str, str] = {
     "timeout": "give it to the client: OpenAIResponsesModel(..., AsyncOpenAI(timeout=...))",
 }
 _PASSED = (
-    "top_p",
-    "frequency_penalty",
-    "presence_penalty",
-    "truncation",
-    "metadata",
-    "store",
-    "prompt_cache_retention",
-    "top_logprobs",
+    *("top_p", "frequency_penalty", "presence_penalty", "truncation", "metadata", "store"),
+    *("prompt_cache_retention", "top_logprobs"),
 )
 
 

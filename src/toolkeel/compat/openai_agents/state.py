@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from toolkeel._records.record import record
@@ -55,22 +56,9 @@ class ToolApprovalItem:
     raw_item: RawToolCall
     ticket: Ticket
 
-    @property
-    def name(self) -> str:
-        """Name of the tool."""
-        return self.raw_item.name
-
-    tool_name = name
-
-    @property
-    def arguments(self) -> str:
-        """JSON text of the arguments."""
-        return self.raw_item.arguments
-
-    @property
-    def call_id(self) -> str:
-        """The model's id for the call."""
-        return self.raw_item.call_id
+    name = tool_name = property(attrgetter("raw_item.name"))
+    arguments = property(attrgetter("raw_item.arguments"))
+    call_id = property(attrgetter("raw_item.call_id"))
 
 
 class RunState:

@@ -19,6 +19,7 @@ from toolkeel.compat.openai_agents.items import (
     items_of,
     raw_call,
 )
+from toolkeel.compat.openai_agents.settings import RunConfig
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.events import Event, Nested, Replied, Streamed, ToolFinished, TurnStarted
@@ -67,11 +68,15 @@ class AgentUpdatedStreamEvent:
 StreamEvent: TypeAlias = RawResponsesStreamEvent | RunItemStreamEvent | AgentUpdatedStreamEvent
 
 
-class Beginning(Protocol):
-    """What `Runner` has made of a run that is about to begin."""
+class Begun(Protocol):
+    """What `Runner` has made of a run: what holds for it, whoever has it, and how it begins."""
 
     wrapper: RunContextWrapper[Any]
+    config: RunConfig
+    hooks: Any
     max_turns: int
+    in_charge: Any
+    streamed: bool
     asked_for: Any
     verdicts: list[Any]
 
@@ -90,7 +95,7 @@ class RunResultStreaming:
         begun: The run; it begins when its events are first asked for.
     """
 
-    def __init__(self, agent: Any, begun: Beginning) -> None:
+    def __init__(self, agent: Any, begun: Begun) -> None:
         self.current_agent = self.last_agent = agent
         self.new_items: list[Item] = []
         self.is_complete = False

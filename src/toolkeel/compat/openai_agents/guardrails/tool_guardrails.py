@@ -37,11 +37,9 @@ class ToolInputGuardrailData:
 
 
 @record
-class ToolOutputGuardrailData:
+class ToolOutputGuardrailData(ToolInputGuardrailData):
     """What an output guardrail function is given."""
 
-    context: ToolContext[Any]
-    agent: Any
     output: Any
 
 
