@@ -18,21 +18,11 @@ from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolMessage
 
 with needs_extra("toolkeel.compat.bridges.langchain", "langchain"):
-    from langchain_core.runnables import RunnableConfig  # pyright: ignore[reportMissingImports]
-    from langchain_core.tools import (  # pyright: ignore[reportMissingImports]
-        BaseTool,
-        StructuredTool,
-        ToolException,
-    )
-    from langchain_core.tools import (  # pyright: ignore[reportMissingImports]
-        InjectedToolArg as TheirMarker,
-    )
-    from langchain_core.tools.base import (  # pyright: ignore[reportMissingImports]
-        get_all_basemodel_annotations,
-    )
+    from langchain_core import runnables, tools  # pyright: ignore[reportMissingImports]
+    from langchain_core.tools import base  # pyright: ignore[reportMissingImports]
 
 
-def from_langchain(theirs: BaseTool) -> AnyTool:
+def from_langchain(theirs: tools.BaseTool) -> AnyTool:
     """A tool of ours that runs one of LangChain's.
 
     The model's arguments are checked here against the tool's schema, and again by LangChain.
@@ -46,7 +36,7 @@ def from_langchain(theirs: BaseTool) -> AnyTool:
     Raises:
         SetupError: if it is no LangChain tool.
     """
-    if not isinstance(theirs, BaseTool):
+    if not isinstance(theirs, tools.BaseTool):
         raise SetupError(f"from_langchain takes a LangChain tool, not a {type(theirs).__name__}")
     injected, hidden = _injected(theirs)
 
@@ -56,7 +46,7 @@ def from_langchain(theirs: BaseTool) -> AnyTool:
         try:
             config: Any = context.run.inject.get("config")
             result = await theirs.ainvoke(call, config)
-        except ToolException as error:
+        except tools.ToolException as error:
             raise ToolError(str(error) or "Tool execution error") from error
         if not hasattr(result, "tool_call_id"):
             return result
@@ -80,7 +70,7 @@ def from_langchain(theirs: BaseTool) -> AnyTool:
     return dataclasses.replace(made, injected=(*made.injected, *injected))
 
 
-def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> StructuredTool:
+def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.StructuredTool:
     """A tool of LangChain's that runs one of ours, guards and all.
 
     A failure becomes a `ToolMessage` with the status ``error``, as its own tools make them.
@@ -93,19 +83,19 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> Structu
     tool = as_tool(ours)
     inner = Ours(tool, run)
 
-    async def answer(config: RunnableConfig, **arguments: Any) -> tuple[Any, object]:
+    async def answer(config: runnables.RunnableConfig, **arguments: Any) -> tuple[Any, object]:
         message = await inner.answer(arguments, config=config)
         if message.failed:
-            raise ToolException(message.text)
+            raise tools.ToolException(message.text)
         return written(message.content), message.artifact
 
-    def answer_sync(config: RunnableConfig, **arguments: Any) -> tuple[Any, object]:
+    def answer_sync(config: runnables.RunnableConfig, **arguments: Any) -> tuple[Any, object]:
         return run_sync(lambda: answer(config, **arguments))
 
     # LangChain finds the parameter to fill with the config by its annotation: the class, not text.
     for function in (answer, answer_sync):
-        function.__annotations__["config"] = RunnableConfig
-    return StructuredTool(
+        function.__annotations__["config"] = runnables.RunnableConfig
+    return tools.StructuredTool(
         name=tool.name,
         description=tool.description,
         args_schema=dict(tool.parameters),
@@ -119,7 +109,7 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> Structu
     )
 
 
-def _schema(theirs: BaseTool, hidden: set[str]) -> dict[str, Any]:
+def _schema(theirs: tools.BaseTool, hidden: set[str]) -> dict[str, Any]:
     shown: Any = theirs.tool_call_schema
     schema = dict(shown) if isinstance(shown, dict) else shown.model_json_schema()
     schema.pop("title", None)
@@ -147,13 +137,13 @@ class _Runtime(Injected):
         return self._wanted(**{key: value for key, value in known.items() if key in names})
 
 
-def _injected(theirs: BaseTool) -> tuple[list[InjectedParameter], set[str]]:
+def _injected(theirs: tools.BaseTool) -> tuple[list[InjectedParameter], set[str]]:
     """What the program fills, in our terms."""
     if isinstance(theirs.args_schema, dict):
         return [], set()
     full: Any = theirs.get_input_schema()
     found, hidden = [], set()
-    for name, annotation in get_all_basemodel_annotations(full).items():
+    for name, annotation in base.get_all_basemodel_annotations(full).items():
         marker = _marker(annotation)
         if marker is None:
             continue
@@ -167,9 +157,9 @@ def _injected(theirs: BaseTool) -> tuple[list[InjectedParameter], set[str]]:
 def _marker(annotation: Any) -> Any:
     """LangChain's marker in an annotation, or the class that is injected by its type."""
     for item in get_args(annotation):
-        if isinstance(item, TheirMarker):
+        if isinstance(item, tools.InjectedToolArg):
             return item
-        if isinstance(item, type) and issubclass(item, TheirMarker):
+        if isinstance(item, type) and issubclass(item, tools.InjectedToolArg):
             return item()
     wanted = get_origin(annotation) or annotation
     return wanted if getattr(wanted, "__name__", "") == "ToolRuntime" else None
