@@ -536,6 +536,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "story",
         "compare",
         "timeline",
+        "alternatives",
         "forms",
         "site",
         "access_guard",

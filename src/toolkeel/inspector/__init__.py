@@ -3,6 +3,7 @@
 story          a session's journal as a reader sees it: turns, replies, calls, what waits
 compare        two sessions side by side: totals, what was said and done, where they differ
 timeline       the waterfall of a run: a row for each request and each call, on one axis
+alternatives   what a schema says of one value: what it refers to, and what can be picked
 forms          an HTML form made of a JSON Schema, and the arguments it stands for
 site           how text becomes HTML in which nothing runs
 access_guard   who may see a page: token, Host, Origin, security headers (CSP)

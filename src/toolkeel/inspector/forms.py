@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-Schema: TypeAlias = Mapping[str, Any]
+from toolkeel.inspector.alternatives import Schema, parted
+
 Typed: TypeAlias = Mapping[str, str]
 """What a form sent, by the names of its fields."""
 DEPTH = 4
@@ -96,51 +97,9 @@ def _whole(schema: Schema, making: _Making) -> Field:
         return Field("", "", "", "object", {}, required=True)
 
 
-def _resolved(schema: Any, root: Schema) -> Schema:
-    """A schema with what it refers to, and what it shall be beside (``allOf``)."""
-    own = _referred(schema, root)
-    for each in own.get("allOf") or ():
-        own = _joined(_referred(each, root), own)
-    return own
-
-
-def _joined(one: Schema, other: Schema) -> Schema:
-    """Two schemas of one value, as one; the other's words count."""
-    made = {**one, **other}
-    if "properties" in one and "properties" in other:
-        made["properties"] = {**one["properties"], **other["properties"]}
-    if "required" in one and "required" in other:
-        made["required"] = [*one["required"], *other["required"]]
-    return made
-
-
-def _referred(schema: Any, root: Schema) -> Schema:
-    """What a schema refers to, its own words above those."""
-    for _ in range(8):
-        ref = schema.get("$ref") if isinstance(schema, Mapping) else None
-        if not isinstance(ref, str):
-            break
-        node: Any = root
-        for step in ref.removeprefix("#").split("/")[1:]:
-            step = step.replace("~1", "/").replace("~0", "~")
-            node = node.get(step) if isinstance(node, Mapping) else None
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**node, **rest} if isinstance(node, Mapping) else rest
-    return schema if isinstance(schema, Mapping) else {}
-
-
 def _field(schema: Any, making: _Making, called: tuple[str, str, str], required: bool) -> Field:
     """The field for one value; `called` is its name, label and pointer."""
-    name, root = called[0], making.root
-    own = _resolved(schema, root)
-    alternatives = [_resolved(each, root) for each in own.get("anyOf") or own.get("oneOf") or ()]
-    some = [each for each in alternatives if each.get("type") != "null"]
-    nullable = len(some) < len(alternatives)
-    beside = {k: v for k, v in own.items() if k not in ("anyOf", "oneOf")}
-    if len(some) == 1:
-        own, some = _joined(some[0], beside), []
-    elif some and own.get("type") == "object":  # its fields are those of each alternative
-        some = [_joined(beside, each) for each in some if "properties" in each]
+    own, some, nullable = parted(schema, making.root)
     kinds = own.get("type")
     if isinstance(kinds, list) and "null" in kinds:
         nullable = True
@@ -148,7 +107,7 @@ def _field(schema: Any, making: _Making, called: tuple[str, str, str], required:
         own = {**own, "type": rest[0] if len(rest) == 1 else rest}
     made = Field(
         *called,
-        making.kind(own, name, bool(some)),
+        making.kind(own, called[0], bool(some)),
         own,
         required,
         nullable,
@@ -270,18 +229,22 @@ def value_of(made: Field, typed: Typed) -> Any:
         return made.schema["const"]
     if made.kind == "object":
         return _members(made, typed) if made.required or _filled(made, typed) else ABSENT
-    if made.kind == "list":
-        items = [_sent(each, typed) for each in made.fields]
-        return items if items or made.required or typed.get(made.name + EMPTY) == "on" else ABSENT
-    if made.kind == "map":
-        used = [each for each in made.fields if each.label or _filled(each, typed)]
-        rows = [(each.label, _sent(each, typed)) for each in used]
-        whole: Any = dict(rows) if len(dict(rows)) == len(rows) else [list(row) for row in rows]
-        return whole if rows or made.required or typed.get(made.name + EMPTY) == "on" else ABSENT
+    if made.kind in ("list", "map"):
+        sent = _listed(made, typed)
+        return sent if sent or made.required or typed.get(made.name + EMPTY) == "on" else ABSENT
     if made.kind == "union":
         branches = {str(number): each for number, each in enumerate(made.fields)}
         return _sent(branches.get(typed.get(made.name + PICK, "")), typed)
     return _scalar(made, typed.get(made.name, ""), typed)
+
+
+def _listed(made: Field, typed: Typed) -> list[Any] | dict[str, Any]:
+    """Items of a list, or what the rows of a map with a key or a value say; pairs if a key is twice."""
+    if made.kind == "list":
+        return [_sent(each, typed) for each in made.fields]
+    used = [each for each in made.fields if each.label or _filled(each, typed)]
+    rows = [(each.label, _sent(each, typed)) for each in used]
+    return dict(rows) if len(dict(rows)) == len(rows) else [list(row) for row in rows]
 
 
 def _members(made: Field, typed: Typed) -> dict[str, Any]:
