@@ -124,7 +124,7 @@ def audited(folder: str) -> Path:
     return log
 
 
-IDENTITY = "npx @example/files /home/ada/harbour"
+IDENTITY = "npx @example/files harbour"
 LOOKS: dict[str, Any] = {
     "light": {"viewport": {"width": 1100, "height": 760}},
     "dark": {"viewport": {"width": 1100, "height": 760}, "color_scheme": "dark"},

@@ -175,22 +175,6 @@ def test_a_map_has_a_row_for_each_key(rows: dict[str, str], sent: dict[str, Any]
     assert value_of(form_of(RATES, alone), alone) == {"EUR": 2}
 
 
-def test_alternatives_beside_fields_are_whole_or_only_checked() -> None:
-    one, two = ({"properties": {key: {"type": "string"}}, "required": [key]} for key in "ab")
-    both = {"type": "object", "properties": {"c": {"type": "integer"}}, "required": ["c"]}
-    made = form_of({**both, "anyOf": [one, two]}, {})
-    typed = {"?": "1", "|1/b": "x", "|1/c": "3"}
-    assert [[each.label for each in part.fields] for part in made.fields] == [
-        ["c", "a"],
-        ["c", "b"],
-    ]
-    assert value_of(form_of({**both, "anyOf": [one, two]}, typed), typed) == {"b": "x", "c": 3}
-    told = form_of({**both, "anyOf": [{"required": ["c"]}, {"required": ["d"]}]}, {})
-    assert [each.label for each in told.fields] == ["c"]
-    joined = form_of({"allOf": [both, {"$ref": "#/$defs/a"}], "$defs": {"a": one}}, {})
-    assert [(each.label, each.required) for each in joined.fields] == [("a", True), ("c", True)]
-
-
 def test_no_count_that_was_sent_is_too_long_for_a_number() -> None:
     many = {"/tags#": "9" * 5000, "/tags/0": "x"}
     assert value_of(form_of(search.parameters, many), many) == {}

@@ -297,16 +297,21 @@ def _fill(made: Field, value: Any, making: _Making, found: dict[str, str]) -> No
             if each.label in value:
                 _fill(each, value[each.label], making, found)
     elif (kind, type(value)) in (("list", list), ("map", dict)):
-        found[name + COUNT] = str(len(value))
-        if kind == "map":
-            found.update({f"{name}/{n}{KEY}": key for n, key in enumerate(value)})
-            value = value.values()
-        for each, item in zip(_items(made, making), value, strict=False):
-            _fill(each, item, making, found)
+        _fill_items(made, value, making, found)
     elif kind in ("text", "area") and isinstance(value, str):
         found[name] = value
     else:
         found[name] = json.dumps(value, ensure_ascii=False)
+
+
+def _fill_items(made: Field, value: Any, making: _Making, found: dict[str, str]) -> None:
+    """The items of a list, or the keys and values of a map."""
+    found[made.name + COUNT] = str(len(value))
+    if made.kind == "map":
+        found.update({f"{made.name}/{n}{KEY}": key for n, key in enumerate(value)})
+        value = value.values()
+    for each, item in zip(_items(made, making), value, strict=False):
+        _fill(each, item, making, found)
 
 
 def _pick(made: Field, value: Any, making: _Making, found: dict[str, str]) -> None:

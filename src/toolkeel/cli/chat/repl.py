@@ -285,7 +285,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Chat, str], None]]] = {
     "sessions": ("list the sessions", Chat.list),
     "resume": ("NAME go on with another session", Chat.resume),
     "fork": ("[TURN] [NAME] go on in a copy, from a turn on", Chat.fork),
-    "compare": ("NAME what it has in common with this session", Chat.compare),
+    "compare": ("NAME what it has in common with this one", Chat.compare),
     "model": ("[NAME] say who answers, or have another answer", Chat.model),
     "tools": ("list the tools", Chat.tools),
     "export": ("FILE write the session to a file", Chat.export),
