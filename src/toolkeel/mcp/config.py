@@ -263,16 +263,12 @@ def _server(name: str, written: object, file: Path, data: Any) -> ServerConfig |
         raise SetupError(f"{where}: {entry.fields['url']!r} is no http address")
     home = workspace_of(file) or Path.home()
     folder = "" if url else str((home / Path(get.text("cwd")).expanduser()).resolve())
-    env = get.mapping("env")
-    if entry.env_file:
-        more = Path(get.expanded(entry.env_file)).expanduser()
-        env = {**read_env_file(home / more, where), **env}
-    if "PATH" in env and host_of(file).name == "VS Code":  # which puts it behind its own
-        env["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), env["PATH"]])
+    env_file = Path(get.expanded(entry.env_file)).expanduser() if entry.env_file else None
+    more = read_env_file(home / env_file, where) if env_file else {}
     return ServerConfig(
         name,
         (program, *get.texts("args")) if program else (),
-        env,
+        _environment({**more, **get.mapping("env")}, file),
         folder,
         url,
         get.mapping("headers"),
@@ -284,6 +280,13 @@ def _server(name: str, written: object, file: Path, data: Any) -> ServerConfig |
         _tls(get.mapping("tls"), file.parent, where),
         _older(get.text("protocolVersion"), where),
     )
+
+
+def _environment(said: dict[str, str], file: Path) -> dict[str, str]:
+    """What an entry says of the environment; VS Code puts its path behind that there is."""
+    if "PATH" in said and host_of(file).name == "VS Code":
+        said["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), said["PATH"]])
+    return said
 
 
 def _older(version: str, where: str) -> bool:

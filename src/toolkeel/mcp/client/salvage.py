@@ -116,9 +116,7 @@ class Sift:
         version = self._version()
         if version is None:
             return
-        for key, kind in (("resultType", str), ("_meta", dict), ("description", str)):
-            if key in result and not isinstance(result[key], kind):
-                del result[key]
+        _drop_odd(result)
         if version >= _ANY_STRUCTURE:  # there "missing" means ``complete``; the SDK insists
             result.setdefault("resultType", "complete")
             self.rounds += result["resultType"] == "input_required"
@@ -242,6 +240,13 @@ _OTHERS = frozenset(
      "resourceTemplates", "prompts", "messages", "completion", "role", "roots", "action")
 )  # fmt: skip
 """What results of other requests hold."""
+
+
+def _drop_odd(result: dict[str, Any]) -> None:
+    """Take out what beside the content is of the wrong kind."""
+    for key, kind in (("resultType", str), ("_meta", dict), ("description", str)):
+        if key in result and not isinstance(result[key], kind):
+            del result[key]
 
 
 def _mend_content(result: dict[str, Any]) -> None:

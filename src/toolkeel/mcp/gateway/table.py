@@ -60,10 +60,9 @@ class Table:
         uris = Counter(uri for each in servers for uri in each.lists.resources)
         uris += Counter(uri for each in servers for uri in each.lists.templates)
         for server in servers:
-            for tool in server.lists.tools.values():
+            for tool in filter(server.takes, server.lists.tools.values()):
                 name = self._name(server, tool.name)
-                if server.config.takes(tool.name):
-                    self.tools.setdefault(name, _tool(server, tool, name))
+                self.tools.setdefault(name, _tool(server, tool, name))
             for prompt in server.lists.prompts.values():
                 name = self._name(server, prompt.name)
                 renamed = prompt.model_copy(update={"name": name})

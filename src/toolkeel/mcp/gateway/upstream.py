@@ -110,6 +110,10 @@ class Upstream:
         """Under which gateways keep its results together."""
         return f"{self.name} {self.config.identity}"
 
+    def takes(self, tool: types.Tool) -> bool:
+        """Whether its file lets a tool be used."""
+        return self.config.takes(tool.name)
+
     async def refresh(self) -> None:
         """Ask for its lists; what is wrong is in `problem`, and then it has nothing."""
         try:
