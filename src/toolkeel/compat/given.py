@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from toolkeel.errors import SetupError
-
-T = TypeVar("T")
 
 
 def only_known(
@@ -43,6 +41,6 @@ def only_known(
     return {name: value for name, value in options.items() if name in names}
 
 
-async def value_of(answer: T | Awaitable[T]) -> T:
+async def value_of(answer: Any) -> Any:
     """What a function has given, which may have to be awaited."""
     return await answer if inspect.isawaitable(answer) else answer

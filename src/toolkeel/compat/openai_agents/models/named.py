@@ -244,7 +244,7 @@ class OpenAIProvider(ModelProvider):
         self._client = openai_client
         self._place = {"api_key": api_key, "base_url": base_url}
         kinds: Mapping[bool | None, Api] = {True: "responses", False: "chat_completions"}
-        self._api = kinds.get(use_responses, _Defaults.api)
+        self._api: Api = kinds.get(use_responses, _Defaults.api)
 
     def get_model(self, model_name: str | None) -> Model:
         """The model of that name."""
