@@ -101,12 +101,12 @@ def test_a_row_that_says_it_is_a_pickle_is_unpickled_by_nobody(
             "UPDATE workflow_status SET serialization='py_pickle' WHERE workflow_uuid <> 'good'"
         )
     for id in ("planted", "ended"):
-        with pytest.raises(SetupError, match="was not written by this library"):
+        with pytest.raises(SetupError, match="cannot be read: it is another"):
             durable.start("run 1", id=id)
     with working(durable):
         assert durable.result("good", 20).text == "all of run 1"
         for id in ("planted", "ended"):
-            with pytest.raises(SetupError, match="was not written by this library"):
+            with pytest.raises(SetupError, match="cannot be read: it is another"):
                 durable.result(id, 20)
     assert not made.exists()
 

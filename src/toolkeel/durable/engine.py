@@ -277,7 +277,7 @@ def ended(status: WorkflowStatus) -> dict[str, str] | None:
         case "SUCCESS" if isinstance(status.output, dict):
             return dict(status.output)
         case "SUCCESS":
-            return {"reason": "failed", "error": "its row was not written by this library"}
+            return {"reason": "failed", "error": "its row cannot be read: it is another's"}
         case "ERROR":
             return {"reason": "failed", "error": problem}
         case "CANCELLED":
@@ -296,4 +296,4 @@ def order_of(status: WorkflowStatus) -> Order:
     match status.input:
         case {"args": [{"session": str(), "scope": str()} as order]}:
             return cast("Order", order)
-    raise SetupError(f"the row of the run {status.workflow_id!r} was not written by this library")
+    raise SetupError(f"the row of the run {status.workflow_id!r} cannot be read: it is another's")

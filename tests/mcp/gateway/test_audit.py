@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import stat
 import tempfile
 from pathlib import Path
@@ -58,7 +57,6 @@ def test_a_log_that_was_closed_lets_no_call_be_made(tmp_path: Path) -> None:
         asyncio.run(asyncio.wait_for(log.synced(), 10))
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes of files")
 @pytest.mark.parametrize(("name", "mode"), [("a", 0o622), ("a.key", 0o644), ("a.key", 0o660)])
 def test_a_log_or_key_that_others_could_get_at_is_none(
     tmp_path: Path, name: str, mode: int
