@@ -140,17 +140,23 @@ def _kind(schema: Schema, name: str) -> str:
         return "constant"
     if "enum" in schema:
         return "choice"
-    kind, rest = schema.get("type"), schema.get("additionalProperties")
-    if kind == "object" and not schema.get("properties") and isinstance(rest, Mapping) and rest:
-        return "map" if name.count("/") < DEPTH else "json"
-    if kind == "object" and (schema.get("properties") or not name) and name.count("/") < DEPTH:
-        return "object"
-    if kind == "array" and isinstance(schema.get("items"), Mapping) and name.count("/") < DEPTH:
-        return "list"
+    kind = schema.get("type")
+    if kind in ("object", "array"):
+        return _group(schema, name) if name.count("/") < DEPTH else "json"
     if kind == "string":
         long = schema.get("format") in ("textarea", "markdown")
         return "area" if long or schema.get("maxLength", 0) > AREA else "text"
     return {"integer": "number", "number": "number", "boolean": "boolean"}.get(str(kind), "json")
+
+
+def _group(schema: Schema, name: str) -> str:
+    """Which field a value of several has."""
+    if schema["type"] == "array":
+        return "list" if isinstance(schema.get("items"), Mapping) else "json"
+    rest = schema.get("additionalProperties")
+    if schema.get("properties"):
+        return "object"
+    return "map" if isinstance(rest, Mapping) and rest else "json" if name else "object"
 
 
 def _fields(made: Field, some: list[Schema], making: _Making) -> list[Field]:
