@@ -137,8 +137,8 @@ def test_a_tool_no_process_can_find_or_serve_is_refused_when_it_is_registered() 
     globals()["nosy"] = nosy
     with pytest.raises(SetupError, match="state is injected"):
         Toolset([nosy])
-    with pytest.raises(DefinitionError, match="such as Process\\(\\)"):
-        tool(executor="process")(called)  # type: ignore[call-overload]
+    with pytest.raises(DefinitionError, match=r"a name \(inline, .*such as Process\("):
+        tool(executor="processes")(called)  # type: ignore[call-overload]
 
 
 SCRIPT = """
