@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,29 @@ def test_search_filters_by_field_and_text_and_gives_a_part() -> None:
     assert keys(filter={"kind": "tea"}) == ["0", "2"]
     assert keys(query="TEA") == ["0", "2", "text"]
     assert keys(limit=1, offset=1) == ["1"]
+
+
+def test_a_filter_compares_and_looks_into_what_is_nested() -> None:
+    store = InMemoryStore()
+    values = [
+        {"n": 1, "at": {"place": "北京"}},
+        {"n": 5},
+        {"n": 9, "at": {"place": "上海"}},
+        {"m": 1},
+    ]
+    for number, value in enumerate(values):
+        store.put(("a",), str(number), value)
+
+    def keys(wanted: dict[str, Any]) -> str:
+        return "".join(item.key for item in store.search(("a",), filter=wanted))
+
+    assert keys({"at": {"place": "上海"}}) == "2"
+    assert keys({"n": {"$eq": 5}}) == "1"
+    assert keys({"n": {"$ne": 5}}) == "023"
+    assert keys({"n": {"$gte": 5, "$lt": 9}}) == "1"
+    assert (keys({"n": {"$gt": 5}}), keys({"n": {"$lte": 5}})) == ("2", "01")
+    with pytest.raises(ValueError, match=r"not by \$regex"):
+        keys({"n": {"$regex": "x"}})
 
 
 def test_the_namespaces_of_a_store_are_listed() -> None:

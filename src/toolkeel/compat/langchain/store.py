@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 from toolkeel._records.record import record
 
 Namespace = tuple[str, ...]
+_COMPARE = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    """Whether a value is as a filter has it; what is not there lies on no side of a bound."""
+    if not isinstance(wanted, Mapping):
+        return bool(value == wanted)
+    if not any(name.startswith("$") for name in wanted):
+        return isinstance(value, Mapping) and all(_fits(value.get(k), v) for k, v in wanted.items())
+    if lost := [name for name in wanted if name not in _COMPARE]:
+        raise ValueError(f"a filter compares by {', '.join(_COMPARE)}, not by {', '.join(lost)}")
+    equal = {"$eq", "$ne"}.issuperset(wanted)
+    return (equal or value is not None) and all(_COMPARE[k](value, v) for k, v in wanted.items())
 
 
 @record
@@ -129,6 +143,9 @@ class InMemoryStore(BaseStore):
             max_depth: How much of each is told.
             limit: How many to give.
             offset: How many to leave out.
+
+        Raises:
+            ValueError: there is no such comparison.
         """
         first, last = tuple(prefix), tuple(suffix)
         found = {
@@ -153,7 +170,7 @@ class InMemoryStore(BaseStore):
         Args:
             namespace_prefix: Where to look.
             query: Text that must stand in the value.
-            filter: Fields that the value, a dict, must have.
+            filter: Fields that the value, a dict, must have; ``{"$gt": 5}`` and the like compare.
             limit: How many to give.
             offset: How many to leave out.
         """
@@ -163,8 +180,6 @@ class InMemoryStore(BaseStore):
             for (space, key), value in self._items.items()
             if space[: len(prefix)] == prefix
             and (query is None or query.lower() in str(value).lower())
-            and all(
-                isinstance(value, Mapping) and value.get(k) == v for k, v in (filter or {}).items()
-            )
+            and (not filter or _fits(value, filter))
         ]
         return found[offset : offset + limit]
