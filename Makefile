@@ -109,22 +109,24 @@ $(VENV)/venv.stamp: requirements/run.txt requirements/dev.txt
 		echo "could not make $(VENV): $(PYTHON) needs its venv module (on Debian: apt-get install python3-venv)" >&2; exit 1; }
 	@touch $@
 
+# --no-deps: the list is whole. pip would look for the newest of what is needed with an extra
+# (google-auth[requests]), and refuse it for having no hash.
 $(VENV)/run.stamp $(VENV)/dev.stamp: $(VENV)/%.stamp: requirements/%.txt pyproject.toml $(VENV)/venv.stamp
 	@echo "installing requirements/$*.txt ..."
-	@$(PIP) install --require-hashes -r requirements/$*.txt
+	@$(PIP) install --no-deps --require-hashes -r requirements/$*.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
 	@echo "installing $< ..."
-	@$(PIP) install --require-hashes -r $<
+	@$(PIP) install --no-deps --require-hashes -r $<
 	@touch $@
 
 # The peers to be measured beside, in an environment of their own: they shall not hold ours back.
 .venv-bench/bench.stamp: requirements/bench.txt pyproject.toml
 	@$(PYTHON) -m venv --clear .venv-bench
 	@echo "installing $< ..."
-	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
+	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --no-deps --require-hashes -r $<
 	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -134,7 +136,7 @@ $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
 		echo "atheris needs Python 3.12 or newer; name one: make PYTHON=/path/to/python3.13 fuzz" >&2; exit 1; }
 	@$(PYTHON) -m venv --clear .venv-fuzz
 	@echo "installing $< ..."
-	@.venv-fuzz/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r requirements/dev.txt -r $<
+	@.venv-fuzz/bin/python -m pip --disable-pip-version-check -qq install --no-deps --require-hashes -r requirements/dev.txt -r $<
 	@.venv-fuzz/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -142,7 +144,7 @@ $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
 .venv-site/site.stamp: requirements/site.txt
 	@$(PYTHON) -m venv --clear .venv-site
 	@echo "installing $< ..."
-	@.venv-site/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r $<
+	@.venv-site/bin/python -m pip --disable-pip-version-check -qq install --no-deps --require-hashes -r $<
 	@touch $@
 
 # Without what it would ask models with: nobody asks one.
