@@ -35,7 +35,7 @@ def core_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = _say([sys.executable, "-m", "venv", str(folder)])
     assert made.returncode == 0, made.stderr
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
-    locked = _say([*pip, "--require-hashes", "-r", "requirements/core.txt"])
+    locked = _say([*pip, "--no-deps", "--require-hashes", "-r", "requirements/core.txt"])
     if locked.returncode:
         cannot_run(f"requirements/core.txt could not be installed: {locked.stderr[-500:]}")
     own = _say([*pip, "--no-deps", "--no-build-isolation", "-e", "."])
