@@ -152,9 +152,16 @@ def test_a_call_that_needs_more_asks_a_person_once_for_that_and_what_was_granted
 
 
 def test_a_client_that_was_registered_by_hand_and_is_unknown_is_told(far: str) -> None:
-    server = MCPServer(far, trust=True, auth=OAuth(client_id="mine", visit=agreeing))
-    with pytest.raises(AssertionError, match="Client ID 'mine' not found"):
+    pages: list[str] = []
+
+    async def visit(url: str) -> str:
+        pages.append(url)
+        return await agreeing(url)
+
+    server = MCPServer(far, trust=True, auth=OAuth(client_id="mine", visit=visit))
+    with pytest.raises(SetupError, match=r"the login to .* failed: .*Client ID 'mine' not found"):
         use(server)
+    assert len(pages) == 1
 
 
 def test_a_login_that_fails_in_mid_session_costs_the_calls_that_need_it_and_is_told(

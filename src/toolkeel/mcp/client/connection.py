@@ -163,7 +163,7 @@ class Link:
             return
         task.cancel()
         await asyncio.wait([task])
-        error = ready.exception() if ready.done() else None
+        error = _innermost(ready.exception()) if ready.done() else None
         if isinstance(error, SetupError):
             raise error
         why = _reason(error) if error else f"it did not answer within {limit:g} seconds"
@@ -327,10 +327,15 @@ async def _unchecked(name: str, result: types.CallToolResult) -> None:
     """Leave the check of a result to the tool."""
 
 
-def _reason(error: BaseException) -> str:
-    """The innermost reason why a connection failed, in a sentence."""
+def _innermost(error: BaseException | None) -> BaseException | None:
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
+    return error
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost reason why a connection failed, in a sentence."""
+    error = _innermost(error) or error
     if isinstance(error, MCPError):
         closed = error.code == types.CONNECTION_CLOSED
         return "it ended, or does not speak the protocol" if closed else error.message

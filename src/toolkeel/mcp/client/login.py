@@ -21,7 +21,7 @@ from pydantic import AnyUrl
 
 from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
-from toolkeel.errors import SetupError
+from toolkeel.errors import SetupError, describe
 from toolkeel.mcp.client.browser import Browser, query_of
 from toolkeel.mcp.client.oauth_flow import LoginFlow
 from toolkeel.mcp.client.token_storage import Tokens, system_keyring
@@ -165,13 +165,17 @@ class _Login:
             issuer: Whose page it was: nothing is believed of another's answer, not even its words.
 
         Raises:
-            SetupError: the login was refused, took too long, or its answer is another's.
+            SetupError: the login failed, was refused, took too long, or its answer is another's.
         """
         assert self._visit is not None
         try:
             back = await asyncio.wait_for(self._visit, LOGIN)
         except TimeoutError:
             raise SetupError(f"nobody logged in to {self._server} in time") from None
+        except SetupError:
+            raise
+        except Exception as error:  # of the program's own `visit`
+            raise SetupError(f"the login to {self._server} failed: {describe(error)}") from error
         said = query_of(back)
         try:
             validate_authorization_response_iss(said.get("iss"), issuer)
