@@ -12,7 +12,6 @@ import pytest
 from toolkeel import Agent, Effects, Rules, Tool, ToolCall, ToolContext, Toolset, tool
 from toolkeel.errors import ToolkeelError
 from toolkeel.model import Settings
-from toolkeel.models import OpenAIChat
 from toolkeel.runs import RunLimits
 
 any_tool: Any = tool
@@ -21,7 +20,6 @@ AnyToolset: Any = Toolset
 AnyTool: Any = Tool
 AnyRules: Any = Rules
 AnyEffects: Any = Effects
-AnyModel: Any = OpenAIChat
 any_limits: Any = RunLimits
 
 
@@ -117,10 +115,6 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], str]] = {
     "a config for an invoke": (
         lambda: any_add.invoke({"a": 1}, {"configurable": 1}),
         "RunContext(",
-    ),
-    "an option too many of a model": (
-        lambda: AnyModel("gpt-5", "https://x.example"),
-        "by position",
     ),
     "a number for a timeout": (lambda: any_tool(timeout="5")(add), "a number of seconds"),
 }

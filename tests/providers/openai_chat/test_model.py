@@ -286,3 +286,9 @@ def test_calls_of_many_shapes_reach_the_tools_by_their_own_names() -> None:
     assert results == [("clock.now", "noon"), ("add", "3")]
     sent = server.requests[1]["messages"]
     assert [call["function"]["name"] for call in sent[1]["tool_calls"]] == ["clock_now", "add"]
+
+
+def test_an_option_by_position_is_told_with_its_name() -> None:
+    model: Any = OpenAIChat
+    with pytest.raises(SetupError, match="by position"):
+        model("gpt-5", "https://x.example")
