@@ -148,7 +148,8 @@ def test_a_keyword_that_nobody_knows_is_refused_by_name(name: str) -> None:
     for one in dir(OURS[name]):
         ours = getattr(OURS[name], one)
         named = one in getattr(sys.modules[name], "__all__", ())
-        if named and callable(ours) and ours.__module__.startswith("toolkeel.compat"):
+        made = callable(ours) and not inspect.isabstract(ours)
+        if named and made and ours.__module__.startswith("toolkeel.compat"):
             assert list(refused(ours, "nobody_knows_this")) == [], one
 
 
