@@ -14,15 +14,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
+from tests.call.body.running import result_of
 from tests.contract import progress_of
-from tests.waiting import run
 from toolkeel import (
     RunContext,
-    ToolCall,
     ToolContext,
     ToolMessage,
     ToolOutput,
-    Toolset,
     tool,
 )
 from toolkeel.call.body.run_body import arrange
@@ -30,11 +28,6 @@ from toolkeel.define.reading.signature import MISSING, POSITIONAL_ONLY, VAR_POSI
 from toolkeel.events import Event
 
 user: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
-
-
-def result_of(made: Any, arguments: Any = "", shared: RunContext[Any] | None = None) -> ToolMessage:
-    [result] = run(lambda: Toolset([made]).run([ToolCall("c1", made.name, arguments)], shared))
-    return result
 
 
 # — kinds of bodies —

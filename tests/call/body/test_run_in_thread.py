@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.call.body.running import result_of
 from tests.waiting import run
 from toolkeel import (
     CallError,
@@ -25,11 +26,6 @@ from toolkeel.call.body.run_body import invoke
 from toolkeel.call.body.thread_pool import ThreadPool
 
 user: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
-
-
-def result_of(made: Any, arguments: Any = "", shared: RunContext[Any] | None = None) -> ToolMessage:
-    [result] = run(lambda: Toolset([made]).run([ToolCall("c1", made.name, arguments)], shared))
-    return result
 
 
 def test_sync_bodies_of_one_turn_run_side_by_side() -> None:
