@@ -12,9 +12,14 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
+import secrets
 import statistics
 import time
 from collections.abc import Callable
+
+# Ray reads it once, when it is imported: the head asks for this token, and ours is sent.
+os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
 
 from tests.engines import executor_tools as tools
 from tests.engines.ray.head import CPUS, started
