@@ -21,7 +21,7 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all again check alone bench site injections fuzz sbom wheel lock clean
+.PHONY: help demo test test-slow test-all again check lint gates ruff mypy basedpyright alone bench site injections fuzz sbom wheel lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -43,12 +43,22 @@ again: $(VENV)/dev.stamp ## the up to three tests that failed last, one after th
 
 test-all: test test-slow ## the tests, slow ones too
 
-check: $(VENV)/dev.stamp ## lint, format, types, gates
+check: lint gates ## lint, format, types, gates
+
+lint: ruff mypy basedpyright
+
+gates: $(VENV)/dev.stamp
+	$(PYTEST) tests/gates -m "not slow" --timeout=120
+
+ruff: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+mypy: $(VENV)/dev.stamp
 	$(BIN)/mypy
+
+basedpyright: $(VENV)/dev.stamp
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
-	$(PYTEST) tests/gates -m "not slow" --timeout=120
 
 bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/performance.md (ROUNDS=3: half an hour)
 	.venv-bench/bin/python -m benchmarks --rounds $(ROUNDS) --out docs
