@@ -31,6 +31,10 @@ def properties(**each: Any) -> dict[str, Any]:
         (properties(x={"$ref": "#/$defs/none"}, y=STRING), properties(x={}, y=STRING)),
         ({"type": "object", "patternProperties": {"(": {}}}, {"type": "object", "patternProperties": {}}),
         ({"type": "object", "$schema": "http://example.com/mine"}, {"type": "object"}),
+        ({"type": "object", "$id": "no uri"}, {"type": "object"}),
+        (properties(x={**STRING, "$id": "no uri"}), properties(x=STRING)),
+        (properties(x={**STRING, "enum": []}), properties(x=STRING)),
+        (properties(x={"$ref": "#"}, y={"$ref": "#/$defs/none"}), properties(x={"$ref": "#"}, y={})),
         (properties(x={"items": [STRING], "type": 5}),
          {"$schema": "http://json-schema.org/draft-07/schema#", **properties(x={"items": [STRING]})}),
     ],
@@ -70,10 +74,42 @@ def test_an_older_dialect_is_told_by_its_words(given: Any, value: object, fits: 
     assert problems == () and compile_json_schema(found).is_valid(value) is fits
 
 
-def test_a_schema_of_nothing_but_faults_is_none() -> None:
-    faults = {f"p{i}": {"type": "no"} for i in range(MOST + 1)}
-    with pytest.raises(DefinitionError, match="cannot be run"):
-        runnable(properties(**faults))
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"type": "integer"}, {"type": ["integer", "null"]}),
+        ({"type": ["integer", "null"]}, {"type": ["integer", "null"]}),
+        ({"enum": ["a"], **STRING}, {"enum": ["a", None], "type": ["string", "null"]}),
+        ({"$ref": "#/$defs/a"}, {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]}),
+    ],
+)
+def test_nullable_takes_null_as_those_mean_it_who_write_it(given: Any, kept: Any) -> None:
+    shared = {"$defs": {"a": STRING}}
+    found, problems = runnable({**properties(x={**given, "nullable": True}), **shared})
+    assert (found, problems) == ({**properties(x=kept), **shared}, ())
+    assert runnable({**properties(x=given), "nullable": True}, root="object")[0]["type"] == "object"
+
+
+MANY = {f"p{i}": {"type": "no", "description": "d"} for i in range(MOST + 1)}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (properties(**MANY), "more than 50 keywords"),
+        (properties(**{k: {"anyOf": [STRING] * 20, "description": "d"} for k in MANY}), "1,020 alt"),
+        (properties(p1={"description": "d" * 1_000_001}), "too large"),
+        ({**properties(**{k: {"items": v, **v} for k, v in MANY.items()}), "required": ["p1"]}, "50"),
+    ],
+)
+def test_arguments_that_cannot_be_checked_keep_their_names(given: Any, why: str) -> None:
+    found, problems = runnable(given, root="object")
+    assert why in problems[-1] and "only names and kinds" in problems[-1]
+    assert found["required"] == given.get("required", [])
+    assert compile_json_schema(found).is_valid({"p1": 5})
+    assert found["properties"]["p1"]["description"][:9] in ("d", "d" * 9)
+    with pytest.raises(DefinitionError):
+        runnable(given)
 
 
 @pytest.mark.parametrize("keyword", ["not", "if", "oneOf", "items", "allOf"])

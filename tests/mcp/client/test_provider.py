@@ -87,11 +87,12 @@ def test_an_error_of_the_tool_is_a_failed_result_with_its_text(peer: MCPServer) 
     assert (message.kind, message.content) == ("tool_error", "no such file")
 
 
-def test_a_result_that_breaks_its_promise_is_withheld(peer: MCPServer) -> None:
+def test_a_result_that_breaks_its_promise_fails_and_is_not_lost(peer: MCPServer) -> None:
     tools = Toolset(peer.tools())
     assert call(tools, "count", n=5).artifact == {"n": 5}
     message = call(tools, "count", n=500)
     assert message.kind == "invalid_output" and "n: expected" in str(message.details["error"])
+    assert "a fault of the server" in message.text and message.text.endswith("\n500")
 
 
 def test_arguments_are_validated_before_the_server_is_asked(peer: MCPServer) -> None:

@@ -70,7 +70,7 @@ def test_definitions_are_judged_one_by_one_and_each_fault_costs_itself() -> None
         {"name": "nullable", "inputSchema": {"type": ["object", "null"]}},
         {"name": "either", "inputSchema": {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}},
         {"name": "listed", "inputSchema": OBJECT, "outputSchema": {"type": "array"}},
-        {"name": "hints", "inputSchema": OBJECT, "annotations": {"readOnlyHint": "perhaps"}},
+        {"name": "hints", "inputSchema": OBJECT, "annotations": {"title": 5, "readOnlyHint": True}},
         {"name": "none"},
         {"name": "odd text", "description": 5, "inputSchema": OBJECT, "icons": "x"},
         {"inputSchema": OBJECT},
@@ -84,7 +84,8 @@ def test_definitions_are_judged_one_by_one_and_each_fault_costs_itself() -> None
             "fine", "nullable", "either", "listed", "hints", "none", "odd_text", "email",
         )  # fmt: skip
         assert "outputSchema" in server.problems["listed"]
-        assert "annotations" in server.problems["hints"]
+        assert "annotations/title" in server.problems["hints"]
+        assert found["hints"].effects.read_only
         assert "inputSchema" in server.problems["none"]
         assert {"description", "icons"} <= set(server.problems["odd text"].split())
         assert "pattern" in server.problems["email"]

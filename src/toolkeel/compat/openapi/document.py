@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from toolkeel._records.record import record
+from toolkeel.define.schema.foreign import or_null
 from toolkeel.errors import SetupError
 
 Json = dict[str, Any]
@@ -297,13 +298,5 @@ def _modernise(node: Mapping[str, Any], made: Json) -> None:
             exclusive = made.pop(f"exclusive{limit}")
             if exclusive and limit.lower() in made:
                 made[f"exclusive{limit}"] = made.pop(limit.lower())
-    if not node.get("nullable"):
-        return
-    if isinstance(made.get("type"), str):
-        made["type"] = [made["type"], "null"]
-        if "enum" in made and None not in made["enum"]:
-            made["enum"] = [*made["enum"], None]
-        return
-    plain = dict(made)
-    made.clear()
-    made["anyOf"] = [plain, {"type": "null"}]
+    if node.get("nullable"):
+        or_null(made)

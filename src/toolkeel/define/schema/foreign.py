@@ -8,14 +8,21 @@ What only looks wrong because it is written in an older dialect is read in that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 from toolkeel.define.explain.phrases import short
 from toolkeel.define.explain.schema_limits import MAX_DEPTH, is_too_deep
 from toolkeel.define.schema.from_json_schema import compile_json_schema
-from toolkeel.define.subschemas import Schema, all_subschemas
+from toolkeel.define.subschemas import (
+    Location,
+    Schema,
+    all_subschemas,
+    properties_of,
+    required_of,
+    subschemas,
+)
 from toolkeel.errors import DefinitionError
 
 MOST = 50
@@ -25,6 +32,8 @@ _DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 _DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 _OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_NAMED_BY = ("$id", "id", "$schema")
+_KINDS = ("object", "array", "string", "number", "integer", "boolean", "null")
 _OF_OBJECTS = frozenset(("properties", "required", "anyOf", "oneOf", "allOf", "$ref"))
 
 
@@ -39,25 +48,92 @@ def runnable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], tuple[s
         A copy, and a sentence for each keyword that was taken out.
 
     Raises:
-        DefinitionError: nothing can be saved: it is too large.
+        DefinitionError: nothing can be saved; not where there is a root.
 
     >>> runnable({"type": "object", "properties": {"x": {"type": "strng", "maxLength": 9}}})
     ({'type': 'object', 'properties': {'x': {'maxLength': 9}}}, ('#/properties/x/type "strng" is not checked: "strng" is not a JSON Schema type; leave it out to take any value',))
     """
-    kept = _in_its_dialect(_with_root(schema, root))
+    kept = dict(schema)
     problems: list[str] = []
     if is_too_deep(kept):
         kept, _ = _cut(kept, MAX_DEPTH - 1)
         problems.append(f"what is nested more than {MAX_DEPTH} levels deep is not checked")
+    kept = deepcopy(kept)
+    problems += _in_words_of_json_schema(kept)
+    kept = _in_its_dialect(_with_root(kept, root))
+    try:
+        return kept, (*problems, *_without_faults(kept))
+    except DefinitionError as error:
+        if not root:
+            raise
+        return _names_alone(kept), (*problems, f"only names and kinds are checked: {error}")
+
+
+def _without_faults(schema: dict[str, Any]) -> list[str]:
+    """Take out of a schema what cannot be run, in place.
+
+    Returns:
+        A sentence for each keyword.
+
+    Raises:
+        DefinitionError: that would be too many, or it is wrong as a whole.
+    """
+    problems: list[str] = []
     for _ in range(MOST):
         try:
-            compile_json_schema(kept)
+            compile_json_schema(schema)
         except DefinitionError as error:
-            kept = kept if problems else deepcopy(kept)
-            problems.append(_without_fault(kept, error))
+            problems.append(_without_fault(schema, error))
         else:
-            return kept, tuple(problems)
+            return problems
     raise DefinitionError(f"The JSON Schema has more than {MOST} keywords that cannot be run.")
+
+
+def _names_alone(schema: Schema) -> dict[str, Any]:
+    """The same arguments by their names, kinds and descriptions: what can always be run."""
+    parts = {
+        name: {
+            "type": part.get("type") if part.get("type") in _KINDS else list(_KINDS),
+            "description": str(part.get("description", ""))[:1000],
+        }
+        for name, part in properties_of(schema).items()
+        if isinstance(part, Mapping)
+    }
+    needed = [name for name in required_of(schema) if name in parts]
+    return {"type": "object", "properties": parts, "required": needed}
+
+
+def _in_words_of_json_schema(schema: dict[str, Any]) -> list[str]:
+    """Put what OpenAPI and generators say otherwise into JSON Schema's words, in place."""
+    problems = []
+    for place, part in list(_places(schema, ())):
+        if part.pop("nullable", None) is True and (place or "type" in part):
+            or_null(part)
+        if part.get("enum") == []:  # filled from a list that was empty
+            del part["enum"]
+            problems.append(f"#/{'/'.join(map(str, place))}/enum is empty, and is not checked")
+    return problems
+
+
+def _places(schema: Schema, place: Location) -> Iterator[tuple[Location, dict[str, Any]]]:
+    """Every schema within a schema, the innermost first, and where it is."""
+    for step, inner in subschemas(schema):
+        yield from _places(inner, (*place, *step))
+    yield place, cast("dict[str, Any]", schema)
+
+
+def or_null(schema: dict[str, Any]) -> None:
+    """Have a schema take null, too, in place: OpenAPI's ``nullable``."""
+    if isinstance(schema.get("type"), str):
+        schema["type"] = [schema["type"], "null"]
+        if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
+            schema["enum"] = [*schema["enum"], None]
+        return
+    if isinstance(schema.get("type"), list) and "null" in schema["type"]:
+        return
+    plain = dict(schema)
+    schema.clear()
+    schema["anyOf"] = [plain, {"type": "null"}]
 
 
 def _cut(value: object, levels: int) -> tuple[Any, bool]:
@@ -138,14 +214,16 @@ def _without_fault(schema: dict[str, Any], error: DefinitionError) -> str:
 
 
 def _unresolved(schema: dict[str, Any], message: str) -> list[str | int]:
-    """Where a reference stands that leads nowhere; the validator names only where it leads."""
-    found: list[tuple[bool, list[str | int]]] = []
+    """Where a reference or a name stands that leads nowhere; the validator names only its text."""
+    found: list[tuple[int, list[str | int]]] = []
 
     def look(value: object, path: list[str | int]) -> None:
         if isinstance(value, Mapping):
             for key, item in value.items():
                 if key in _REFERENCES and isinstance(item, str):
-                    found.append((item.lstrip("#") in message, [*path, key]))
+                    found.append((len(item) * (item.lstrip("#") in message), [*path, key]))
+                elif key in _NAMED_BY and f"'{item}'" in message:
+                    found.append((len(item), [*path, key]))
                 look(item, [*path, key])
         elif isinstance(value, list):
             for index, item in enumerate(value):

@@ -200,10 +200,13 @@ def _taken_out(tool: dict[str, Any], place: list[str]) -> str:
             schema[key] = {**parts, place[2]: {}}
             return f"its {key}/{place[2]} is no schema, and not used: {_short(parts[place[2]])}"
         return f"its {key} is no {key}, and not used: {_short(schema.pop(key, None))}"
+    if key == "annotations" and isinstance(hints := tool[key], dict) and place[1:2]:
+        tool[key] = {name: hint for name, hint in hints.items() if name != place[1]}
+        return f"its {key}/{place[1]} is not of the protocol, and not used: {_short(hints)}"
     value = tool.pop(key, None)
     if key == "inputSchema":
         tool[key] = dict(_NO_ARGUMENTS)
-    return f"its {key} is no {key}, and not used: {_short(value)}"
+    return f"its {key} is not of the protocol, and not used: {_short(value)}"
 
 
 def _is_of_call(result: Mapping[str, Any]) -> bool:

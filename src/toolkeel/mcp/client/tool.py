@@ -14,13 +14,13 @@ from typing import Any, Literal, TypeAlias
 import mcp_types as types
 
 from toolkeel._records.record import record
-from toolkeel.content import Content
+from toolkeel.content import Content, Text
 from toolkeel.context import ToolContext
 from toolkeel.define.returns import Output
 from toolkeel.define.schema.foreign import runnable
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
 from toolkeel.effects import Effects, Resource, Shared
-from toolkeel.errors import DefinitionError, InvalidOutput, Kind
+from toolkeel.errors import DefinitionError, Kind
 from toolkeel.mcp.content import FOR_USER, from_definition, from_result, output_of, to_block
 from toolkeel.mcp.hidden_text import Hidden, clean_definition
 from toolkeel.mcp.pins import Pin, Pins, difference, pin_of
@@ -201,8 +201,6 @@ def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
             return _checked(from_result(result), output, peer.name)
         except Failed as failed:
             return failed.message
-        except InvalidOutput as error:
-            return ToolMessage(error.text, status="error", kind=error.kind, details=error.details)
 
     options = from_definition(shown)
     # What an untrusted server says never lowers the bar; what it says of order is taken.
@@ -245,23 +243,30 @@ def _bounded(description: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _checked(message: ToolMessage, output: Output | None, server: str) -> ToolMessage:
-    """The result as the model may see it, if it keeps the tool's promise.
-
-    Raises:
-        InvalidOutput: it does not.
-    """
-    if output is not None and not message.failed:
-        try:
-            output.check(message.artifact)
-        except ValueError as error:
-            raise InvalidOutput(
-                f"The server {server} returned a result that does not fit what its tool promises. "
-                "This is a fault of the server, not of the call.",
-                {"error": str(error), "artifact": message.artifact},
-            ) from error
+    """The result as the model may see it; a failed one that says so if it breaks the tool's promise."""
     content, apart = for_model(message.content)
     details = {**message.details, FOR_USER: apart} if apart else message.details
-    return dataclasses.replace(message, content=content, details=details)
+    checked = dataclasses.replace(message, content=content, details=details)
+    if output is None or message.failed:
+        return checked
+    try:
+        output.check(message.artifact)
+    except ValueError as error:
+        said = (Text(content),) if isinstance(content, str) else content
+        return dataclasses.replace(
+            checked,
+            content=(Text(_UNFIT.format(server)), *said),
+            status="error",
+            kind="invalid_output",
+            details={**details, "error": str(error), "artifact": message.artifact},
+        )
+    return checked
+
+
+_UNFIT = (
+    "The server {} returned a result that does not fit what its tool promises. This is a fault of "
+    "the server, not of the call, which has run. The result:"
+)
 
 
 def for_model(content: Content) -> tuple[Content, tuple[dict[str, Any], ...]]:
