@@ -6,7 +6,7 @@ A schema says which they are, by ``"writeOnly": true`` or ``"format": "password"
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -15,6 +15,7 @@ from toolkeel._records.redact import MASK
 from toolkeel.define.subschemas import all_subschemas, resolve
 
 Path = tuple[str | int, ...]
+Hide = Callable[[object, object], object]
 _BRANCHES = ("allOf", "anyOf", "oneOf")
 _SINGLE = ("if", "then", "else", "not")
 
@@ -63,7 +64,7 @@ class Mask:
 
     def apply(self, arguments: object) -> Any:
         """The same JSON data with ``***`` for each secret."""
-        return self._apply(arguments, [self._root])
+        return self._walk(arguments, arguments, [self._root], lambda value, _: MASK)
 
     def restore(self, masked: object, original: object) -> Any:
         """Masked data, changed or not, with the secrets of the original where ``***`` still stands.
@@ -72,12 +73,16 @@ class Mask:
             masked: What `apply` gave, perhaps edited.
             original: What `apply` was given.
         """
-        return self._restore(masked, original, [self._root])
+
+        def shown(value: object, was: object) -> object:
+            return was if value == MASK else value
+
+        return self._walk(masked, original, [self._root], shown)
 
     def values(self, arguments: object) -> list[str]:
         """The texts of all secrets in JSON data."""
         found: list[str] = []
-        self._collect(arguments, [self._root], found)
+        self._walk(arguments, arguments, [self._root], lambda value, _: found.extend(_leaves(value)))
         return found
 
     def hides(self, path: Path) -> bool:
@@ -85,47 +90,29 @@ class Mask:
         schemas: list[object] = [self._root]
         for part in path:
             schemas = self._below(schemas, part)
-            if not schemas or any(map(_is_secret, self._expand(schemas))):
+            if self._hidden(schemas):
                 return True
         return self._holds(schemas)
 
     # — walking data and schemas side by side —
 
-    def _apply(self, value: object, schemas: list[object]) -> Any:
+    def _walk(self, value: object, other: object, schemas: list[object], hide: Hide) -> Any:
+        """`value` with what `hide` makes of each secret, and of what has its place in `other`."""
         if self._hidden(schemas):
-            return MASK
+            return hide(value, other)
         if isinstance(value, Mapping):
-            return {k: self._apply(v, self._below(schemas, k)) for k, v in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._apply(v, self._below(schemas, i)) for i, v in enumerate(value)]
-        return value
-
-    def _restore(self, value: object, original: object, schemas: list[object]) -> Any:
-        if self._hidden(schemas):
-            return original if value == MASK else value
-        if isinstance(value, Mapping):
-            known = original if isinstance(original, Mapping) else {}
+            known = other if isinstance(other, Mapping) else {}
             return {
-                k: self._restore(v, known.get(k, v), self._below(schemas, k))
+                k: self._walk(v, known.get(k, v), self._below(schemas, k), hide)
                 for k, v in value.items()
             }
-        if isinstance(value, list):
-            items = original if isinstance(original, list) else []
+        if isinstance(value, list | tuple):
+            items = other if isinstance(other, list | tuple) else ()
             return [
-                self._restore(v, items[i] if i < len(items) else v, self._below(schemas, i))
+                self._walk(v, items[i] if i < len(items) else v, self._below(schemas, i), hide)
                 for i, v in enumerate(value)
             ]
         return value
-
-    def _collect(self, value: object, schemas: list[object], found: list[str]) -> None:
-        if self._hidden(schemas):
-            found.extend(_leaves(value))
-        elif isinstance(value, Mapping):
-            for key, item in value.items():
-                self._collect(item, self._below(schemas, key), found)
-        elif isinstance(value, list | tuple):
-            for index, item in enumerate(value):
-                self._collect(item, self._below(schemas, index), found)
 
     def _hidden(self, schemas: list[object]) -> bool:
         return not schemas or any(map(_is_secret, self._expand(schemas)))
