@@ -155,6 +155,14 @@ def test_nothing_is_written_to_a_closed_file(tmp_path: Path) -> None:
         _keys(data)
 
 
+def test_a_file_that_is_gone_is_told_to_who_reads(tmp_path: Path) -> None:
+    data = Database(str(tmp_path / "a.db"))
+    (tmp_path / "a.db").rename(tmp_path / "b.db")
+    with pytest.raises(SessionError, match="cannot be read"):
+        _keys(data)
+    data.close()
+
+
 def test_a_forked_child_opens_the_file_anew(tmp_path: Path) -> None:
     program = f"""
         import os

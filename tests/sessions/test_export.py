@@ -11,9 +11,21 @@ from pathlib import Path
 import pytest
 
 from tests.sessions.talking import agent, say
-from toolkeel import tool
-from toolkeel._records.entries import Decided
+from toolkeel import ToolMessage, tool
+from toolkeel._records.entries import (
+    CallEnded,
+    CallIntended,
+    Decided,
+    Entry,
+    ModelAsked,
+    ModelReplied,
+    PersonSaid,
+    RunBegan,
+    key_of,
+)
 from toolkeel._records.entries_json import dump_entry
+from toolkeel._records.messages_json import json_text
+from toolkeel.messages import AssistantMessage, ToolCall, UserMessage
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.errors import SessionError
 from toolkeel.testing.scripted import call
@@ -91,6 +103,39 @@ def test_an_entry_that_nothing_here_could_have_written_is_refused_and_nothing_is
         sessions.import_(lines, "copy")
     assert not sessions["copy"].exists
     assert sessions.import_(sessions.export("ada"), "copy").exists
+
+
+def _imported(*entries: Entry) -> Sessions:
+    sessions = Sessions(":memory:")
+    header = {"format": "toolkeel session", "version": 1}
+    sessions.import_([json_text(each) + "\n" for each in (header, *map(dump_entry, entries))], "x")
+    return sessions
+
+
+def test_runs_within_themselves_or_without_end_are_refused() -> None:
+    circle = [RunBegan("a", parent="b"), RunBegan("b", parent="a")]
+    deep = [RunBegan(str(n), parent=str(n - 1)) for n in range(500)]
+    for runs in ([RunBegan("b", parent="b")], circle, deep):
+        with pytest.raises(SessionError, match="runs are within each other"):
+            _imported(*runs, ModelAsked(runs[-1].run, 1))
+
+
+def test_calls_within_calls_end_with_the_first_however_deep_they_lie() -> None:
+    calls = [CallIntended("a", 1, 0, "c", "t")]
+    for _ in range(1200):
+        calls.append(CallIntended("a", 1, 0, within=key_of(calls[-1])))
+    ended = CallEnded("a", 1, 0, ToolMessage("done", "c", "t"))
+    assert not _imported(RunBegan("a"), *calls, ended)["x"].fold().intended
+
+
+def test_a_call_that_no_reply_made_is_asked_about_as_it_stands() -> None:
+    said, stands = PersonSaid("a", UserMessage("go")), CallIntended("a", 1, 7, "c", "add")
+    asked = AssistantMessage("", (ToolCall("c", "add", "{}"),))
+    befores: list[list[Entry]] = [[], [ModelAsked("a", 1), ModelReplied("a", 1, asked)]]
+    for before in befores:
+        sessions = _imported(RunBegan("a"), said, *before, stands)
+        result = agent("never").run_sync(None, session=sessions["x"])
+        assert [each.tool for each in result.pending] == ["add"]
 
 
 def test_an_import_that_ends_halfway_has_made_nothing(tmp_path: Path) -> None:

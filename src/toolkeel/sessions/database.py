@@ -122,15 +122,15 @@ class Database:
         """
         if self.path == MEMORY:
             return self.write_now(do)
-        with self._reader() as connection:
-            try:
+        try:
+            with self._reader() as connection:
                 connection.execute(self.begin)
                 try:
                     return do(connection)
                 finally:
                     connection.execute("ROLLBACK")  # one that stays open keeps the log growing
-            except sqlite3.Error as error:
-                raise SessionError(f"{self.shown} cannot be read: {error}") from None
+        except sqlite3.Error as error:
+            raise SessionError(f"{self.shown} cannot be read: {error}") from None
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:

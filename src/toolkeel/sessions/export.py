@@ -17,7 +17,7 @@ from toolkeel._records.messages_json import DEPTH, json_text, plain, refuse_cons
 from toolkeel.sessions.checkpoint import checkpoint_of
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.fold import Fold
-from toolkeel.sessions.journal import SessionJournal
+from toolkeel.sessions.journal import SessionJournal, folded
 from toolkeel.sessions.queries import SessionInfo
 from toolkeel.sessions.session import Kept, Session
 
@@ -56,7 +56,7 @@ def import_lines(kept: Kept, to: tuple[str, str], lines: Iterable[str]) -> Sessi
     rows = iter(lines)
     _check_header(next(rows, ""))
     entries = list(_entries(rows))
-    undone = _checked(entries).decided
+    undone = folded(Fold(), enumerate(entries, 1)).decided
     journal = SessionJournal(kept.database, kept.artifacts, None, Fold())
     try:
         for entry in entries:
@@ -96,18 +96,3 @@ def _entries(lines: Iterable[str]) -> Iterator[Entry]:
             raise SessionError(f"line {number} is no entry: {error}"[:300]) from None
         if not isinstance(entry, Checkpoint | Forked):
             yield entry
-
-
-def _checked(entries: Iterable[Entry]) -> Fold:
-    """What the entries fold to.
-
-    Raises:
-        SessionError: they do not.
-    """
-    fold = Fold()
-    try:
-        for seq, entry in enumerate(entries, 1):
-            fold.see(seq, entry)
-    except (ValueError, TypeError, LookupError) as error:
-        raise SessionError(f"the entries do not belong together: {error}") from None
-    return fold

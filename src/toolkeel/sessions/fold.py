@@ -27,6 +27,8 @@ NEVER_BEGAN = (
     *("limit_reached", "skipped"),
 )
 """Ends of calls that limits do not count."""
+DEPTH = 200
+"""How many runs may lie within each other."""
 
 
 class Fold:
@@ -112,10 +114,17 @@ class Fold:
             self._tainted(seq, entry)
 
     def _around(self, fold: Fold) -> Iterator[Fold]:
-        """Those of the runs that one is within, up to the session's."""
-        while fold is not self:
+        """Those of the runs that one is within, up to the session's.
+
+        Raises:
+            ValueError: there is no end of them: a file may say that a run is within itself.
+        """
+        for _ in range(DEPTH):
+            if fold is self:
+                return
             fold = self.inner.get(fold.began.parent, self)
             yield fold
+        raise ValueError(f"more than {DEPTH} runs are within each other")
 
     def within(self) -> list[Fold]:
         """Those of the runs that are calls of its last one, which have no outcome."""
@@ -221,20 +230,16 @@ class Fold:
 
     def _close(self, key: str) -> None:
         """Of a call it is known what became of it, or that it has not begun: so of all within it."""
-        self.intended.pop(key, None)
-        for ticket in [each for each in self.outcomes.values() if each.digest == key]:
-            del self.outcomes[ticket.id]
-        for made in self.made.pop(key, ()):
-            self._close(made)
-        for run in [id for id, each in self.inner.items() if each.began.call == key]:
-            self._drop(run)
-
-    def _drop(self, run: str) -> None:
-        """A run within has ended, and what it has left open with it."""
-        self.inner[run]._forget(lambda ticket: True)
-        del self.inner[run]
-        for key in [key for key, call in self.intended.items() if call.run == run]:
-            self._close(key)
+        keys = [key]
+        while keys:
+            key = keys.pop()
+            self.intended.pop(key, None)
+            for ticket in [each for each in self.outcomes.values() if each.digest == key]:
+                del self.outcomes[ticket.id]
+            keys += self.made.pop(key, ())
+            for run in [id for id, each in self.inner.items() if each.began.call == key]:
+                self.inner.pop(run)._forget(lambda ticket: True)
+                keys += [open for open, call in self.intended.items() if call.run == run]
 
     def _forget(self, done: Callable[[Ticket], bool]) -> None:
         """Tickets of a run wait no longer, neither in those around it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from time import time
@@ -141,8 +141,7 @@ class SessionJournal:
 
     def entry(self, seq: int) -> Entry:
         """An entry that was written before."""
-        [stored] = read_entries(self._database, self._artifacts, self._known, seq - 1, seq)
-        return stored.entry
+        return _read_entry(self._database, self._artifacts, self._known, seq)
 
     def _write(self) -> Future[None] | None:
         """Hand over what was appended; the write to wait for, which comes after all before it."""
@@ -227,23 +226,43 @@ def read_entries(
         after = rows[-1][0]
 
 
+def _read_entry(database: Database, artifacts: Artifacts, info: SessionInfo, seq: int) -> Entry:
+    for each in read_entries(database, artifacts, info, seq - 1, seq):
+        return each.entry
+    raise SessionError(f"entry {seq} of {info.name!r} is gone")
+
+
+def folded(fold: Fold, entries: Iterable[tuple[int, Entry]]) -> Fold:
+    """A fold that has seen entries.
+
+    Raises:
+        SessionError: they do not belong together.
+    """
+    try:
+        for seq, entry in entries:
+            fold.see(seq, entry)
+    except (ValueError, TypeError, LookupError) as error:
+        raise SessionError(f"the entries do not belong together: {error}") from None
+    return fold
+
+
 def load_fold(database: Database, artifacts: Artifacts, info: SessionInfo) -> Fold:
     """Where a session stands: from its last checkpoint and the window the model is shown.
 
     Raises:
         SessionError: it cannot be read.
     """
-    fold = Fold()
-    if info.checkpoint:
-        at = info.checkpoint
-        [stored] = read_entries(database, artifacts, info, at - 1, at)
-        if isinstance(stored.entry, Checkpoint):
-            first = window_of(stored.entry)
-            window = read_entries(database, artifacts, info, first - 1, at - 1) if first else ()
-            try:
-                fold = resumed(stored.entry, ((each.seq, each.entry) for each in window))
-            except ValueError as error:
-                raise SessionError(f"a checkpoint of {info.name!r} is damaged: {error}") from None
-    for each in read_entries(database, artifacts, info, info.checkpoint, info.head):
-        fold.see(each.seq, each.entry)
-    return fold
+
+    def read(after: int, upto: int) -> Iterator[tuple[int, Entry]]:
+        found = read_entries(database, artifacts, info, after, upto)
+        return ((each.seq, each.entry) for each in found)
+
+    fold, at = Fold(), info.checkpoint
+    kept = _read_entry(database, artifacts, info, at) if at else None
+    if isinstance(kept, Checkpoint):
+        first = window_of(kept)
+        try:
+            fold = resumed(kept, read(first - 1, at - 1) if first else ())
+        except ValueError as error:
+            raise SessionError(f"a checkpoint of {info.name!r} is damaged: {error}") from None
+    return folded(fold, read(at, info.head))

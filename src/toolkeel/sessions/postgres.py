@@ -175,10 +175,7 @@ class PostgresDatabase(Database):
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
-            try:
-                connection = cast("sqlite3.Connection", _Connection(self.path))
-            except sqlite3.Error as error:
-                raise SessionError(f"{self.shown} cannot be reached: {error}") from None
+            connection = cast("sqlite3.Connection", _Connection(self.path))
         try:
             yield connection
         finally:

@@ -80,11 +80,11 @@ def _is_answered(fold: Fold, call: CallIntended) -> bool:
 
 def _made(fold: Fold, call: CallIntended) -> ToolCall:
     """The call as the model made it, or code."""
-    if call.within:
-        return ToolCall(call.call_id, call.tool, call.arguments)
     said = fold.inner.get(call.run, fold).view.messages
-    replies = (m for m in reversed(said) if isinstance(m, AssistantMessage))
-    calls = next(replies).tool_calls
+    replies = (m.tool_calls for m in reversed(said) if isinstance(m, AssistantMessage))
+    calls = next(replies, ())
+    if call.within or not 0 <= call.position < len(calls):  # a file may say what was never made
+        return ToolCall(call.call_id, call.tool, call.arguments)
     return calls[call.position]
 
 
