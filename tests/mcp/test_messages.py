@@ -12,10 +12,10 @@ from mcp_types import JSONRPCError, JSONRPCResponse
 from toolkeel.mcp.messages import (
     DEEPEST,
     body_of_answer,
-    event_line,
     read_answer,
     read_from_server,
     read_message,
+    readable_event,
     shallow,
     with_whole_characters,
 )
@@ -112,25 +112,44 @@ def test_a_body_is_read_as_a_line_is_and_what_is_no_message_stays(body: bytes, r
     assert said == read or json.loads(said) == json.loads(read)
 
 
+PARTS = FINE.replace(b", ", b",\n")
+
+
 @pytest.mark.parametrize(
-    ("line", "read"),
+    ("block", "read"),
     [
         (b"data: " + FINE, FINE),
+        (b"id: 7\r\ndata: " + FINE, b"id: 7" + FINE),
+        (b"\xef\xbb\xbfDATA:" + FINE, FINE),
+        (b"event: result\n" + FINE, FINE),
+        (b"data: " + PARTS, FINE),
+        (b"data: " + PARTS.replace(b"\n", b"\rdata: "), FINE),
+        (FINE.replace(b"{}", b'{"a": "b\nc"}'), FINE.replace(b"{}", b'{"a": "b\\nc"}')),
         (b"data:" + FINE.replace(b"{}", b"null"), FINE),
         (b"data: " + FINE.replace(b'"jsonrpc": "2.0", ', b""), FINE),
-        (b"data: [" + FINE + b"," + FINE + b"]", FINE + b"\n\n" + FINE),
-        (b'data: {"method": "notifications/x", "params": [1]}', b""),
-        (b"data: {", b"{"),
-        (b"data:   1", b"1"),
+        (b"data: " + FINE.replace(b'"id": 1', b'"id": null'), FINE.replace(b"1", b"0")),
+        (b"data: [" + FINE + b"," + FINE + b"]", FINE + FINE),
+        (b"data: " + FINE + b"\ndata: " + FINE, FINE + FINE),
+        (b'data: {"method": "notifications/x", "params": [1], "jsonrpc": "2.0"}', b""),
+        (b"data: hello", b""),
+        (b"data: {", b""),
     ],
 )
-def test_an_event_holds_what_can_be_read_of_it(line: bytes, read: bytes) -> None:
-    said = b"".join(event_line(line).replace(b"data:", b"").split())
+def test_an_event_holds_what_can_be_read_of_it(block: bytes, read: bytes) -> None:
+    said = b"".join(readable_event(block).replace(b"data:", b"").split())
     assert said == b"".join(read.split())
 
 
 @pytest.mark.parametrize(
-    "line", [b"event: message", b"id: 1", b": {}", b"data:", b"", b"data: /a?b"]
+    "block",
+    [
+        b"event: message\nid: 1",
+        b": {}",
+        b"data:",
+        b"",
+        b"event: endpoint\ndata: /a?b",
+        b'data: {"jsonrpc": "2.0", "id": 1, "result": {',
+    ],
 )
-def test_a_line_of_a_stream_that_holds_no_message_stays(line: bytes) -> None:
-    assert event_line(line) == line
+def test_an_event_that_holds_no_message_stays(block: bytes) -> None:
+    assert readable_event(block) == block

@@ -113,18 +113,52 @@ def body_of_answer(body: bytes, request: bytes) -> bytes:
     return body
 
 
-def event_line(line: bytes) -> bytes:
-    """A line of a stream of events, with the message it holds made readable."""
-    text = line[5:].strip()
-    if line[:5] != b"data:" or not text:
-        return line
-    with suppress(ValueError):
-        jsonrpc_message_adapter.validate_json(text, by_name=False)
-        return line
-    with suppress(ValueError):  # where it is one of several that hold a message
-        said = [read_answer(each) for each in messages_in(text)]
-        return b"\n\n".join(b"data: " + to_json(each) for each in said if not _is_notice(each))
-    return line
+def readable_event(block: bytes) -> bytes:
+    """An event of a stream, with what it holds made readable; text that is no message costs itself.
+
+    A message may stand over several lines, as one of several, or without the names of fields.
+    """
+    block = with_whole_characters(block.removeprefix(b"\xef\xbb\xbf"))
+    said, rest, kind = [], [], b"message"
+    for line in _LINE.split(block):
+        field, _, value = line.partition(b":")
+        match field.strip().lower():
+            case b"data":
+                said.append(value.removeprefix(b" "))
+            case b"event":
+                kind = value.strip()
+            case b"" | b"id" | b"retry":
+                rest.append(line)
+            case _:
+                said.append(line)
+    data = b"\n".join(said)
+    if not data.strip() or (kind != b"message" and b'"jsonrpc"' not in data):
+        return block
+    if (messages := _all_in([data])) is None and (messages := _all_in(said)) is None:
+        return block if b'"jsonrpc"' in data else b""  # who reads on fails the call for it
+    return b"\n".join(rest) + b"\n\n".join(b"\ndata: " + each for each in messages)
+
+
+_LINE = re.compile(rb"\r\n|\n|\r")
+
+
+def _all_in(texts: list[bytes]) -> list[bytes] | None:
+    """The messages of texts that hold nothing else; None if they do."""
+    found: list[bytes] = []
+    for text in texts:
+        with suppress(ValueError):
+            jsonrpc_message_adapter.validate_json(text, by_name=False)
+            found.append(b" ".join(text.splitlines()))
+            continue
+        try:
+            read = [read_answer(each) for each in messages_in(text)]
+        except ValueError:
+            return None
+        if not all(isinstance(each, dict) for each in read):
+            return None
+        answers = [each for each in read if isinstance(each, dict) and not _is_notice(each)]
+        found += [to_json({**each, "id": each.get("id") or 0}) for each in answers]
+    return found
 
 
 def _is_notice(message: object) -> bool:

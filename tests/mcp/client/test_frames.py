@@ -53,6 +53,17 @@ def test_a_request_whose_answer_cannot_be_read_is_told_at_once(line: str) -> Non
     assert "cannot be read" in message.message.error.message
 
 
+def test_an_answer_written_for_people_is_read_and_what_only_begins_so_is_not_kept() -> None:
+    frames, written = Frames("s"), json.dumps(ANSWER, indent=2, ensure_ascii=False)
+    noise = "{\n  hello\n}\n{,\n"
+    found = list(frames.feed(f"{noise}{written}\r\n}}\n{json.dumps(ANSWER)}\n".encode()))
+    assert [message.message.result for message in found[-1:]] == [ANSWER["result"]]
+    found = list(frames.feed(f"{written}\r\n".encode()))
+    assert [message.message.result for message in found] == [ANSWER["result"]]
+    frames = Frames("s", limit=100)
+    assert list(frames.feed(b"{\n" + b"x\n" * 1000)) == [] and frames._held < 100
+
+
 def test_a_line_without_end_takes_no_memory_and_the_next_line_is_read() -> None:
     frames = Frames("s", limit=10_000)
     for _ in range(1000):

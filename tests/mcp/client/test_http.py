@@ -371,3 +371,21 @@ def test_half_an_emoji_costs_itself_and_not_the_answer(stream: bool) -> None:
 
     [message] = calls(reply)
     assert message.content == "a \ufffd b"
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        ("text/event-stream", "data: {}"),  # a stream that ends without a blank line
+        ("text/event-stream", "data: hello\n\n: {{\n\nevent: result\n{}\n\n"),
+        ("text/plain", "{}"),
+        ("", "{}"),
+    ],
+)
+def test_an_answer_is_read_whatever_stands_round_it(kind: str, form: str) -> None:
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        said = json.dumps(answer(body, OK), indent=2)
+        send(handler, form.format(said).encode(), **{"content-type": kind})
+
+    [message] = calls(reply)
+    assert message.content == "done"

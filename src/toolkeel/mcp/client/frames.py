@@ -53,6 +53,8 @@ class Frames:
         self._searched = 0
         self._head: bytes | None = None  # of a line too long, whose rest is dropped
         self._noise = 0
+        self._parts: list[bytes] = []  # of a message that stands over several lines
+        self._held = 0
 
     def feed(self, chunk: bytes) -> Iterator[SessionMessage]:
         """The messages that are complete with `chunk`."""
@@ -80,8 +82,26 @@ class Frames:
         try:
             return SessionMessage(read_from_server(line))
         except ValueError as error:
+            if (whole := self._joined(line)) is not None:
+                return self._message(whole) if whole else None
             why = f"it is no message of the protocol: {str(error)[:300]}"
             return self._unreadable(line[:_EDGE], line[-_EDGE:], why)
+
+    def _joined(self, line: bytes) -> bytes | None:
+        """The message that a line ends, as one; empty if more of it comes, None if it is of none.
+
+        Written so that people can read it, it begins and ends with a bracket alone at the left.
+        """
+        begins = line[:1] == b"{" and line.rstrip()[-1:] in (b"{", b"[", b",")
+        if not self._parts and not begins:
+            return None
+        self._parts.append(line)
+        self._held += len(line)
+        if line[:1] != b"}" and self._held <= self._limit:
+            return b""
+        whole = b" ".join(self._parts) if self._held <= self._limit else None
+        self._parts, self._held = [], 0
+        return whole
 
     def _unreadable(self, head: bytes, tail: bytes, why: str) -> SessionMessage | None:
         """What the request is told that a broken line may have answered."""

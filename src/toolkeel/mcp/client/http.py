@@ -27,7 +27,7 @@ from toolkeel.mcp.client.frames import FRAME_LIMIT
 from toolkeel.mcp.client.proxies import ByEnvironment, Lent, tls_context
 from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.messages import body_of_answer, event_line, with_whole_characters
+from toolkeel.mcp.messages import body_of_answer, readable_event, with_whole_characters
 
 _UNSENT = (
     httpx2.ConnectError,
@@ -92,7 +92,7 @@ class Bounded(httpx2.AsyncBaseTransport):
             raise httpx2.ReadError("an answer is compressed, which was not asked for")
         if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
-            response.stream = _WholeLines(response.stream, self._limit)
+            response.stream = _Events(response.stream, self._limit)
             return response
         body = bytearray()
         assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -104,11 +104,12 @@ class Bounded(httpx2.AsyncBaseTransport):
         finally:
             await response.aclose()
         content, headers = bytes(body), response.headers
-        if response.headers.get("content-type", "").lower().startswith("application/json"):
-            if message is not None and response.status_code == 200:
-                content = body_of_answer(content, message.content)
-            else:
-                content = with_whole_characters(content)
+        named = headers.get("content-type", "").lower().startswith("application/json")
+        is_json = named or content.lstrip()[:1] in (b"{", b"[")  # whatever it is called
+        if message is not None and response.status_code == 200 and is_json:
+            content, headers = body_of_answer(content, message.content), _as_json(headers)
+        elif named:
+            content = with_whole_characters(content)
         if message is not None and (response.status_code in _TOLD or response.status_code >= 500):
             content, headers = _told(response.status_code, content, headers)
         return httpx2.Response(
@@ -123,33 +124,34 @@ class Bounded(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-class _WholeLines(httpx2.AsyncByteStream):
-    """A stream of events, line by line, in which half an emoji costs itself and not the event."""
+class _Events(httpx2.AsyncByteStream):
+    """A stream of events, each as far as it can be read."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, limit: int) -> None:
         self._inner = inner
         self._limit = limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        held = bytearray()
+        held, searched = bytearray(), 0
         async for chunk in self._inner:
-            lines, end, rest = chunk.rpartition(b"\n")
-            if end:
-                yield _mended(bytes(held + lines)) + end
-                held.clear()
-            held += rest
+            held += chunk
+            while (end := _END_OF_EVENT.search(held, searched)) is not None:
+                yield readable_event(bytes(held[: end.start()])) + b"\n\n"
+                del held[: end.end()]
+                searched = 0
+            searched = max(len(held) - 3, 0)
             if len(held) > self._limit:  # the reader has a bound of its own, and tells
                 yield bytes(held)
                 held.clear()
-        if held:
-            yield _mended(bytes(held))
+        last = bytes(held)
+        told = readable_event(last)
+        yield last if told == last else told + b"\n\n"  # cut short, it is none: it may come again
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
 
-def _mended(lines: bytes) -> bytes:
-    return b"\n".join(map(event_line, with_whole_characters(lines).split(b"\n")))
+_END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 
 
 def _strays(url: httpx2.URL, home: str) -> bool:
@@ -192,11 +194,15 @@ def _told(status: int, content: bytes, headers: httpx2.Headers) -> tuple[bytes, 
     said = content.decode("utf-8", "replace").strip()[:300]
     text = f"HTTP {status}" + (f": {said}" if said and not said.startswith("<") else "")
     text += _LOGIN if status == 401 else ""
-    kept = [(key, value) for key, value in headers.multi_items() if key.lower() not in _FRAMING]
     body = _error(REFUSED, f"the server refused the request: {text}")
     if status >= 500:  # whatever stands between may have lost an answer that there was
         body = _error(LOST, f"instead of an answer came {text}")
-    return body, httpx2.Headers([*kept, ("content-type", "application/json")])
+    return body, _as_json(headers)
+
+
+def _as_json(headers: httpx2.Headers) -> httpx2.Headers:
+    kept = [(key, value) for key, value in headers.multi_items() if key.lower() not in _FRAMING]
+    return httpx2.Headers([*kept, ("content-type", "application/json")])
 
 
 _LOGIN = ' (to log in: auth="oauth", or toolkeel mcp login with its name or address)'
