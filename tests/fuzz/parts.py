@@ -28,14 +28,10 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.providers.anthropic.stream import DECODING as ANTHROPIC
-from toolkeel.providers.bedrock.stream import DECODING as BEDROCK
-from toolkeel.providers.gemini.stream import DECODING as GEMINI
-from toolkeel.providers.openai_chat.stream import DECODING as CHAT
-from toolkeel.providers.openai_responses.stream import DECODING as RESPONSES
+from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.providers.wire.sse import SSEParser
 
-WIRES = (CHAT, RESPONSES, ANTHROPIC, GEMINI, BEDROCK)
+WIRES = (openai_chat, openai_responses, anthropic, gemini, bedrock)
 GOOD = b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
 
 

@@ -31,8 +31,7 @@ from toolkeel.providers.anthropic.encode import encode_messages as encode_messag
 from toolkeel.providers.anthropic.encode import encode_system as encode_system
 from toolkeel.providers.anthropic.encode import encode_tools as encode_tools
 from toolkeel.providers.anthropic.encode import encode_turn as encode_turn
-from toolkeel.providers.anthropic.stream import DECODING
 from toolkeel.providers.anthropic.stream import StreamDecoder as StreamDecoder
 
-decode, decode_calls = DECODING.decode, DECODING.decode_calls
-decode_stream, adecode_stream = DECODING.decode_stream, DECODING.adecode_stream
+decode, decode_calls = StreamDecoder.decode, StreamDecoder.decode_calls
+decode_stream, adecode_stream = StreamDecoder.decode_stream, StreamDecoder.adecode_stream

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from toolkeel.content import Block, File, Image, Text
 from toolkeel.messages import ToolMessage
 from toolkeel.providers.anthropic.profile import WIRE
-from toolkeel.providers.anthropic.stream import DECODING
+from toolkeel.providers.anthropic.stream import StreamDecoder
 from toolkeel.providers.wire.media import base64_block, content_of, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_text
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredTurns, blocks_of
@@ -21,7 +21,7 @@ class StoredMessages(StoredTurns):
     UserMessage(content='几点?')
     """
 
-    decoding = DECODING
+    decoder = StreamDecoder
 
     def answer(self, blocks: list[Json]) -> Json:
         return {"type": "message", "stop_reason": "end_turn", "content": blocks}

@@ -9,7 +9,7 @@ from toolkeel.content import Audio, File, Image
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model import ModelRequest, Settings
 from toolkeel.providers.anthropic.profile import PAUSE, WIRE, AnthropicProfile
-from toolkeel.providers.anthropic.stream import DECODING
+from toolkeel.providers.anthropic.stream import StreamDecoder
 from toolkeel.providers.wire.claude import longest_reply, takes_temperature
 from toolkeel.providers.wire.media import note
 from toolkeel.providers.wire.plain_json import (
@@ -121,7 +121,9 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
     """
     sent = wire_tools(tools, WIRE)
     own = sent if isinstance(reply, AssistantMessage) else WireTools((), WIRE)
-    return _encoder(own, AnthropicProfile()).turn(DECODING.decode(reply), map(sent.told, results))
+    return _encoder(own, AnthropicProfile()).turn(
+        StreamDecoder.decode(reply), map(sent.told, results)
+    )
 
 
 class AnthropicBlocks(ClaudeBlocks[AnthropicProfile]):

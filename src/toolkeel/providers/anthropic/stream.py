@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.model import CallDelta, Delta, ReasoningDelta
 from toolkeel.providers.anthropic.profile import PAUSE, REASONS, WIRE, usage_of
-from toolkeel.providers.wire.decoder import Block, BlockDecoder, Decoding
+from toolkeel.providers.wire.decoder import Block, BlockDecoder
 from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -99,6 +99,7 @@ class StreamDecoder(BlockDecoder):
 
     target = WIRE
     reasons = REASONS
+    usage_of = staticmethod(usage_of)
     call_keys = frozenset({"type", "id", "name", "input"})
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
@@ -134,7 +135,7 @@ class StreamDecoder(BlockDecoder):
 
     def spent(self) -> Usage:
         """What the message cost, and those before it that paused."""
-        return self._spent + usage_of(self._usage)
+        return self._spent + super().spent()
 
     def why(self) -> FinishReason:
         """Why the message ended; one that came without a reason simply did."""
@@ -290,6 +291,3 @@ _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = by_word(
         StreamDecoder._fail: "error",
     }
 )
-
-DECODING = Decoding(WIRE, StreamDecoder)
-"""The functions that read this wire's answers."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from toolkeel.content import Block, File, Text
 from toolkeel.messages import ToolMessage
 from toolkeel.providers.bedrock.profile import WIRE, media_type_of, packed, unpacked
-from toolkeel.providers.bedrock.stream import DECODING
+from toolkeel.providers.bedrock.stream import StreamDecoder
 from toolkeel.providers.wire.media import content_of, data_block, media_block, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_text, decoded_base64
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredTurns, blocks_of
@@ -24,7 +24,7 @@ class StoredConverse(StoredTurns):
     UserMessage(content='几点?')
     """
 
-    decoding = DECODING
+    decoder = StreamDecoder
 
     def answer(self, blocks: list[Json]) -> Json:
         blocks = [

@@ -9,7 +9,7 @@ from toolkeel.content import Audio, File, Image
 from toolkeel.messages import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage
 from toolkeel.model import ModelRequest, OutputFormat, Settings, ToolChoice
 from toolkeel.providers.bedrock.profile import WIRE, BedrockProfile, media_form, unpacked
-from toolkeel.providers.bedrock.stream import DECODING
+from toolkeel.providers.bedrock.stream import StreamDecoder
 from toolkeel.providers.wire.claude import is_claude, longest_reply, takes_temperature
 from toolkeel.providers.wire.media import note
 from toolkeel.providers.wire.plain_json import (
@@ -115,7 +115,9 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
     """
     sent = wire_tools(tools, WIRE)
     own = sent if isinstance(reply, AssistantMessage) else WireTools((), WIRE)
-    return _encoder(own, BedrockProfile()).turn(DECODING.decode(reply), map(sent.told, results))
+    return _encoder(own, BedrockProfile()).turn(
+        StreamDecoder.decode(reply), map(sent.told, results)
+    )
 
 
 class BedrockBlocks(ClaudeBlocks[BedrockProfile]):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from toolkeel.messages import FinishReason, Usage
+from toolkeel.messages import FinishReason
 from toolkeel.model import Delta, ReasoningDelta
 from toolkeel.providers.bedrock.profile import (
     REASONS,
@@ -21,7 +21,7 @@ from toolkeel.providers.bedrock.profile import (
     packed,
     usage_of,
 )
-from toolkeel.providers.wire.decoder import Block, BlockDecoder, Decoding
+from toolkeel.providers.wire.decoder import Block, BlockDecoder
 from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -89,6 +89,7 @@ class StreamDecoder(BlockDecoder):
 
     target = WIRE
     reasons = REASONS
+    usage_of = staticmethod(usage_of)
     says_model = False
     call_keys = frozenset({"toolUseId", "name", "input", "type"})
 
@@ -120,10 +121,6 @@ class StreamDecoder(BlockDecoder):
         self._stop({"stopReason": answer.get("stopReason") or "end_turn", **answer})
         self._metadata(answer)
         return deltas
-
-    def spent(self) -> Usage:
-        """What the answer cost."""
-        return usage_of(self._usage)
 
     def why(self) -> FinishReason:
         """Why the answer ended; a guardrail that only masked words did not end it."""
@@ -259,6 +256,3 @@ _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = by_word(
         StreamDecoder._metadata: "metadata",
     }
 )
-
-DECODING = Decoding(WIRE, StreamDecoder)
-"""The functions that read this wire's answers."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from toolkeel.content import Block, Content, Text
 from toolkeel.messages import ToolMessage
 from toolkeel.providers.gemini.profile import WIRE, wire_form
-from toolkeel.providers.gemini.stream import DECODING
+from toolkeel.providers.gemini.stream import StreamDecoder
 from toolkeel.providers.wire.media import (
     base64_block,
     content_of,
@@ -27,7 +27,7 @@ class StoredContents(StoredTurns):
     UserMessage(content='几点?')
     """
 
-    decoding = DECODING
+    decoder = StreamDecoder
     key = "contents"
     inside = "parts"
     assistant = "model"

@@ -18,7 +18,7 @@ from toolkeel.providers.gemini.profile import (
     signature_of,
     spoken,
 )
-from toolkeel.providers.gemini.stream import DECODING
+from toolkeel.providers.gemini.stream import StreamDecoder
 from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, words_alone
 from toolkeel.providers.wire.part_order import arrange
 from toolkeel.providers.wire.plain_json import (
@@ -115,7 +115,7 @@ def encode_turn(
     """
     sent = wire_tools(tools, WIRE)
     own = sent if isinstance(reply, AssistantMessage) else WireTools((), WIRE)
-    message = DECODING.decode(reply)
+    message = StreamDecoder.decode(reply)
     return _encoder(own, GeminiProfile(model or message.model)).turn(
         message, map(sent.told, results)
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolkeel.errors import ModelError, ModelUnavailable
-from toolkeel.messages import Usage
 from toolkeel.model import CallDelta, Delta, ReasoningDelta, TextDelta
 from toolkeel.providers.gemini.profile import (
     LEGACY,
@@ -21,7 +20,7 @@ from toolkeel.providers.gemini.profile import (
     usage_of,
     wire_form,
 )
-from toolkeel.providers.wire.decoder import Decoder, Decoding
+from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.part_order import layout_of
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -60,6 +59,7 @@ class StreamDecoder(Decoder):
 
     target = WIRE
     reasons = REASONS
+    usage_of = staticmethod(usage_of)
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
@@ -86,10 +86,6 @@ class StreamDecoder(Decoder):
         if self.empty:
             raise ModelUnavailable(str(no_answer("candidates", data)))
         return deltas
-
-    def spent(self) -> Usage:
-        """What the answer cost."""
-        return usage_of(self._usage)
 
     def take(self, data: Json) -> list[Delta]:
         """The deltas in one chunk."""
@@ -199,7 +195,3 @@ def _reason_of(given: object) -> str:
     """The word for why an answer ends, which older servers number; empty if it does not yet."""
     word = as_text(given).removeprefix("FINISH_REASON_") or LEGACY.get(as_key(given), "")
     return word or (str(given) if given else "")
-
-
-DECODING = Decoding(WIRE, StreamDecoder)
-"""The functions that read this wire's answers."""

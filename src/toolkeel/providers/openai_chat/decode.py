@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolkeel.content import Audio, Block, Content, File, Image, Text
 from toolkeel.messages import Message, SystemMessage, UserMessage
-from toolkeel.providers.openai_chat.stream import DECODING
+from toolkeel.providers.openai_chat.stream import StreamDecoder
 from toolkeel.providers.wire.media import content_of, inline, unknown_block
 from toolkeel.providers.wire.plain_json import as_dict, as_list, as_text, decoded_base64
 from toolkeel.providers.wire.stored_conversations import StoredCalls, body_of, from_wire, texts_of
@@ -39,7 +39,7 @@ def decode_messages(body: object, *, tools: Tools = (), model: str = "") -> list
         match wire.get("role"):
             case "assistant":
                 choice = {"message": wire, "finish_reason": "stop"}
-                reply = from_wire(DECODING.decode(choice, tools=tools), WIRE, named)
+                reply = from_wire(StreamDecoder.decode(choice, tools=tools), WIRE, named)
                 calls.add(reply, [as_text(as_dict(one).get("id")) for one in _calls(wire)])
                 messages.append(reply)
             case "system" | "developer":

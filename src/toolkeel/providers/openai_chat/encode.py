@@ -20,7 +20,7 @@ from toolkeel.messages import (
 from toolkeel.model import ModelRequest, OutputFormat, Settings
 from toolkeel.providers.chat_servers import OPENAI, ChatProfile
 from toolkeel.providers.openai_chat.profile import ChatTarget, made_media
-from toolkeel.providers.openai_chat.stream import DECODING
+from toolkeel.providers.openai_chat.stream import StreamDecoder
 from toolkeel.providers.wire.call_ids import paired
 from toolkeel.providers.wire.media import (
     ERRORS,
@@ -146,7 +146,7 @@ def encode_turn(
         SetupError: if there is not one result for each call.
         ModelError: as `decode` does.
     """
-    message = DECODING.decode(reply)
+    message = StreamDecoder.decode(reply)
     ordered = paired(message.tool_calls, results)
     encoder = ChatEncoder(wire_tools(tools, profile.target), ChatTarget(profile))
     wires = encoder.add(message)

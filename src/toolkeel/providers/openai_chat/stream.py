@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from toolkeel._records.messages_json import inline
 from toolkeel.content import Audio, Image, sniff
-from toolkeel.messages import FinishReason, Usage
+from toolkeel.messages import FinishReason
 from toolkeel.model import CallDelta, Delta
 from toolkeel.providers.openai_chat.call_pieces import CallTracker, extra_of, text_of_arguments
 from toolkeel.providers.openai_chat.profile import REASONING_KEYS, REASONS, usage_of
-from toolkeel.providers.wire.decoder import Decoder, Decoding
+from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.plain_json import (
     Json,
     answer_of,
@@ -43,6 +43,7 @@ class StreamDecoder(Decoder):
 
     target = "openai-chat"
     reasons = REASONS
+    usage_of = staticmethod(usage_of)
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
@@ -123,10 +124,6 @@ class StreamDecoder(Decoder):
             kind = kind if kind.startswith("audio/") else "audio/pcm"
             self._media.append(Audio(self._sound, kind, as_dict(clean(self._heard))))
         return self._own(self._tracker.finish())
-
-    def spent(self) -> Usage:
-        """What the answer cost."""
-        return usage_of(self._usage)
 
     def why(self) -> FinishReason:
         """Why the answer ended."""
@@ -261,7 +258,3 @@ def _part_text(parts: object) -> str:
     if isinstance(parts, str):
         return parts
     return "".join(as_text(as_dict(part).get("text")) for part in as_list(parts))
-
-
-DECODING = Decoding("openai-chat", StreamDecoder)
-"""The functions that read this wire's answers."""

@@ -31,8 +31,7 @@ from toolkeel.providers.openai_responses.encode import encode as encode
 from toolkeel.providers.openai_responses.encode import encode_messages as encode_messages
 from toolkeel.providers.openai_responses.encode import encode_tools as encode_tools
 from toolkeel.providers.openai_responses.encode import encode_turn as encode_turn
-from toolkeel.providers.openai_responses.stream import DECODING
 from toolkeel.providers.openai_responses.stream import StreamDecoder as StreamDecoder
 
-decode, decode_calls = DECODING.decode, DECODING.decode_calls
-decode_stream, adecode_stream = DECODING.decode_stream, DECODING.adecode_stream
+decode, decode_calls = StreamDecoder.decode, StreamDecoder.decode_calls
+decode_stream, adecode_stream = StreamDecoder.decode_stream, StreamDecoder.adecode_stream

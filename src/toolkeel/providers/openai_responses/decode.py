@@ -8,7 +8,7 @@ from toolkeel.content import Block, Content, File, Image, Text
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, UserMessage
 from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS
 from toolkeel.providers.openai_responses.profile import CALLS, WIRE
-from toolkeel.providers.openai_responses.stream import DECODING
+from toolkeel.providers.openai_responses.stream import StreamDecoder
 from toolkeel.providers.wire.media import content_of, data_block, inline, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
 from toolkeel.providers.wire.stored_conversations import StoredCalls, body_of, from_wire, texts_of
@@ -65,7 +65,7 @@ def decode_messages(body: object, *, tools: Tools = (), model: str = "") -> list
 def _reply(items: list[Json], tools: WireTools, model: str) -> AssistantMessage:
     output = [_item(item) for item in items]
     answer = {"object": "response", "status": "completed", "output": output}
-    return from_wire(DECODING.decode(answer, tools=tools), WIRE, model)
+    return from_wire(StreamDecoder.decode(answer, tools=tools), WIRE, model)
 
 
 def _turns(items: Iterable[Json], tools: WireTools) -> Iterator[list[Json]]:

@@ -25,7 +25,7 @@ from toolkeel.providers.openai_responses.profile import (
     part_text,
     spoken,
 )
-from toolkeel.providers.openai_responses.stream import DECODING
+from toolkeel.providers.openai_responses.stream import StreamDecoder
 from toolkeel.providers.wire.call_ids import paired
 from toolkeel.providers.wire.media import ERRORS, NO_OUTPUT, is_blank, words_alone
 from toolkeel.providers.wire.part_order import arrange
@@ -133,7 +133,7 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
         SetupError: if there is not one result for each call.
         ModelError: as `decode` does.
     """
-    message = DECODING.decode(reply, tools=tools)
+    message = StreamDecoder.decode(reply, tools=tools)
     ordered = paired(message.tool_calls, results)
     encoder = ResponsesEncoder(wire_tools(tools, WIRE), ResponsesProfile())
     items = encoder.add(message)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 
 from toolkeel._records.record import NOTHING
 from toolkeel.agent.reply_assembly import assemble
-from toolkeel.messages import AssistantMessage, FinishReason, Usage
+from toolkeel.messages import AssistantMessage, FinishReason
 from toolkeel.model import CallDelta, Delta, ReasoningDelta, TextDelta
 from toolkeel.providers.openai_responses.native_calls import NATIVE, as_function_call
 from toolkeel.providers.openai_responses.profile import (
@@ -30,7 +30,7 @@ from toolkeel.providers.openai_responses.profile import (
     refuses,
     usage_of,
 )
-from toolkeel.providers.wire.decoder import Decoder, Decoding
+from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.part_order import CALL
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -63,6 +63,7 @@ class StreamDecoder(Decoder):
     """
 
     target = WIRE
+    usage_of = staticmethod(usage_of)
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
@@ -130,10 +131,6 @@ class StreamDecoder(Decoder):
     def ended(self) -> bool:
         """Whether the response is over."""
         return bool(self._status)
-
-    def spent(self) -> Usage:
-        """What the response cost."""
-        return usage_of(self._usage)
 
     def why(self) -> FinishReason:
         """Why the response ended, by its status."""
@@ -338,6 +335,3 @@ _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = by_word(
         "response.custom_tool_call_input.done",
     }
 )
-
-DECODING = Decoding(WIRE, StreamDecoder)
-"""The functions that read this wire's answers."""

@@ -1,12 +1,12 @@
 """Answers of every wire, whole and streamed: as deltas, and as one message.
 
-`Decoder` is what the stream decoders of all wires share; a wire's own says what its events mean.
-`Decoding` makes of it the functions that a wire's package gives to programs.
+`Decoder` is what the stream decoders of all wires share, with the functions that a wire's package
+gives to programs; a wire's own says what its events mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from toolkeel._records.record import NOTHING
@@ -134,9 +134,14 @@ class Decoder:
         reason = self.reasons.get(self._reason, "error")
         return "tool_calls" if reason == "stop" and self._calls else reason
 
+    @staticmethod
+    def usage_of(usage: Json) -> Usage:
+        """What one answer cost, of what the server says of it."""
+        raise NotImplementedError
+
     def spent(self) -> Usage:
         """What the reply cost."""
-        raise NotImplementedError
+        return self.usage_of(self._usage)
 
     def billed(self) -> Usage:
         """What a reply that broke off cost, as far as the server said so."""
@@ -165,6 +170,70 @@ class Decoder:
         if pieces is not None:
             pieces.append(thought)
         return [ReasoningDelta(thought)] if thought else []
+
+    # — what a wire's package gives to programs —
+
+    @classmethod
+    def decode(cls, reply: object, *, tools: Tools = (), model: str = "") -> AssistantMessage:
+        """A whole answer as a message.
+
+        Args:
+            reply: What the server sent: dict, JSON text or SDK object. An `AssistantMessage` is
+                only given proper call ids.
+            tools: The tools as they were sent; then calls carry their own names again.
+            model: Which model was asked, for wires that do not say which one answers.
+
+        Raises:
+            ModelError: if it is an error, or nothing that could be an answer.
+        """
+        if isinstance(reply, AssistantMessage):
+            return reliable(reply)
+        decoder = cls(wire_tools(tools, cls.target), model)
+        return assemble([*decoder.whole(reply), *decoder.finish()])
+
+    @classmethod
+    def decode_calls(cls, reply: object, *, tools: Tools = ()) -> list[ToolCall]:
+        """The calls in a whole answer, in order, each with an id of its own.
+
+        Args:
+            reply: As `decode` takes it.
+            tools: The tools as they were sent; then calls carry their own names again.
+        """
+        return list(cls.decode(reply, tools=tools).tool_calls)
+
+    @classmethod
+    def decode_stream(
+        cls, events: Iterable[object], *, tools: Tools = (), model: str = ""
+    ) -> Iterator[Delta | AssistantMessage]:
+        """A streamed answer as deltas, each as soon as its event is there.
+
+        Args:
+            events: What the client's stream yields: event objects, dicts or JSON text.
+            tools: The tools as they were sent; then calls carry their own names again.
+            model: Which model was asked, for wires that do not say which one answers.
+
+        Yields:
+            Deltas; then, only if the server's last word contradicts them, the whole message.
+
+        Raises:
+            ModelError: if the server sends an error.
+        """
+        decoder = cls(wire_tools(tools, cls.target), model)
+        for event in events:
+            yield from decoder.feed(event)
+        yield from decoder.finish()
+
+    @classmethod
+    async def adecode_stream(
+        cls, events: AsyncIterable[object], *, tools: Tools = (), model: str = ""
+    ) -> AsyncIterator[Delta | AssistantMessage]:
+        """`decode_stream` for an asynchronous client."""
+        decoder = cls(wire_tools(tools, cls.target), model)
+        async for event in events:
+            for delta in decoder.feed(event):
+                yield delta
+        for last in decoder.finish():
+            yield last
 
 
 class Block:
@@ -260,77 +329,3 @@ class BlockDecoder(Decoder):
     def _is_rewritten(self, name: str) -> bool:
         """Whether a call's arguments are others here than on the wire: then it is said whole."""
         return name in self._tools.keys or name in self._tools.natives
-
-
-class Decoding:
-    """The functions that read one wire's answers.
-
-    Args:
-        target: Whose form its tools have.
-        new: The wire's decoder.
-    """
-
-    def __init__(self, target: Form, new: Callable[[WireTools, str], Decoder]) -> None:
-        self.target: Form = target
-        self._make = new
-
-    def decode(self, reply: object, *, tools: Tools = (), model: str = "") -> AssistantMessage:
-        """A whole answer as a message.
-
-        Args:
-            reply: What the server sent: dict, JSON text or SDK object. An `AssistantMessage` is
-                only given proper call ids.
-            tools: The tools as they were sent; then calls carry their own names again.
-            model: Which model was asked, for wires that do not say which one answers.
-
-        Raises:
-            ModelError: if it is an error, or nothing that could be an answer.
-        """
-        if isinstance(reply, AssistantMessage):
-            return reliable(reply)
-        decoder = self._new(tools, model)
-        return assemble([*decoder.whole(reply), *decoder.finish()])
-
-    def decode_calls(self, reply: object, *, tools: Tools = ()) -> list[ToolCall]:
-        """The calls in a whole answer, in order, each with an id of its own.
-
-        Args:
-            reply: As `decode` takes it.
-            tools: The tools as they were sent; then calls carry their own names again.
-        """
-        return list(self.decode(reply, tools=tools).tool_calls)
-
-    def decode_stream(
-        self, events: Iterable[object], *, tools: Tools = (), model: str = ""
-    ) -> Iterator[Delta | AssistantMessage]:
-        """A streamed answer as deltas, each as soon as its event is there.
-
-        Args:
-            events: What the client's stream yields: event objects, dicts or JSON text.
-            tools: The tools as they were sent; then calls carry their own names again.
-            model: Which model was asked, for wires that do not say which one answers.
-
-        Yields:
-            Deltas; then, only if the server's last word contradicts them, the whole message.
-
-        Raises:
-            ModelError: if the server sends an error.
-        """
-        decoder = self._new(tools, model)
-        for event in events:
-            yield from decoder.feed(event)
-        yield from decoder.finish()
-
-    async def adecode_stream(
-        self, events: AsyncIterable[object], *, tools: Tools = (), model: str = ""
-    ) -> AsyncIterator[Delta | AssistantMessage]:
-        """`decode_stream` for an asynchronous client."""
-        decoder = self._new(tools, model)
-        async for event in events:
-            for delta in decoder.feed(event):
-                yield delta
-        for last in decoder.finish():
-            yield last
-
-    def _new(self, tools: Tools, model: str) -> Decoder:
-        return self._make(wire_tools(tools, self.target), model)

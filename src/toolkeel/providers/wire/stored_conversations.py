@@ -22,7 +22,7 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.providers.wire.decoder import Decoding
+from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.media import content_of
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, by_word, plain
 from toolkeel.providers.wire.reasoning_ownership import ASKED
@@ -68,13 +68,13 @@ class StoredTurns:
     """Reads stored conversations of a wire that has user and assistant by turns, made of blocks.
 
     Attributes:
-        decoding: Reads a reply.
+        decoder: Reads a reply.
         key: Where the messages stand in a request.
         inside: Where a message has its blocks.
         assistant: What the wire calls the model.
     """
 
-    decoding: ClassVar[Decoding]
+    decoder: ClassVar[type[Decoder]]
     key: ClassVar[str] = "messages"
     inside: ClassVar[str] = "content"
     assistant: ClassVar[str] = "assistant"
@@ -92,7 +92,7 @@ class StoredTurns:
         Raises:
             ModelError: if it is no conversation, or one of another wire.
         """
-        request = body_of(body, self.key, self.decoding.target, self.form)
+        request = body_of(body, self.key, self.decoder.target, self.form)
         named = model or as_text(request.get("model")) or as_text(request.get("modelId"))
         messages: list[Message] = [
             SystemMessage(text) for text in texts_of(self.system(request)) if text
@@ -101,8 +101,8 @@ class StoredTurns:
         for wire in map(as_dict, as_list(request[self.key])):
             blocks = blocks_of(wire.get(self.inside))
             if wire.get("role") == self.assistant:
-                said = self.decoding.decode(self.answer(blocks), tools=tools)
-                reply = from_wire(said, self.decoding.target, named)
+                said = self.decoder.decode(self.answer(blocks), tools=tools)
+                reply = from_wire(said, self.decoder.target, named)
                 calls.add(reply, self.ids(blocks))
                 messages.append(reply)
             elif wire.get("role") == "system":
