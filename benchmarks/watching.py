@@ -75,8 +75,8 @@ def inspected(*words: str) -> Iterator[httpx2.Client]:
         url = process.stdout.readline().strip()
         try:
             base = url.partition("/login")[0]
-            with httpx2.Client(base_url=base, timeout=60, headers={"Origin": base}) as client:
-                client.get(url)
+            with httpx2.Client(timeout=60, headers={"Origin": base}) as client:
+                client.base_url = httpx2.URL(base + client.get(url).headers["location"])
                 yield client
         finally:
             process.terminate()
@@ -90,7 +90,7 @@ def of_file(file: Path) -> tuple[str, ...]:
 @contextmanager
 def chromium(client: httpx2.Client) -> Iterator[Page]:
     """A page of Chromium that has been at the inspector before."""
-    base = str(client.base_url)
+    base = str(client.base_url).rstrip("/")
     cookies = [{"name": n, "value": v, "url": base} for n, v in client.cookies.items()]
     program = next(filter(None, map(shutil.which, PROGRAMS)))
     with sync_playwright() as playwright:
@@ -105,7 +105,7 @@ def chromium(client: httpx2.Client) -> Iterator[Page]:
 
 def follow(page: Page, client: httpx2.Client, name: str) -> None:
     """Open the session's page once there is one; its script follows the run from then on."""
-    while page.goto(f"{client.base_url}/sessions/{name}").status != 200:
+    while page.goto(f"{client.base_url}sessions/{name}").status != 200:
         time.sleep(0.05)
 
 

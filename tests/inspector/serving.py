@@ -105,18 +105,25 @@ class Served:
     Args:
         inspector: It.
         sessions: Where its runs are kept.
-        base: Its address.
+        origin: Its address.
+        place: The path before its pages.
         client: Knows the token.
     """
 
     inspector: Inspector
     sessions: Sessions
-    base: str
+    origin: str
+    place: str
     client: httpx2.Client
+
+    @property
+    def base(self) -> str:
+        """Before the path of a page."""
+        return self.origin + self.place
 
     def post(self, path: str, **fields: str) -> httpx2.Response:
         """Send a form, as a page of the server would."""
-        return self.client.post(path, data=fields, headers={"Origin": self.base})
+        return self.client.post(path, data=fields, headers={"Origin": self.origin})
 
     def until(self, path: str, pattern: str) -> str:
         """The page, once it shows something."""
@@ -148,10 +155,11 @@ def served(
     thread.start()
     try:
         assert ready.wait(60)
-        base = inspector.url.partition("/login")[0]
-        with httpx2.Client(base_url=base, timeout=60) as client:
-            client.get(inspector.url)
-            yield Served(inspector, sessions, base, client)
+        origin = inspector.url.partition("/login")[0]
+        with httpx2.Client(timeout=60) as client:
+            place = client.get(inspector.url).headers["location"].rstrip("/")
+            client.base_url = httpx2.URL(origin + place)
+            yield Served(inspector, sessions, origin, place, client)
     finally:
         GATE.set()
         inspector.stop()

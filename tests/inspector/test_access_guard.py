@@ -18,7 +18,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 def bare(page: Served, path: str = "/tools", **headers: str) -> httpx2.Response:
     """A request that brings nothing but what it is given."""
-    return httpx2.get(page.base + path, headers=headers, timeout=60)
+    return httpx2.get(page.origin + path, headers=headers, timeout=60)
 
 
 def test_without_the_token_nothing_but_the_login_is_seen(page: Served) -> None:
@@ -28,25 +28,41 @@ def test_without_the_token_nothing_but_the_login_is_seen(page: Served) -> None:
         assert "search" not in answer.text.replace("type=search", "")
     assert bare(page, Authorization=f"Bearer {page.inspector.token}").status_code == 200
     assert bare(page, Authorization="Bearer x").status_code == 401
-    assert bare(page, Cookie="toolkeel_1=x").status_code == 401
+    for place in ("", page.place):
+        assert bare(page, f"{place}/tools", Cookie="toolkeel=x").status_code == 401
+
+
+def test_a_server_on_another_port_of_this_host_is_sent_no_token_and_can_set_none(
+    page: Served,
+) -> None:
+    with httpx2.Client(timeout=60) as browser:
+        browser.get(page.inspector.url.replace(page.inspector.url[-32:], page.inspector.token))
+        for path in ("/", "/tools", "/login", "/static/live.js"):
+            asked = browser.build_request("GET", f"http://127.0.0.1:1{path}")
+            assert "cookie" not in asked.headers
+        browser.cookies.set("toolkeel", "of another port", "127.0.0.1", "/")
+        assert browser.get(f"{page.base}/tools").status_code == 200
+    mine = f"toolkeel={page.inspector.token}"
+    assert (
+        bare(page, "/tools", Cookie=mine).status_code == 401
+    )  # whoever has not been told the place
+    for both in (f"toolkeel=x; {mine}", f"{mine}; toolkeel=x"):
+        assert bare(page, f"{page.place}/tools", Cookie=both).status_code == 200
 
 
 def test_a_link_opens_the_page_once_and_the_token_is_typed_after_that(page: Served) -> None:
     link = page.inspector.url
     first = httpx2.get(link, timeout=60)
-    assert (first.status_code, first.headers["location"]) == (303, "/")
+    assert (first.status_code, first.headers["location"]) == (303, f"{page.place}/")
     cookie = first.headers["set-cookie"].lower()
-    assert (
-        "httponly" in cookie
-        and "samesite=strict" in cookie
-        and f"toolkeel_{page.base[-5:]}" in cookie
-    )
+    assert f"path={page.place};" in cookie + ";"
+    assert "httponly" in cookie and "samesite=strict" in cookie
     again = httpx2.get(link, timeout=60)
     assert again.status_code == 401 and "used already" in again.text
-    with httpx2.Client(base_url=page.base, timeout=60) as other:
+    with httpx2.Client(base_url=page.origin, timeout=60) as other:
         typed = {"key": page.inspector.token}
-        assert other.post("/login", data=typed, headers={"Origin": page.base}).status_code == 303
-        assert other.get("/tools").status_code == 200
+        assert other.post("/login", data=typed, headers={"Origin": page.origin}).status_code == 303
+        assert other.get(f"{page.place}/tools").status_code == 200
 
 
 @pytest.mark.parametrize("host", ["evil.test", "127.0.0.1", "127.0.0.1.evil.test:1", ""])

@@ -240,8 +240,8 @@ def test_injected_html_neither_runs_nor_sends_nor_swaps_anything(
 def test_it_listens_on_this_machine_alone_and_says_when_it_cannot(tmp_path: Path) -> None:
     agent, sessions = Agent(Scripted([])), Sessions(":memory:")
     with served(tmp_path) as server:
-        port = int(server.base.rpartition(":")[2])
-        assert server.base.startswith("http://127.0.0.1:")
+        port = int(server.origin.rpartition(":")[2])
+        assert server.origin.startswith("http://127.0.0.1:")
         with pytest.raises(SetupError, match=f"127.0.0.1:{port}"):
             Inspector(agent, sessions, port=port)
         assert server.client.get("/static/style.css").headers["content-type"].startswith("text/css")
@@ -256,4 +256,4 @@ def page(tmp_path: Path) -> Iterator[Served]:
 
 
 def test_the_first_page_is_that_of_the_tools(page: Served) -> None:
-    assert page.client.get("/").headers["location"] == "/tools"
+    assert page.client.get("/").headers["location"] == f"{page.place}/tools"

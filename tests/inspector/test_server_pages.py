@@ -40,9 +40,9 @@ def text_of(agent: Agent[Any, Any], folder: Path, audit: Path | None = None) -> 
     thread.start()
     assert ready.wait(60)
     try:
-        with httpx2.Client(base_url=inspector.url.partition("/login")[0], timeout=60) as client:
-            client.get(inspector.url)
-            return client.get("/servers").text
+        bearer = {"Authorization": f"Bearer {inspector.token}"}
+        page = inspector.url.partition("/login")[0] + "/servers"
+        return httpx2.get(page, headers=bearer, timeout=60).text
     finally:
         inspector.stop()
         thread.join(60)

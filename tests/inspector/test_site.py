@@ -41,11 +41,11 @@ def test_a_page_without_its_script_and_without_the_network_is_whole(page: Served
 def test_the_language_is_the_browsers_until_another_is_chosen(page: Served) -> None:
     assert "试一试" in page.client.get("/tools/search", headers={"Accept-Language": "zh-CN"}).text
     chosen = page.client.get("/language/zh?to=/stats")
-    assert chosen.headers["location"] == "/stats"
+    assert chosen.headers["location"] == f"{page.place}/stats"
     assert 'lang="zh-CN"' in page.client.get("/stats").text
     away = page.client.get("/language/en", params={"to": "//evil.test"})
-    assert away.headers["location"] == "/"
-    assert page.client.get("/language/xx").headers["location"] == "/"
+    assert away.headers["location"] == f"{page.place}/"
+    assert page.client.get("/language/xx").headers["location"] == f"{page.place}/"
 
 
 OTHERS = {"pre", "code", "script", "style", "textarea", "option"}

@@ -68,7 +68,7 @@ def test_a_right_call_runs_and_can_be_copied(page: Served) -> None:
 
 
 def test_json_is_answered_with_json(page: Served) -> None:
-    headers = {"Origin": page.base}
+    headers = {"Origin": page.origin}
     right = page.client.post("/tools/search", json={"query": "猫"}, headers=headers)
     assert (right.status_code, right.json()["status"]) == (200, "success")
     wrong = page.client.post("/tools/search", json={"limit": 3}, headers=headers)
@@ -116,7 +116,7 @@ def test_what_a_tool_prints_stays_text(page: Served) -> None:
 
 
 def test_a_form_that_is_too_large_is_refused(page: Served, tmp_path: Path) -> None:
-    headers = {"Origin": page.base, "Content-Type": "application/json"}
+    headers = {"Origin": page.origin, "Content-Type": "application/json"}
     answer = page.client.post("/tools/search", content="x" * 2_100_000, headers=headers)
     assert answer.status_code == 413
     assert page.post("/tools/search", **{"/query": "x" * 2_100_000}).status_code == 413

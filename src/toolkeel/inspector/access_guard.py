@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
 
@@ -17,6 +18,7 @@ POLICY = (
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
+COOKIE = "toolkeel"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -36,13 +38,15 @@ class Guard:
 
     Attributes:
         once: The secret in the address that is opened first; it is good once.
+        place: The path before all pages where a cookie brings the token: a server on another port of
+            this host is sent all cookies, but those of a path that it does not know.
     """
 
     def __init__(self, app: ASGIApp, port: int, token: str) -> None:
         self._app = app
         self._token = token
         self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
-        self._cookie = f"toolkeel_{port}"
+        self.place = f"/{hashlib.sha256(f'place {token}'.encode()).hexdigest()[:32]}"
         self.once = secrets.token_urlsafe(24)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,11 +54,14 @@ class Guard:
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)
-        scope["state"] = {**scope.get("state", {}), "nonce": secrets.token_urlsafe(16)}
-        refusal = await self._refusal(request)
-        await (refusal or self._app)(scope, receive, _sealed(send, scope["state"]["nonce"]))
+        nonce, path = secrets.token_urlsafe(16), scope["path"]
+        here = self.place if path.startswith(f"{self.place}/") else ""
+        scope["path"] = path.removeprefix(here)
+        scope["state"] = {**scope.get("state", {}), "nonce": nonce, "here": here}
+        refusal = await self._refusal(request, here)
+        await (refusal or self._app)(scope, receive, _sealed(send, nonce, here))
 
-    async def _refusal(self, request: Request) -> Response | None:
+    async def _refusal(self, request: Request, here: str) -> Response | None:
         """What is answered to those who may not; None for who may."""
         headers = request.headers
         if headers.get("host", "") not in self._hosts:
@@ -65,9 +72,10 @@ class Guard:
             return None
         if request.method not in ("GET", "HEAD") and not self._is_own(headers):
             return PlainTextResponse("This did not come from a page of this server.", 403)
-        if request.url.path == "/login":
+        if request.url.path == "/login" and not here:
             return await self._log_in(request)
-        if _is(request.cookies.get(self._cookie, ""), self._token):
+        cookies = headers.get("cookie", "").split(";")  # others may have set some of the same name
+        if here and any(_is(each.strip(), f"{COOKIE}={self._token}") for each in cookies):
             return None
         return HTMLResponse(page("login.html", request), 401)
 
@@ -81,8 +89,10 @@ class Guard:
             given = (await form(request)).get("key", "").strip()
         if _is(given, self._token) or _is(given, self.once):
             self.once = secrets.token_urlsafe(24) if _is(given, self.once) else self.once
-            answer = RedirectResponse("/", 303)
-            answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
+            answer = RedirectResponse(f"{self.place}/", 303)
+            answer.set_cookie(
+                COOKIE, self._token, path=self.place, httponly=True, samesite="strict"
+            )
             return answer
         return HTMLResponse(page("login.html", request, wrong=bool(given)), 401)
 
@@ -91,8 +101,8 @@ def _is(given: str, secret: str) -> bool:
     return hmac.compare_digest(given.encode(), secret.encode())
 
 
-def _sealed(send: Send, nonce: str) -> Send:
-    """`send` that adds the headers every answer has."""
+def _sealed(send: Send, nonce: str, here: str) -> Send:
+    """`send` that adds the headers every answer has, and leads on to pages of the same place."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -100,6 +110,8 @@ def _sealed(send: Send, nonce: str) -> Send:
             headers["Content-Security-Policy"] = POLICY.format(nonce=nonce)
             for name, value in HEADERS.items():
                 headers[name] = value
+            if headers.get("location", "").startswith("/"):
+                headers["location"] = here + headers["location"]
         await send(message)
 
     return sending

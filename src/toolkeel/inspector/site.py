@@ -2,7 +2,8 @@
 
 Every page its user opens can send requests to this machine, and names can be made to point at it (DNS
 rebinding), so a request must name this server in Host, bring the token, and for all that changes
-something come from this page (Origin). What tools and models wrote is text: the templates escape it,
+something come from this page (Origin). A browser sends a cookie to all ports of a host, so the token is
+one for a path that nobody can guess. What tools and models wrote is text: the templates escape it,
 and the policy sent with each page lets nothing run but our one script, by its nonce, which can make no
 HTML of text (Trusted Types).
 """
@@ -199,5 +200,6 @@ def page(name: str, request: Request, **values: Any) -> str:
 
     lang = "zh-CN" if tongue == "zh" else "en"
     given = {"t": say, "lang": lang, "nonce": request.state.nonce, "path": request.url.path}
+    given["here"] = request.state.here
     made = _PAGES.get_template(name).render(**given, **values)
     return made.encode("utf-8", "replace").decode()  # half a surrogate pair is no character
