@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from tests.inspector.serving import draw, search
 from toolkeel import tool
+from toolkeel.inspector.alternatives import TOGETHER
 from toolkeel.inspector.forms import (
     ABSENT,
     changed,
@@ -258,3 +259,15 @@ def test_a_form_of_a_server_that_is_none_has_no_fields(wrong: dict[str, object])
     schema = {"type": "object", "properties": {"a": wrong}, "required": ["a"]}
     assert form_of(schema, {}).fields == []
     assert typed_of(schema, {"a": 1}) == {}
+
+
+def test_alternatives_that_multiply_are_not_all_tried() -> None:
+    schema: dict[str, object] = {"type": "string"}
+    value: object = 5  # which none of them says: it took minutes to find that out
+    for _ in range(3):
+        schema = {"anyOf": [{"type": "array", "items": schema}] * 12}
+        value = [value] * 12
+    whole = {"type": "object", "properties": {"a": schema}}
+    assert typed_of(whole, {"a": value}) == {}
+    parts = [{"properties": {f"p{n}": {}}} for n in range(3000)]
+    assert len(form_of({"type": "object", "allOf": parts}, {}).fields) == TOGETHER

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from tests.inspector.serving import GATE, HOSTILE, Served, busy, served
 from toolkeel import Agent
 from toolkeel.content import Image, Text
-from toolkeel.inspector.site import FORM, LONGEST, body, markdown, pictures, plain, shown
+from toolkeel.inspector.site import FORM, LONGEST, MARKED, body, markdown, pictures, plain, shown
 from toolkeel.testing import Scripted
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -185,7 +185,7 @@ def test_no_text_keeps_what_a_terminal_would_obey(text: str) -> None:
 
 def test_long_texts_end_with_how_much_is_missing() -> None:
     assert shown("x" * (LONGEST + 5)).endswith("… 5 more characters")
-    assert "<pre" in markdown("*" * LONGEST)
+    assert "<pre" in markdown("*" * (MARKED + 1)) and "<pre" not in markdown("[" * MARKED)
 
 
 def test_only_bytes_of_a_picture_are_shown_as_one() -> None:

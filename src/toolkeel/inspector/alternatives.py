@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, TypeAlias
 
 Schema: TypeAlias = Mapping[str, Any]
+TOGETHER = 50
+"""How many schemas a value's may be made of (``allOf``); others are left to who checks."""
 
 
 def parted(schema: Any, root: Schema) -> tuple[Schema, list[Schema], bool]:
@@ -31,7 +34,7 @@ def parted(schema: Any, root: Schema) -> tuple[Schema, list[Schema], bool]:
 def _resolved(schema: Any, root: Schema) -> Schema:
     """A schema with what it refers to, and what it shall be beside (``allOf``)."""
     own = _referred(schema, root)
-    for each in own.get("allOf") or ():
+    for each in islice(own.get("allOf") or (), TOGETHER):
         own = _joined(_referred(each, root), own)
     return own
 

@@ -67,10 +67,10 @@ class Field:
 class _Making:
     """A form that is being made: the whole schema, what was sent, and how many fields it may get."""
 
-    def __init__(self, root: Schema, typed: Typed) -> None:
+    def __init__(self, root: Schema, typed: Typed, left: int = FIELDS) -> None:
         self.root = root
         self.typed = typed
-        self.left = FIELDS
+        self.left = left
 
     def kind(self, schema: Schema, name: str, union: bool) -> str:
         """Which field a value has, as long as there is room for those within it."""
@@ -284,7 +284,7 @@ def typed_of(schema: Schema, value: Any) -> dict[str, str]:
         value: Of it, as far as it fits.
     """
     found: dict[str, str] = {}
-    making = _Making(schema, found)
+    making = _Making(schema, found, 10 * FIELDS)
     _fill(_whole(schema, making), value, making, found)
     return found
 
@@ -324,9 +324,10 @@ def _pick(made: Field, value: Any, making: _Making, found: dict[str, str]) -> No
     """The first alternative that says the value."""
     for number, each in enumerate(made.fields):
         there: dict[str, str] = {}
-        tried = _Making(making.root, there)
+        tried = _Making(making.root, there, making.left)
         _fill(each, value, tried, there)
         again = _field(each.schema, tried, (each.name, each.label, each.pointer), True)
+        making.left = tried.left  # alternatives within alternatives multiply
         if says(value_of(again, there), value):
             found.update(there)
             found[made.name + PICK] = str(number)

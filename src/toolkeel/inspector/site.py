@@ -40,6 +40,8 @@ from toolkeel.observe.wording import (
 
 LONGEST = 200_000
 """Characters of one text that a page shows."""
+MARKED = 20_000
+"""Characters beyond which a text is no Markdown: brackets without end take a time that is squared."""
 PICTURE = 4_000_000
 """Bytes of one picture that a page shows."""
 FORM = 2_000_000
@@ -100,7 +102,7 @@ def plain(text: str) -> str:
 
 def markdown(text: str) -> Markup:
     """Markdown as HTML that holds no HTML, no picture and no script of its writer's."""
-    if len(text) > LONGEST // 4:
+    if len(text) > MARKED:
         return Markup('<pre tabindex="0">{}</pre>').format(shown(text))
     made = _MARKDOWN.render(plain(text))
     return Markup(made.replace("<a href=", '<a rel="noopener noreferrer nofollow" href='))
