@@ -262,6 +262,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "content",
         "hosts",
         "variables",
+        "entries",
         "config",
         "call_span",
         "consent_files",

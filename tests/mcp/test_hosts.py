@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolkeel import SetupError
 from toolkeel.mcp.config import ServerConfig, find_server, read_all, read_config
-from toolkeel.mcp.hosts import entry_of, host_of, read_file, without_comments, write_server
+from toolkeel.mcp.hosts import host_of, read_file, without_comments, write_server
 
 
 def written(folder: Path, place: str, text: str) -> Path:
@@ -32,8 +32,8 @@ CASES: list[tuple[str, str, str, dict[str, Any]]] = [
     ("Claude Desktop", "claude_desktop_config.json",
      '\ufeff{"mcpServers": {"a": {"command": "x", "args": ["${KEY}"]}}}', {"command": ("x", "${KEY}")}),
     ("Claude Code", ".claude.json",
-     '{"mcpServers": {"a": {"type": "http", "url": "https://h/${NONE:-d}", "timeout": 5}}}',
-     {"url": "https://h/d", "kind": "http"}),
+     '{"mcpServers": {"a": {"type": "http", "url": "https://h/${NONE:-d}", "timeout": 5000}}}',
+     {"url": "https://h/d", "kind": "http", "timeout": 5.0}),
     ("Cursor", ".cursor/mcp.json",
      '{"mcpServers": {"a": {"command": "x", "args": ["${env:KEY}", "${KEY}", "${workspaceFolderBasename}"]}}}',
      {"command": ("x", "k", "${KEY}", "work")}),
@@ -46,15 +46,20 @@ CASES: list[tuple[str, str, str, dict[str, Any]]] = [
      {"url": "https://h/mcp", "without": ("rm",)}),
     ("Zed", "zed/settings.json",
      '{"theme": "x", // mine\n "context_servers": {"a": {"source": "custom", "command":'
-     ' {"path": "x", "args": ["y"], "env": {"A": "b"}}}}}',
-     {"command": ("x", "y"), "env": {"A": "b"}}),
+     ' {"path": "x", "args": ["y"], "env": {"A": "b"}}, "timeout": 5}}}',
+     {"command": ("x", "y"), "env": {"A": "b"}, "timeout": 5.0}),
     ("Codex", ".codex/config.toml",
      'model = "m"\n[mcp_servers.a]\nurl = "https://h"\nbearer_token_env_var = "KEY"\n'
      'env_http_headers = {"X-K" = "KEY"}\nenabled_tools = ["r"]\ndefault_tools_approval_mode = "approve"',
      {"headers": {"Authorization": "Bearer k", "X-K": "k"}, "only": ("r",)}),
     ("Codex", "config.toml",
-     '[mcp_servers.a]\ncommand = "x"\nenv_vars = ["KEY"]\nstartup_timeout_sec = 5',
-     {"command": ("x",), "env": {"KEY": "k"}}),
+     '[mcp_servers.a]\ncommand = "x"\nenv_vars = ["KEY"]\nstartup_timeout_sec = 5\ntool_timeout_sec = 9.5',
+     {"command": ("x",), "env": {"KEY": "k"}, "connect_timeout": 5.0, "timeout": 9.5}),
+    ("Codex", "config.toml", '[mcp_servers.a]\nurl = "https://h"\nscopes = ["r", "w"]\noauth = {client_id = "me"}',
+     {"oauth": {"client_id": "me", "scope": "r w"}}),
+    ("Cursor", ".cursor/mcp.json",
+     '{"mcpServers": {"a": {"url": "https://h", "auth": {"CLIENT_ID": "${env:KEY}", "CLIENT_SECRET": "s", "scopes": ["r"]}}}}',
+     {"oauth": {"client_id": "k", "client_secret": "s", "scope": "r"}}),
     ("Gemini", ".gemini/settings.json",
      '{"mcpServers": {"a": {"httpUrl": "https://h/$KEY", "trust": true, "excludeTools": ["w"]}}}',
      {"url": "https://h/k", "kind": "http", "without": ("w",)}),
@@ -177,7 +182,8 @@ WRONG: list[Any] = [None, True, 0, 1.5, "x", "", [], [1], [["a"]], {}, {"a": 1},
                     "\ud800", "${", "x" * 5000]  # fmt: skip
 KEYS = ("command", "args", "env", "cwd", "url", "headers", "type", "tls", "enabled", "disabled",
         "envFile", "disabledTools", "includeTools", "httpUrl", "environment", "http_headers",
-        "env_http_headers", "env_vars", "bearer_token_env_var", "trust", "tools")  # fmt: skip
+        "env_http_headers", "env_vars", "bearer_token_env_var", "trust", "tools", "oauth", "auth", "scopes",
+        "timeout", "tool_timeout_sec", "startup_timeout_sec")  # fmt: skip
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -195,12 +201,6 @@ def test_a_value_of_the_wrong_kind_costs_its_own_server_at_most(tmp_path: Path, 
             assert "good" in found and all(problems.values())
             for config in found.values():
                 assert config.shown and config.identity and config.digest
-
-
-@pytest.mark.parametrize("key", ["enabled", "disabled"])
-def test_a_switch_that_is_no_switch_starts_nothing(key: str) -> None:
-    with pytest.raises(SetupError, match=f"'{key}' is true or false"):
-        entry_of({"command": "x", key: "yes"}, "here")
 
 
 @pytest.mark.parametrize("said", [{"allowed": "a"}, {"excluded": 5}, {"excluded": {"a": True}}])
@@ -232,35 +232,6 @@ def test_only_servers_that_are_switched_on_are_there(tmp_path: Path) -> None:
         "c": {"command": "x", "enabled": True},
     }}))  # fmt: skip
     assert list(read_config(file)) == ["c"]
-
-
-@pytest.mark.parametrize(
-    "key", ["sandboxEnabled", "sandbox", "headersHelper", "remote", "bearer_token"]
-)
-def test_what_would_confine_or_change_a_server_is_refused_by_name(key: str) -> None:
-    with pytest.raises(SetupError, match=key):
-        entry_of({"command": "x", key: {"a": 1}}, "here")
-    assert entry_of({"command": "x", key: False}, "here").notes == ()
-
-
-@pytest.mark.parametrize("key", ["trust", "autoApprove", "alwaysAllow"])
-def test_what_another_host_approves_is_not_approved_here_and_that_is_said(key: str) -> None:
-    assert entry_of({"command": "x", key: True}, "here").notes == (
-        f"{key!r} approves nothing here",
-    )
-
-
-@pytest.mark.parametrize("key", ["disabledTools", "excludeTools", "enabled_tools"])
-@pytest.mark.parametrize("names", ["rm", {"rm": True}, ["rm", 1], 1])
-def test_tools_that_are_named_otherwise_than_in_a_list_are_never_let_through(
-    key: str, names: object
-) -> None:
-    with pytest.raises(SetupError, match=f"'{key}' is a list of names"):
-        entry_of({"command": "x", key: names}, "server 'a'")
-
-
-def test_a_key_that_is_not_understood_is_named() -> None:
-    assert entry_of({"command": "x", "wat": 1}, "here").notes == ("'wat' is not understood",)
 
 
 def test_a_variable_that_is_not_set_costs_its_own_server(tmp_path: Path) -> None:

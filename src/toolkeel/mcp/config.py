@@ -27,8 +27,8 @@ from urllib.parse import urlsplit
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import SetupError
+from toolkeel.mcp.entries import entry_of
 from toolkeel.mcp.hosts import (
-    entry_of,
     host_of,
     named_servers,
     read_file,
@@ -72,6 +72,9 @@ class ServerConfig:
         without: Names of tools to leave.
         tls: Paths of PEM files: ``ca`` to trust beside the system's, ``cert`` and ``key`` of ours.
         older: Whether it is spoken to in a revision up to 2025-11-25 though it may know a newer one.
+        oauth: How to log in: ``client_id``, ``client_secret``, ``scope``, ``port``.
+        timeout: Seconds of a call; None: the file does not say.
+        connect_timeout: Seconds until it must have answered first; None likewise.
     """
 
     name: str
@@ -87,6 +90,9 @@ class ServerConfig:
     without: tuple[str, ...] = ()
     tls: Mapping[str, str] = NOTHING  # type: ignore[assignment]
     older: bool = False
+    oauth: Mapping[str, str] = NOTHING  # type: ignore[assignment]
+    timeout: float | None = None
+    connect_timeout: float | None = None
 
     def takes(self, tool: str) -> bool:
         """Whether its file lets a tool be used.
@@ -246,7 +252,7 @@ def _server(name: str, written: object, file: Path, data: Any) -> ServerConfig |
         raise SetupError(f"{where}: its name holds what cannot be seen; give it another")
     if not isinstance(written, Mapping):
         raise SetupError(f"{where} must be an object with a command or a url")
-    entry = entry_of(written, where)
+    entry = entry_of(written, where, host_of(file))
     if not entry.enabled:
         return None
     for note in entry.notes:
@@ -279,6 +285,9 @@ def _server(name: str, written: object, file: Path, data: Any) -> ServerConfig |
         entry.without,
         _tls(get.mapping("tls"), file.parent, where),
         _older(get.text("protocolVersion"), where),
+        get.mapping("oauth"),
+        entry.timeout,
+        entry.connect_timeout,
     )
 
 

@@ -1,9 +1,8 @@
 """Files of servers as other hosts write them: each host a small table, read to one form.
 
 Claude Desktop and Claude Code, Cursor, VS Code, Windsurf, Zed, Codex (TOML), Gemini, Copilot CLI and
-Junie agree on a name, a command or an address, and on little else. A key that is understood is
-renamed, one that says nothing about what runs is left, one that would confine or change what runs is
-refused by name, and any other is named. What another host approves is never approved here.
+Junie agree on a name, a command or an address, and on little else. What a server's entry says stands
+in `toolkeel.mcp.entries`.
 """
 
 from __future__ import annotations
@@ -22,35 +21,6 @@ _COMMENT = r"//[^\n]*+|(?>/\*.*?(?:\*/|\Z))"
 _TOKENS = re.compile(  # possessive, and to the end at worst: read in one way, and once
     rf'"(?:\\.|[^"\\])*+(?:"|\\?\Z)|{_COMMENT}|,(?=(?:\s|{_COMMENT})*+[}}\]])', re.DOTALL
 )
-_OURS = frozenset(
-    ("command", "args", "env", "cwd", "url", "headers", "type", "tls", "protocolVersion")
-)
-_LEFT = frozenset(
-    ("description", "icon", "icons", "gallery", "dev", "timeout", "name", "source", "version",
-     "startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "required", "alwaysLoad",
-     "supports_parallel_tool_calls", "settings", "enabled", "disabled", "envFile")
-)  # fmt: skip
-_APPROVES = frozenset(
-    ("trust", "autoApprove", "autoApproved", "alwaysAllow", "default_tools_approval_mode", "tools")
-)
-_REFUSED: Mapping[str, str] = {
-    "sandboxEnabled": "it shall run in a sandbox, which only that host can make",
-    "sandbox": "it shall run in a sandbox, which only that host can make",
-    "headersHelper": "a program of that host makes its headers",
-    "remote": "it shall run on another machine",
-    "bearer_token": "a token stands in the file itself; name a variable by bearer_token_env_var",
-}
-_RENAMED: Mapping[str, str] = {
-    "httpUrl": "url", "serverUrl": "url", "environment": "env", "http_headers": "headers",
-}  # fmt: skip
-_WITHOUT = ("disabledTools", "excludeTools", "disabled_tools")
-_ONLY = ("includeTools", "enabled_tools")
-_KINDS: Mapping[type, tuple[str, tuple[str, ...]]] = {
-    list: ("a list of names", ("env_vars", *_WITHOUT, *_ONLY)),
-    Mapping: ("an object", ("env_http_headers", "env", "environment", "headers", "http_headers")),
-    bool: ("true or false", ("enabled", "disabled")),
-    str: ("a text", ("envFile", "bearer_token_env_var")),
-}
 
 
 @record
@@ -204,129 +174,6 @@ def _of_project(data: object) -> Mapping[str, Any]:
                 for name, entry in own.items()
             }
     return {}
-
-
-@record
-class Entry:
-    """One server, in our own words.
-
-    Args:
-        fields: ``command``, ``args``, ``env``, ``cwd``, ``url``, ``headers``, ``type``.
-        enabled: Whether it is switched on.
-        env_file: A file with more of its environment.
-        only: The tools to take; all if it is empty.
-        without: Tools to leave.
-        notes: What of the entry is not followed.
-    """
-
-    fields: Mapping[str, Any]
-    enabled: bool = True
-    env_file: str = ""
-    only: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def entry_of(written: Mapping[str, Any], where: str) -> Entry:
-    """What a host's entry says.
-
-    Args:
-        written: As it stands in the file.
-        where: What errors begin with.
-
-    Raises:
-        SetupError: it says something that must not be passed over.
-    """
-    given = {key: value for key, value in written.items() if value is not None}
-    for key, why in _REFUSED.items():
-        if given.get(key):
-            raise SetupError(f"{where} cannot be used: {key!r} is set, {why}")
-        given.pop(key, None)
-    for kind, (said, keys) in _KINDS.items():
-        for key in keys:
-            if key in given and not isinstance(given[key], kind):
-                raise SetupError(f"{where}: {key!r} is {said}, not {given[key]!r:.60}")
-    fields = _in_our_words(given, where)
-    notes = [f"{key!r} is not understood" for key in given if key not in _KNOWN]
-    notes += [
-        f"{key!r} approves nothing here"
-        for key in given
-        if key in _APPROVES and not (key == "tools" and isinstance(given[key], list))
-    ]
-    return Entry(
-        fields,
-        given.get("enabled") is not False and given.get("disabled") is not True,
-        given.get("envFile", ""),
-        _only(where, given),
-        _names(where, given, _WITHOUT),
-        tuple(notes),
-    )
-
-
-_KNOWN = (
-    _OURS | _LEFT | _APPROVES | _RENAMED.keys() | {*_WITHOUT, *_ONLY}
-    | {"bearer_token_env_var", "env_http_headers", "env_vars"}
-)  # fmt: skip
-
-
-def _in_our_words(given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    fields = {key: given[key] for key in given if key in _OURS}
-    fields |= {ours: given[theirs] for theirs, ours in _RENAMED.items() if theirs in given}
-    if "httpUrl" in given:
-        fields["type"] = "http"
-    elif fields.get("type") in ("local", "remote"):
-        del fields["type"]
-    fields |= _command(fields)
-    if headers := _named_headers(given):
-        fields["headers"] = {**fields.get("headers", {}), **headers}
-    env = fields.get("env", {})
-    env = {**{name: f"${{variable:{name}}}" for name in _names(where, given, ("env_vars",))}, **env}
-    # numbers become text, null leaves it out
-    return {**fields, "env": {k: _text(value) for k, value in env.items() if value is not None}}
-
-
-def _command(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A command that is no text: a list of words, or Zed's ``{"path", "args", "env"}``."""
-    command = fields.get("command")
-    if isinstance(command, Mapping):
-        own = {key: command[key] for key in ("args", "env") if key in command}
-        return {"command": command.get("path", ""), **own}
-    if isinstance(command, list) and command:
-        more = fields.get("args", [])
-        args = [*command[1:], *more] if isinstance(more, list) else more
-        return {"command": command[0], "args": args}
-    return {}
-
-
-def _named_headers(given: Mapping[str, Any]) -> dict[str, str]:
-    """Headers whose values are named variables."""
-    named = given.get("env_http_headers", {})
-    headers = {key: f"${{variable:{name}}}" for key, name in named.items()}
-    if token := given.get("bearer_token_env_var"):
-        headers["Authorization"] = f"Bearer ${{variable:{token}}}"
-    return headers
-
-
-def _text(value: object) -> object:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
-
-
-def _only(where: str, given: Mapping[str, Any]) -> tuple[str, ...]:
-    """The tools to take; an empty list takes none, and no tool is called ""."""
-    said = dict(given)
-    if isinstance(tools := said.get("tools"), list) and "*" not in tools:  # Copilot's
-        said["includeTools"] = [*said.get("includeTools", ()), *tools]
-    found = _names(where, said, _ONLY)
-    return found or ("",) * any(key in said for key in _ONLY)
-
-
-def _names(where: str, given: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
-    for key in keys:
-        if wrong := [name for name in given.get(key, ()) if not isinstance(name, str)]:
-            raise SetupError(f"{where}: {key!r} is a list of names, not of {wrong[0]!r:.60}")
-    return tuple(name for key in keys for name in given.get(key, ()))
 
 
 def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -261,6 +263,17 @@ def test_what_authorizes_is_checked_when_it_is_given() -> None:
         provider("oauth", parse_source("npx files"))
     with pytest.raises(SetupError, match="give 'oauth'"):
         provider("basic", WEB)  # type: ignore[arg-type]
+
+
+def test_a_file_says_which_client_logs_in_and_where_its_host_registered_it() -> None:
+    web = dataclasses.replace(WEB, oauth={"client_id": "me", "scope": "r w", "port": "8080"})
+    flow: Any = provider("oauth", web)
+    asked = flow.context.client_metadata
+    assert (asked.scope, str(asked.redirect_uris[0])) == ("r w", "http://localhost:8080/callback")
+    known = asyncio.run(flow.context.storage.get_client_info())
+    assert (known.client_id, known.client_secret) == ("me", None)
+    with pytest.raises(SetupError, match="callbackPort is a number"):
+        provider("oauth", dataclasses.replace(WEB, oauth={"port": "x"}))
 
 
 def test_a_login_page_that_sends_no_code_is_told() -> None:

@@ -28,6 +28,7 @@ from toolkeel import (
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.events import Event, Progress
 from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.config import ServerConfig
 from toolkeel.testing.scripted import Scripted
 
 ERAS = [pytest.param(OLD_PEER, id="2025", marks=pytest.mark.slow), pytest.param(PEER, id="2026")]
@@ -336,3 +337,10 @@ def test_of_a_server_that_says_what_only_reads_calls_keep_their_order_and_reader
             return [m.text for m in await Toolset(await server.get_tools()).run(calls, run)]
 
     assert asyncio.run(play()) == ["put", "new", "met", "met"]
+
+
+def test_times_of_a_file_count_where_the_program_gives_none() -> None:
+    config = ServerConfig("slow", command=("x",), timeout=120.0, connect_timeout=5.0)
+    server = MCPServer(config)
+    assert (server._options.timeout, server._options.connect_timeout) == (120.0, 5.0)
+    assert MCPServer(config, timeout=None)._options.timeout is None

@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import httpx2
 from mcp.client.auth import AuthorizationCodeResult, OAuthFlowError
@@ -80,12 +80,13 @@ def provider(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
     if isinstance(auth, httpx2.Auth):
         return auth
     if auth == "oauth":
-        auth = OAuth()
+        auth = _of_file(config)
     if not isinstance(auth, OAuth):
         raise SetupError(f"auth={auth!r} is none: give 'oauth', OAuth(...) or an httpx2.Auth")
     if not config.url:
         raise SetupError(f"auth= is for servers with an address; {config.name} is a command")
-    redirect = f"http://127.0.0.1:{auth.port}/callback"
+    here = "localhost" if "port" in config.oauth else "127.0.0.1"  # as its host has registered it
+    redirect = f"http://{here}:{auth.port}/callback"
     secret = bool(auth.client_secret)
     metadata = OAuthClientMetadata(
         redirect_uris=[AnyUrl(redirect)],
@@ -103,6 +104,18 @@ def provider(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
         client_metadata_url=auth.client_metadata_url,
     )
     return flow
+
+
+def _of_file(config: ServerConfig) -> OAuth:
+    """How to log in, as the server's file says it.
+
+    Raises:
+        SetupError: its port is none.
+    """
+    said: dict[str, Any] = dict(config.oauth)
+    if not str(said.setdefault("port", PORT)).isdecimal():
+        raise SetupError(f"{config.origin}: server {config.name!r}: callbackPort is a number")
+    return OAuth(**{**said, "port": int(said["port"])})
 
 
 def _tokens(

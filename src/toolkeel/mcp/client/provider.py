@@ -88,8 +88,8 @@ class MCPServer(Contents):
         sample: Answers what the server asks the program's model; without it, it may not ask.
         roots: Folders the server is told it may work in, or a function that gives them.
         resources: Whether models get its resources and prompts, too, as tools.
-        timeout: Seconds of one call; None for ever.
-        connect_timeout: Seconds until the server must have answered first.
+        timeout: Seconds of one call; None for ever. What a file says counts if this is not given.
+        connect_timeout: Seconds until the server must have answered first; likewise.
         consent: Agrees to start what a file names; see `toolkeel.mcp.consent`.
 
     Attributes:
@@ -130,6 +130,10 @@ class MCPServer(Contents):
         self.problems: dict[str, str] = {}
         self.hidden: dict[str, tuple[Hidden, ...]] = {}
         self._only = None if only is None else frozenset(only)
+        if timeout == TIMEOUT and config.timeout is not None:
+            timeout = config.timeout
+        if connect_timeout == CONNECT_TIMEOUT and config.connect_timeout is not None:
+            connect_timeout = config.connect_timeout
         self._elicit, self._timeout = elicit, timeout
         self._options = LinkOptions(
             config,

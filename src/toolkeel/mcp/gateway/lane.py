@@ -80,8 +80,9 @@ class Lane:
         self._name = config.name
         self._sessions = sessions
         self._asked = asked
+        seconds = config.timeout or TIMEOUT, config.connect_timeout or CONNECT
         options = LinkOptions(
-            config, kept(config), self._elicit, TIMEOUT, CONNECT, self._sample, self._roots
+            config, kept(config), self._elicit, *seconds, self._sample, self._roots
         )
         self.link = Link(options)
         self.link.logged, self.link.opens = self._logged, self._tell_level

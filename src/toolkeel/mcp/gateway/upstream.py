@@ -181,14 +181,15 @@ class Upstream:
         link = self._link()
         session = (await link.client()).session
         data: dict[str, Any] = {"method": method, "params": dict(params)}
-        options: Any = {"timeout": TIMEOUT}
+        seconds = self.config.timeout or TIMEOUT
+        options: Any = {"timeout": seconds}
         if progressed is not None:
             options["on_progress"] = progressed
         # The session's own envelope and dispatcher, without its models of requests and results.
         session._stamp(data, options)  # pyright: ignore[reportPrivateUsage]
         stamp_client(data["params"].get("_meta"))
         if link.raw.usable:
-            return await link.raw.send(method, data["params"], TIMEOUT, progressed)
+            return await link.raw.send(method, data["params"], seconds, progressed)
         dispatcher = session._dispatcher  # pyright: ignore[reportPrivateUsage]
         return await dispatcher.send_raw_request(method, data["params"], options)
 

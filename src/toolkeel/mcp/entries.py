@@ -1,0 +1,218 @@
+"""One server's entry in a host's file, in our own words: keys renamed, left, refused or named.
+
+What another host approves is never approved here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel.errors import SetupError
+from toolkeel.mcp.hosts import ANY, Host
+
+_OURS = frozenset(
+    ("command", "args", "env", "cwd", "url", "headers", "type", "tls", "protocolVersion")
+)
+_LEFT = frozenset(
+    ("description", "icon", "icons", "gallery", "dev", "name", "source", "version", "required",
+     "alwaysLoad", "supports_parallel_tool_calls", "settings", "enabled", "disabled", "envFile")
+)  # fmt: skip
+_APPROVES = frozenset(
+    ("trust", "autoApprove", "autoApproved", "alwaysAllow", "default_tools_approval_mode", "tools")
+)
+_REFUSED: Mapping[str, str] = {
+    "sandboxEnabled": "it shall run in a sandbox, which only that host can make",
+    "sandbox": "it shall run in a sandbox, which only that host can make",
+    "headersHelper": "a program of that host makes its headers",
+    "remote": "it shall run on another machine",
+    "bearer_token": "a token stands in the file itself; name a variable by bearer_token_env_var",
+}
+_RENAMED: Mapping[str, str] = {
+    "httpUrl": "url", "serverUrl": "url", "environment": "env", "http_headers": "headers",
+}  # fmt: skip
+_WITHOUT = ("disabledTools", "excludeTools", "disabled_tools")
+_ONLY = ("includeTools", "enabled_tools")
+_CALL: Mapping[str, float] = {"tool_timeout_sec": 1, "timeout": 0.001}
+_CONNECT: Mapping[str, float] = {"startup_timeout_sec": 1, "startup_timeout_ms": 0.001}
+_LOGIN: Mapping[str, str] = {
+    "clientId": "client_id", "client_id": "client_id", "CLIENT_ID": "client_id",
+    "clientSecret": "client_secret", "client_secret": "client_secret",
+    "CLIENT_SECRET": "client_secret", "scopes": "scope", "scope": "scope", "callbackPort": "port",
+}  # fmt: skip
+_KINDS: Mapping[type, tuple[str, tuple[str, ...]]] = {
+    list: ("a list of names", ("env_vars", *_WITHOUT, *_ONLY)),
+    Mapping: ("an object", ("env_http_headers", "env", "environment", "headers", "http_headers")),
+    bool: ("true or false", ("enabled", "disabled")),
+    str: ("a text", ("envFile", "bearer_token_env_var")),
+}
+
+
+@record
+class Entry:
+    """One server, in our own words.
+
+    Args:
+        fields: ``command``, ``args``, ``env``, ``cwd``, ``url``, ``headers``, ``type``, ``oauth``.
+        enabled: Whether it is switched on.
+        env_file: A file with more of its environment.
+        only: The tools to take; all if it is empty.
+        without: Tools to leave.
+        notes: What of the entry is not followed.
+        timeout: Seconds of a call; None: it says nothing of that.
+        connect_timeout: Seconds until it must have answered first; None likewise.
+    """
+
+    fields: Mapping[str, Any]
+    enabled: bool = True
+    env_file: str = ""
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    timeout: float | None = None
+    connect_timeout: float | None = None
+
+
+def entry_of(written: Mapping[str, Any], where: str, host: Host = ANY) -> Entry:
+    """What a host's entry says.
+
+    Args:
+        written: As it stands in the file.
+        where: What errors begin with.
+        host: Whose file it is.
+
+    Raises:
+        SetupError: it says something that must not be passed over.
+    """
+    given = {key: value for key, value in written.items() if value is not None}
+    for key, why in _REFUSED.items():
+        if given.get(key):
+            raise SetupError(f"{where} cannot be used: {key!r} is set, {why}")
+        given.pop(key, None)
+    for kind, (said, keys) in _KINDS.items():
+        for key in keys:
+            if key in given and not isinstance(given[key], kind):
+                raise SetupError(f"{where}: {key!r} is {said}, not {given[key]!r:.60}")
+    fields = _in_our_words(given, where)
+    notes = [f"{key!r} is not understood" for key in given if key not in _KNOWN]
+    if login := _login(given, notes):
+        fields["oauth"] = login
+    call = _seconds(given, {**_CALL, "timeout": 1} if host.name == "Zed" else _CALL, notes)
+    connect = _seconds(given, _CONNECT, notes)
+    notes += [
+        f"{key!r} approves nothing here"
+        for key in given
+        if key in _APPROVES and not (key == "tools" and isinstance(given[key], list))
+    ]
+    return Entry(
+        fields,
+        given.get("enabled") is not False and given.get("disabled") is not True,
+        given.get("envFile", ""),
+        _only(where, given),
+        _names(where, given, _WITHOUT),
+        tuple(notes),
+        call,
+        connect,
+    )
+
+
+def _seconds(
+    given: Mapping[str, Any], units: Mapping[str, float], notes: list[str]
+) -> float | None:
+    """The first time that is given, by the key's unit."""
+    found = None
+    for key, unit in units.items():
+        if (value := given.get(key)) is None:
+            continue
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            found = value * unit if found is None else found
+        else:
+            notes.append(f"{key!r} is no number above 0, and not followed")
+    return found
+
+
+def _login(given: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
+    """How to log in, as `OAuth` is told; Cursor calls it ``auth``, Codex writes scopes beside it."""
+    found: dict[str, str] = {}
+    said = {"oauth.scopes": given["scopes"]} if "scopes" in given else {}
+    for key in ("oauth", "auth"):
+        if isinstance(given.get(key), Mapping):
+            said |= {f"{key}.{name}": value for name, value in given[key].items()}
+        elif key in given and given[key] != "oauth":
+            notes.append(f"{key!r} is not understood")
+    for place, value in said.items():
+        name = _LOGIN.get(place.partition(".")[2])
+        text = " ".join(map(str, value)) if isinstance(value, list) else _text(value)
+        if name and isinstance(text, str):
+            found[name] = text
+        elif place != "oauth.enabled":
+            notes.append(f"{place!r} is not understood")
+    return found
+
+
+_KNOWN = (
+    _OURS | _LEFT | _APPROVES | _RENAMED.keys() | {*_WITHOUT, *_ONLY}
+    | {"bearer_token_env_var", "env_http_headers", "env_vars", "oauth", "auth", "scopes"}
+    | _CALL.keys() | _CONNECT.keys()
+)  # fmt: skip
+
+
+def _in_our_words(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    fields = {key: given[key] for key in given if key in _OURS}
+    fields |= {ours: given[theirs] for theirs, ours in _RENAMED.items() if theirs in given}
+    if "httpUrl" in given:
+        fields["type"] = "http"
+    elif fields.get("type") in ("local", "remote"):
+        del fields["type"]
+    fields |= _command(fields)
+    if headers := _named_headers(given):
+        fields["headers"] = {**fields.get("headers", {}), **headers}
+    env = fields.get("env", {})
+    env = {**{name: f"${{variable:{name}}}" for name in _names(where, given, ("env_vars",))}, **env}
+    # numbers become text, null leaves it out
+    return {**fields, "env": {k: _text(value) for k, value in env.items() if value is not None}}
+
+
+def _command(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A command that is no text: a list of words, or Zed's ``{"path", "args", "env"}``."""
+    command = fields.get("command")
+    if isinstance(command, Mapping):
+        own = {key: command[key] for key in ("args", "env") if key in command}
+        return {"command": command.get("path", ""), **own}
+    if isinstance(command, list) and command:
+        more = fields.get("args", [])
+        args = [*command[1:], *more] if isinstance(more, list) else more
+        return {"command": command[0], "args": args}
+    return {}
+
+
+def _named_headers(given: Mapping[str, Any]) -> dict[str, str]:
+    """Headers whose values are named variables."""
+    named = given.get("env_http_headers", {})
+    headers = {key: f"${{variable:{name}}}" for key, name in named.items()}
+    if token := given.get("bearer_token_env_var"):
+        headers["Authorization"] = f"Bearer ${{variable:{token}}}"
+    return headers
+
+
+def _text(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _only(where: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The tools to take; an empty list takes none, and no tool is called ""."""
+    said = dict(given)
+    if isinstance(tools := said.get("tools"), list) and "*" not in tools:  # Copilot's
+        said["includeTools"] = [*said.get("includeTools", ()), *tools]
+    found = _names(where, said, _ONLY)
+    return found or ("",) * any(key in said for key in _ONLY)
+
+
+def _names(where: str, given: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
+    for key in keys:
+        if wrong := [name for name in given.get(key, ()) if not isinstance(name, str)]:
+            raise SetupError(f"{where}: {key!r} is a list of names, not of {wrong[0]!r:.60}")
+    return tuple(name for key in keys for name in given.get(key, ()))
