@@ -43,3 +43,18 @@ def test_alternatives_beside_fields_are_whole_or_only_checked() -> None:
     assert [each.label for each in told.fields] == ["c"]
     joined = form_of({"allOf": [both, {"$ref": "#/$defs/a"}], "$defs": {"a": one}}, {})
     assert [(each.label, each.required) for each in joined.fields] == [("a", True), ("c", True)]
+
+
+def test_an_alternative_without_a_title_is_called_by_what_tells_it_from_the_others() -> None:
+    nested = {"type": "array", "items": {"type": "array", "items": TEXT}}
+    objects = [
+        {"type": "object", "properties": dict.fromkeys(keys, TEXT)} for keys in ("ab", "cdef")
+    ]
+    made = form_of({"anyOf": [*objects, nested, {"const": 7}, {}]}, {})
+    assert [each.label for each in made.fields] == [
+        "a, b",
+        "c, d, e, …",
+        "array: array",
+        "7",
+        "5",
+    ]

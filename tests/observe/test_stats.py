@@ -68,6 +68,13 @@ def test_counts_add_up_whatever_happened(ends: list[tuple[str, str | None]]) -> 
         assert each.first_valid <= each.first <= each.calls
 
 
+def test_a_call_of_a_tool_that_is_none_is_no_first_try_that_was_right() -> None:
+    ended = CallEnded("r", 1, 0, ToolMessage("", "", "tpyo", "error", "unknown_tool"))
+    stats = stats_of([(0.0, ModelAsked("r", 1, "m")), (1.0, ended)])
+    assert stats.tools["tpyo"].first_try == 0
+    assert stats.models["m"].validity == 0
+
+
 def test_failed_requests_belong_to_the_model_that_was_asked() -> None:
     stats = stats_of([(0.0, ModelAsked("r", 1, "m")), (1.0, ModelFailed("r", 1, 1, "down"))])
     assert stats.models["m"].failures == 1

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from toolkeel.inspector.alternatives import Schema, parted
+from toolkeel.inspector.alternatives import Schema, parted, title_of
 
 Typed: TypeAlias = Mapping[str, str]
 """What a form sent, by the names of its fields."""
@@ -162,7 +162,10 @@ def _group(schema: Schema, name: str) -> str:
 def _fields(made: Field, some: list[Schema], making: _Making) -> list[Field]:
     """What a field consists of."""
     if made.kind == "union":
-        named = [(f"{made.name}|{n}", _title(each, n), made.pointer) for n, each in enumerate(some)]
+        named = [
+            (f"{made.name}|{n}", title_of(each) or f"{n + 1}", made.pointer)
+            for n, each in enumerate(some)
+        ]
         branches = [
             _field(each, making, called, True) for called, each in zip(named, some, strict=True)
         ]
@@ -197,10 +200,6 @@ def _count(name: str, typed: Typed, least: int = 0) -> int:
     """How many items a list has, as it was sent."""
     given = number_of(typed.get(name + COUNT, ""))
     return least if given is None else given
-
-
-def _title(schema: Schema, number: int) -> str:
-    return str(schema.get("title") or schema.get("type") or f"{number + 1}")
 
 
 def _escape(key: str) -> str:

@@ -33,6 +33,7 @@ from toolkeel.observe.wording import (
     count,
     dollars,
     duration,
+    escaped,
     visible_json,
     visible_line,
     visible_row,
@@ -92,12 +93,12 @@ _ANSI = re.compile(
 
 
 def plain(text: str) -> str:
-    r"""What a terminal would show of a text: without what it would obey.
+    r"""A text without what a terminal would obey; what would turn its letters round, as an escape.
 
-    >>> plain("\x1b[31mred\x1b[0m\r\nend\x1b]0;title\x07")
-    'red\nend'
+    >>> plain("\x1b[31mred\x1b[0m\r\n\u202egnp.exe")
+    'red\n\\u202egnp.exe'
     """
-    return _ANSI.sub("", text.replace("\r\n", "\n"))
+    return escaped(_ANSI.sub("", text.replace("\r\n", "\n")))
 
 
 def markdown(text: str) -> Markup:

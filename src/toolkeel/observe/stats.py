@@ -79,7 +79,7 @@ class ModelStats:
         usage: What they spent.
         seconds: How long each took.
         calls: Calls it made that came to an end.
-        refused: Those of them whose arguments were not accepted.
+        refused: Those of them whose arguments were not accepted, or whose tool is none.
     """
 
     name: str
@@ -183,16 +183,17 @@ class StatsReader:
         open = self._open.setdefault((entry.run, message.name), [])
         follows = bool(open) and open[0] < entry.turn  # what failed beside it, it does not mend
         refused = message.kind in MENDABLE
+        invalid = refused or message.kind == "unknown_tool"  # nothing could accept its arguments
         tool.calls += 1
         if message.kind is not None:
             tool.kinds[message.kind] += 1
         if not follows:
             tool.first += 1
-            tool.first_valid += not refused
+            tool.first_valid += not invalid
         if not entry.within:
             model = self._model(self._asked.get(entry.run, (at, ""))[1])
             model.calls += 1
-            model.refused += refused
+            model.refused += invalid
         if refused:
             tool.refused += 1
             tool.fields.update(_fields(message))
