@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 from tests.messages_made import JSON, MESSAGE
 from toolkeel import ToolCall, ToolMessage
 from toolkeel._records.messages_json import (
-    DEPTH,
     dump_message,
     inline,
     is_text_type,
     json_line,
     json_text,
     load_message,
-    plain,
     refuse_constant,
 )
+from toolkeel._records.record_json import DEPTH, plain
 from toolkeel.content import Audio, File, Image, data_url
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message

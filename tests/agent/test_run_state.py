@@ -33,7 +33,8 @@ from toolkeel import (
     UserMessage,
     tool,
 )
-from toolkeel._records.messages_json import DEPTH, dump_message, load_message
+from toolkeel._records.messages_json import dump_message, load_message
+from toolkeel._records.record_json import DEPTH
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.run_state import plain_values
 from toolkeel.errors import FieldError

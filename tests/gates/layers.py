@@ -18,6 +18,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "words": (
         "_doors",
         "_records.record",
+        "_records.record_json",
         "_records.redact",
         "_records.kept_results",
         "_records.tickets",

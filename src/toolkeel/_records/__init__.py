@@ -1,6 +1,7 @@
 """What every chapter uses and few readers need: frozen records, redaction, JSON, journal entries.
 
 record             frozen records (dataclasses) that cost no more to make than ordinary objects
+record_json        records as JSON and back (serialization), each field by its annotation
 redact             known secrets taken out of any value (events: call/arguments/mask)
 tickets            approvals: what a person is asked before a call runs, and what they may answer (Edit: what was changed in a call)
 public_addresses   the table of network addresses that are not public

@@ -1,8 +1,7 @@
 """Messages as JSON and back: the form they have in saved runs, journals and exports.
 
-Plain data, without what is at its default. Nothing in it is ever imported, called or evaluated, and
-each field is checked when it is read. Blocks that come as JSON of other programs hold their bytes in
-``data:`` URLs: `inline`.
+See `record_json` for what is left out and how it is read. Blocks that come as JSON of other programs
+hold their bytes in ``data:`` URLs: `inline`.
 """
 
 from __future__ import annotations
@@ -11,17 +10,25 @@ import base64
 import binascii
 import dataclasses
 import json
-import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, get_args
 from urllib.parse import unquote_to_bytes
 
 from pydantic_core import to_json
 
-from toolkeel._records.record import read_fields
+from toolkeel._records.record_json import (
+    Json,
+    Way,
+    dump_record,
+    load_record,
+    nested,
+    one_of,
+    several,
+    teach,
+)
 from toolkeel._records.redact import one_line
-from toolkeel.content import Audio, Block, Content, Data, File, Image, sniff
+from toolkeel.content import Audio, Block, Content, File, Image, sniff
 from toolkeel.errors import Kind, SetupError
 from toolkeel.messages import (
     AssistantMessage,
@@ -36,9 +43,7 @@ from toolkeel.messages import (
     UserMessage,
 )
 
-DEPTH = 100
-"""Levels of lists and objects that are kept of a value; what lies deeper stays behind."""
-Json = dict[str, Any]
+T = TypeVar("T")
 _TEXT_TYPES = re.compile(r"text/.*|application/(json|xml|yaml|.*\+json|.*\+xml)")
 _DATA_URL = re.compile(r"data:([^;,]*)((?:;[^;,]*)*),(.*)", re.DOTALL)
 
@@ -49,71 +54,33 @@ def dump_message(message: Message) -> Json:
     Raises:
         SetupError: if a call's arguments are no JSON.
     """
-    match message:
-        case SystemMessage(content):
-            return {"role": "system", "content": _dump_content(content)}
-        case UserMessage(content):
-            return {"role": "user", "content": _dump_content(content)}
-        case AssistantMessage():
-            return {"role": "assistant", **_dump_reply(message)}
-        case _:
-            return {"role": "tool", **_dump_result(message)}
-
-
-def _dump_reply(message: AssistantMessage) -> Json:
-    fields = {
-        "content": _dump_content(message.content),
-        "tool_calls": [_dump_call(call) for call in message.tool_calls],
-        "usage": changed(message.usage),
-        "reasoning": [changed(item) for item in message.reasoning],
-        "model": message.model,
-        "provider_options": plain(message.provider_options),
-    }
-    given = {name: value for name, value in fields.items() if value}
-    return {**given, "finish_reason": message.finish_reason}
+    role = next(role for role, kind in _ROLES.items() if isinstance(message, kind))
+    data = {"role": role, **dump_record(message)}
+    if isinstance(message, AssistantMessage):
+        data["finish_reason"] = message.finish_reason
+    if isinstance(message, ToolMessage) and data.get("artifact", 0) is None:
+        del data["artifact"]
+    return data
 
 
 def _dump_call(call: ToolCall) -> Json:
-    fields: Json = {**changed(call), "id": call.id, "name": call.name}
-    if not isinstance(call.arguments, str):
-        try:
-            fields["arguments"] = json.loads(_arguments(call), parse_constant=refuse_constant)
-        except (ValueError, TypeError) as error:
-            raise SetupError(f"the call {call.id!r} of {call.name!r}: {error}") from None
-    if call.provider_options:
-        fields["provider_options"] = plain(call.provider_options)
-    return fields
-
-
-def _arguments(call: ToolCall) -> str:
-    if not isinstance(call.arguments, Mapping):
-        raise TypeError(f"arguments of the type {type(call.arguments).__name__}")
-    arguments = dict(call.arguments)
     try:
-        return to_json(arguments).decode()
+        return dump_record(call)
+    except (ValueError, TypeError) as error:
+        raise SetupError(f"the call {call.id!r} of {call.name!r}: {error}") from None
+
+
+def _dump_arguments(arguments: object) -> object:
+    if isinstance(arguments, str):
+        return arguments
+    if not isinstance(arguments, Mapping):
+        raise TypeError(f"arguments of the type {type(arguments).__name__}")
+    try:
+        text = to_json(dict(arguments)).decode()
     except ValueError:
         # Half a surrogate pair, which only an escape can carry: the call failed, the run goes on.
-        return json.dumps(arguments, allow_nan=False)
-
-
-def _dump_result(message: ToolMessage) -> Json:
-    fields = {**changed(message), "content": _dump_content(message.content)}
-    if message.details:
-        fields["details"] = plain(message.details)
-    fields["artifact"] = plain(message.artifact)
-    if fields["artifact"] is None:
-        del fields["artifact"]
-    return fields
-
-
-def changed(item: Any) -> Json:
-    """A record's fields that are not at their default."""
-    values = {f.name: (getattr(item, f.name), f.default) for f in dataclasses.fields(item)}
-    return {name: value for name, (value, default) in values.items() if not _same(value, default)}
-
-
-def _same(value: object, default: object) -> bool:
-    return value is default or (type(value) is type(default) and bool(value == default))
+        text = json.dumps(dict(arguments), allow_nan=False)
+    return json.loads(text, parse_constant=refuse_constant)
 
 
 def _dump_content(content: Content) -> object:
@@ -121,30 +88,10 @@ def _dump_content(content: Content) -> object:
 
 
 def _dump_block(block: Block) -> Json:
-    fields = {f.name: getattr(block, f.name) for f in dataclasses.fields(block)}
-    if "data" in fields:
-        fields["data"] = base64.b64encode(fields["data"]).decode()
-    if isinstance(block, Data):
-        fields["value"] = plain(block.value)
-    del fields["extra"]
-    if block.extra:
-        fields["extra"] = plain(block.extra)
+    fields = dump_record(block, whole=True)
+    if not block.extra:
+        del fields["extra"]
     return {"type": type(block).__name__.lower(), **fields}
-
-
-def plain(value: object, depth: int = DEPTH) -> Any:
-    """`value` as JSON holds it; what it cannot hold is left behind, never guessed."""
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    if not depth or not isinstance(value, Mapping | list | tuple):
-        return None
-    if isinstance(value, Mapping):
-        return {str(key): plain(item, depth - 1) for key, item in value.items()}
-    return [plain(item, depth - 1) for item in value]
 
 
 def json_text(data: object) -> str:
@@ -178,51 +125,14 @@ def load_message(data: object) -> Message:
     """
     if not isinstance(data, Mapping):
         raise ValueError("a message is an object")
+    kind = _ROLES.get(str(data.get("role")))
+    if kind is None:
+        raise ValueError(f"there is no role {data.get('role')!r:.40}")
     fields = {key: value for key, value in data.items() if key != "role"}
-    match data.get("role"):
-        case "system":
-            return SystemMessage(_load_content(read_fields(fields, SystemMessage)["content"]))
-        case "user":
-            return UserMessage(_load_content(read_fields(fields, UserMessage)["content"]))
-        case "assistant":
-            return _load_reply(fields)
-        case "tool":
-            return _load_result(fields)
-    raise ValueError(f"there is no role {data.get('role')!r:.40}")
-
-
-def _load_reply(data: Json) -> AssistantMessage:
-    fields = read_fields(data, AssistantMessage, ["finish_reason"])
-    _check_word(fields, "finish_reason", get_args(FinishReason))
-    if "content" in fields:
-        fields["content"] = _load_content(fields["content"])
-    made: tuple[tuple[str, type[Any]], ...] = (("tool_calls", ToolCall), ("reasoning", Reasoning))
-    for name, make in made:
-        fields[name] = tuple(make(**read_fields(one, make)) for one in fields.get(name, ()))
-    fields["usage"] = load_usage(fields.get("usage", {}))
-    return AssistantMessage(**fields)
-
-
-def load_usage(data: object) -> Usage:
-    """What was spent, back from JSON.
-
-    Raises:
-        ValueError: if `data` is something else.
-    """
-    return Usage(**read_fields(data, Usage))
-
-
-def _load_result(data: Json) -> ToolMessage:
-    fields = read_fields(data, ToolMessage)
-    _check_word(fields, "status", get_args(Status))
-    _check_word(fields, "kind", get_args(Kind))
-    fields["content"] = _load_content(fields["content"])
-    return ToolMessage(**fields)
-
-
-def _check_word(fields: Json, name: str, words: Sequence[str]) -> None:
-    if name in fields and fields[name] not in words:
-        raise ValueError(f"{name} cannot be {fields[name]!r:.40}")
+    made: Message = load_record(
+        fields, kind, ["finish_reason"] if kind is AssistantMessage else None
+    )
+    return made
 
 
 def _load_content(content: object) -> Content:
@@ -232,19 +142,59 @@ def _load_content(content: object) -> Content:
     return tuple(_load_block(block) for block in content)
 
 
-_BLOCKS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Block)}
-
-
 def _load_block(data: object) -> Block:
     if not isinstance(data, Mapping) or str(data.get("type")) not in _BLOCKS:
         raise ValueError("a block of content of no known type")
-    make = _BLOCKS[str(data["type"])]
-    needed = [f.name for f in dataclasses.fields(make) if f.name != "extra"]
-    fields = read_fields({key: data[key] for key in data if key != "type"}, make, needed)
-    if "data" in fields:
-        fields["data"] = base64.b64decode(fields["data"], validate=True)
-    block: Block = make(**fields)
+    kind = _BLOCKS[str(data["type"])]
+    needed = [f.name for f in dataclasses.fields(kind) if f.name != "extra"]
+    block: Block = load_record({key: data[key] for key in data if key != "type"}, kind, needed)
     return block
+
+
+_BLOCKS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Block)}
+_ROLES: dict[str, type[Any]] = {
+    "system": SystemMessage,
+    "user": UserMessage,
+    "assistant": AssistantMessage,
+    "tool": ToolMessage,
+}
+
+
+def load_a(kind: type[T]) -> Callable[[Any], T]:
+    """What reads messages of one kind alone."""
+
+    def load(data: Any) -> T:
+        message = load_message(data)
+        if not isinstance(message, kind):
+            raise ValueError(f"a {type(message).__name__} where a {kind.__name__} belongs")
+        return message
+
+    return load
+
+
+_MESSAGE = Way((Mapping,), dump_message, load_message)
+_CALL = Way((Mapping,), _dump_call, lambda data: load_record(data, ToolCall))
+teach(
+    {
+        "Message": _MESSAGE,
+        "tuple[Message, ...]": several(_MESSAGE),
+        "AssistantMessage": _MESSAGE._replace(load=load_a(AssistantMessage)),
+        "ToolMessage": _MESSAGE._replace(load=load_a(ToolMessage)),
+        "tuple[ToolCall, ...]": several(_CALL),
+        "str | Mapping[str, object]": Way((str, Mapping), _dump_arguments),
+        "tuple[Reasoning, ...]": several(nested(Reasoning)),
+        "Usage": nested(Usage),
+        "Content": Way((str, list), _dump_content, _load_content),
+        "bytes": Way(
+            (str,),
+            lambda data: base64.b64encode(data).decode(),
+            lambda text: base64.b64decode(text, validate=True),
+        ),
+        "FinishReason": one_of(*get_args(FinishReason)),
+        "Status": one_of(*get_args(Status)),
+        "Kind | None": one_of(*get_args(Kind)),
+    }
+)
 
 
 def json_line(value: object) -> str:

@@ -16,8 +16,7 @@ from __future__ import annotations
 import dataclasses
 import reprlib
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -166,70 +165,6 @@ class Shown:
 
     __slots__ = ()
     _repr_html_ = shown
-
-
-Kinds = tuple[type, ...]
-
-
-_JSON: Mapping[str, Kinds] = {
-    "bool": (bool,),
-    "int": (int,),
-    "float": (int, float),
-    "object": (object, bool),
-    "None": (),
-    "tuple": (list, tuple),
-    "Content": (str, list),
-    **dict.fromkeys(("Mapping", "Usage", "Message", "AssistantMessage", "ToolMessage"), (Mapping,)),
-    **dict.fromkeys(("Ticket", "Decision"), (Mapping,)),
-}
-"""What the JSON of a field may be, by a part of its annotation; of all others it is text."""
-
-
-@cache
-def _kinds_of(cls: type[Any]) -> tuple[dict[str, Kinds], list[str]]:
-    """What the JSON of a record's fields may be, and which of them must be there."""
-    fields = dataclasses.fields(cls)
-    kinds = {
-        f.name: tuple(
-            kind
-            for part in str(f.type).split(" | ")
-            for kind in _JSON.get(part.partition("[")[0], (str,))
-        )
-        for f in fields
-    }
-    needed = (f for f in fields if f.default is f.default_factory is dataclasses.MISSING)
-    return kinds, [f.name for f in needed]
-
-
-def read_fields(data: object, of: Any, required: Iterable[str] | None = None) -> dict[str, Any]:
-    """Plain data as the arguments of a record: known names, values of the right types, no more.
-
-    Args:
-        data: As it came, perhaps from a hostile file.
-        of: The record; or the types that each name may have.
-        required: What must be there; the record's fields without a default if nothing is said.
-
-    Raises:
-        ValueError: naming what is wrong.
-
-    >>> read_fields({"x": 1}, {"x": (int,), "y": (int,)}, ["x"])
-    {'x': 1}
-    >>> read_fields({"x": True}, {"x": (int,)})
-    Traceback (most recent call last):
-    ValueError: 'x' is a bool
-    """
-    if not isinstance(data, Mapping):
-        raise ValueError(f"a {type(data).__name__} where an object belongs")
-    kinds, needed = (of, []) if isinstance(of, Mapping) else _kinds_of(of)
-    for name, value in data.items():
-        if name not in kinds:
-            raise ValueError(f"nothing is called {name!r:.100}")
-        if not isinstance(value, kinds[name]) or (type(value) is bool and bool not in kinds[name]):
-            raise ValueError(f"{name!r} is a {type(value).__name__}")
-    for name in needed if required is None else required:
-        if name not in data:
-            raise ValueError(f"{name!r} is missing")
-    return dict(data)
 
 
 class _Nothing(Mapping[str, object]):

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeAlias
 from pydantic_core import to_json
 
 from toolkeel._records import entries
-from toolkeel._records.messages_json import plain
+from toolkeel._records.record_json import plain
 from toolkeel._records.tickets import Ticket, new_id
 from toolkeel.errors import SetupError
 from toolkeel.messages import NO_USAGE, AssistantMessage, Message, ToolCall, ToolMessage, Usage

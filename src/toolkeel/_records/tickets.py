@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from time import time
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from toolkeel._records.record import NOTHING, read_fields, record
+from toolkeel._records.record import NOTHING, record
+from toolkeel._records.record_json import read_fields
 
 LIFETIME = 24 * 3600.0
 """Seconds a ticket can be decided."""

@@ -17,17 +17,19 @@ from collections.abc import Mapping
 
 from toolkeel._records.cancel import log
 from toolkeel._records.checked_arguments import checked
-from toolkeel._records.messages_json import (
+from toolkeel._records.messages_json import json_text, refuse_constant
+from toolkeel._records.record import NOTHING, record
+from toolkeel._records.record_json import (
     DEPTH,
     Json,
-    changed,
-    dump_message,
-    json_text,
-    load_message,
-    load_usage,
-    refuse_constant,
+    Way,
+    dump_record,
+    load_record,
+    nested,
+    read_fields,
+    several,
+    teach,
 )
-from toolkeel._records.record import NOTHING, Kinds, read_fields, record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.history import Cut
 from toolkeel.errors import SetupError
@@ -140,7 +142,7 @@ class RunState:
             if key and not hmac.compare_digest(_signature(data, key), str(signature)):
                 raise SetupError("this saved run is not signed with this key, or was changed")
             del data["version"]
-            state = _load_state(data, signed=bool(key))
+            state = _load_state(data) if key else _undecided(_load_state(data))
             return _without_instructions(state) if version == 1 else state
         except (ValueError, RecursionError) as error:
             raise SetupError(f"this is not a saved run: {error}"[:300]) from None
@@ -151,34 +153,6 @@ def _signature(state: Json, key: bytes) -> str:
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
-# — out —
-
-
-def _dump_state(state: RunState) -> Json:
-    fields: Json = {
-        "messages": list(map(dump_message, state.messages)),
-        "pending": [ticket.to_dict() for ticket in state.pending],
-    }
-    optional = {
-        "inner": {id: _dump_inner(inner) for id, inner in state.inner.items()},
-        "usage": changed(state.usage),
-        "cuts": list(map(_dump_cut, state.cuts)),
-        "said": list(map(dump_message, state.said)),
-        "later": list(map(dump_message, state.later)),
-        "values": dict(state.values),
-        "counts": dict(state.counts),
-        **{name: getattr(state, name) for name in ("left", "agent", "model", "cost", "path")},
-    }
-    fields |= {name: value for name, value in optional.items() if value}
-    return fields if state.instructions is None else {**fields, "instructions": state.instructions}
-
-
-def _dump_cut(cut: Cut) -> Json:
-    shown = [dump_message(message) for message in cut.messages]
-    fields = {"start": cut.start, "stop": cut.stop, "messages": shown, "policy": cut.policy}
-    return {**fields, "name": cut.name} if cut.name else fields
-
-
 def _dump_inner(inner: InnerRun) -> Json:
     fields: Json = {"state": _dump_state(inner.state)}
     if inner.decision is not None:
@@ -186,36 +160,42 @@ def _dump_inner(inner: InnerRun) -> Json:
     return fields
 
 
-# — in —
-
-_CUT: dict[str, Kinds] = {"start": (int,), "stop": (int,), "messages": (list,), "policy": (str,)}
-
-
-def _load_state(data: object, *, signed: bool) -> RunState:
-    fields = read_fields(data, RunState, ["messages", "pending"])
-    counts = fields.get("counts", NOTHING)
-    return RunState(
-        tuple(load_message(message) for message in fields["messages"]),
-        tuple(Ticket.from_dict(ticket) for ticket in fields["pending"]),
-        {id: _load_inner(inner, signed) for id, inner in fields.get("inner", NOTHING).items()},
-        fields.get("values", NOTHING),
-        tuple(map(str, fields.get("left", ()))),
-        fields.get("instructions"),
-        fields.get("agent", ""),
-        fields.get("model", ""),
-        load_usage(fields.get("usage", {})),
-        fields.get("cost", 0.0),
-        tuple(map(str, fields.get("path", ()))),
-        tuple(_load_cut(cut) for cut in fields.get("cuts", ())),
-        tuple(map(load_message, fields.get("said", ()))),
-        tuple(map(load_message, fields.get("later", ()))),
-        read_fields(counts, dict.fromkeys(counts, (int,))),
-    )
+def _dump_state(state: RunState) -> Json:
+    return {"messages": [], "pending": [], **dump_record(state)}
 
 
-def _load_cut(data: object) -> Cut:
-    fields = read_fields(data, {**_CUT, "name": (str,)}, _CUT)
-    return Cut(**{**fields, "messages": tuple(map(load_message, fields["messages"]))})
+def _load_state(data: object) -> RunState:
+    return load_record(data, RunState, ["messages", "pending"])
+
+
+def _load_inner(data: object) -> InnerRun:
+    fields = read_fields(data, {"state": (dict,), "decision": (dict,)}, ["state"])
+    decision = Decision.from_dict(fields["decision"]) if "decision" in fields else None
+    return InnerRun(_load_state(fields["state"]), decision)
+
+
+teach(
+    {
+        "tuple[Ticket, ...]": several(
+            Way((Mapping,), lambda ticket: ticket.to_dict(), Ticket.from_dict)
+        ),
+        "Mapping[str, InnerRun]": Way(
+            (Mapping,),
+            lambda inner: {id: _dump_inner(one) for id, one in inner.items()},
+            lambda data: {id: _load_inner(one) for id, one in data.items()},
+        ),
+        "Mapping[str, int]": Way(
+            (Mapping,), dict, lambda data: read_fields(data, dict.fromkeys(data, (int,)))
+        ),
+        "tuple[Cut, ...]": several(nested(Cut)),
+    }
+)
+
+
+def _undecided(state: RunState) -> RunState:
+    """Less what people have let through: who can write a saved run could else write that."""
+    inner = {id: InnerRun(_undecided(one.state)) for id, one in state.inner.items()}
+    return dataclasses.replace(state, inner=inner) if inner else state
 
 
 def _without_instructions(state: RunState) -> RunState:
@@ -270,10 +250,3 @@ def _plain(value: object, path: str, left: list[str], depth: int = 0) -> object:
 def _is_text(value: str) -> bool:
     """Whether it can be written as UTF-8: half a surrogate pair cannot."""
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
-
-
-def _load_inner(data: object, signed: bool) -> InnerRun:
-    fields = read_fields(data, {"state": (dict,), "decision": (dict,)}, ["state"])
-    decision = Decision.from_dict(fields["decision"]) if "decision" in fields else None
-    # Who can write a saved run could else write that a person has let something through.
-    return InnerRun(_load_state(fields["state"], signed=signed), decision if signed else None)

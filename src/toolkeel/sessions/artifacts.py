@@ -17,7 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from toolkeel._records.messages_json import Json, json_text
+from toolkeel._records.messages_json import json_text
+from toolkeel._records.record_json import Json
 from toolkeel.sessions.database import make_folder, sync_folder
 from toolkeel.sessions.errors import SessionError
 

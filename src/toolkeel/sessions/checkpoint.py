@@ -11,9 +11,16 @@ from typing import TypeVar
 
 from toolkeel._records import entries
 from toolkeel._records.entries_json import dump_entry, load_entry
-from toolkeel._records.messages_json import Json, changed, load_usage, plain
-from toolkeel._records.record import Kinds, read_fields
+from toolkeel._records.record_json import (
+    Json,
+    Kinds,
+    dump_record,
+    load_record,
+    plain,
+    read_fields,
+)
 from toolkeel.agent.history import Cut, View
+from toolkeel.messages import Usage
 from toolkeel.sessions.fold import SAID, Fold
 
 T = TypeVar("T")
@@ -27,7 +34,7 @@ def checkpoint_of(fold: Fold) -> entries.Checkpoint:
         "first": fold.view.places[kept] if kept is not None else fold.view.total,
         "cuts": [dump_entry(_compacted(cut)) for cut in fold.cuts],
         "state": plain(fold.state),
-        "usage": changed(fold.usage),
+        "usage": dump_record(fold.usage),
         "taint": {label: list(sources) for label, sources in fold.taint.items()},
         "began": dump_entry(fold.began),
         "reason": fold.reason,
@@ -61,7 +68,7 @@ def resumed(checkpoint: entries.Checkpoint, written: Iterable[tuple[int, entries
         fold.cut(Cut(cut.start, cut.stop, cut.messages, cut.policy, name=cut.name))
     fold.inner.clear()
     fold.state = dict(saved["state"])
-    fold.usage = load_usage(saved["usage"])
+    fold.usage = load_record(saved["usage"], Usage)
     fold.taint = {label: tuple(sources) for label, sources in saved["taint"].items()}
     fold.began = _a(entries.RunBegan, load_entry(saved["began"]))
     fold.reason, fold.turn = saved["reason"], saved["turn"]

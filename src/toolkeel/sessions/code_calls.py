@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 from toolkeel._records.entries import CallEnded, CallIntended, key_of
-from toolkeel._records.messages_json import plain
+from toolkeel._records.record_json import plain
 from toolkeel._records.recorder import GOES_ON, ByCode, Recorder
 from toolkeel._records.tickets import Ticket
 from toolkeel.call.batch import check_calls

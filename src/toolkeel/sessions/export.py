@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from toolkeel._records.entries import Checkpoint, Decided, Entry, Forked
 from toolkeel._records.entries_json import dump_entry, load_entry
-from toolkeel._records.messages_json import DEPTH, json_text, plain, refuse_constant
+from toolkeel._records.messages_json import json_text, refuse_constant
+from toolkeel._records.record_json import DEPTH, plain
 from toolkeel.sessions.checkpoint import checkpoint_of
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.fold import Fold

@@ -14,7 +14,7 @@ from time import time
 from typing import Any
 
 from toolkeel._records.entries import CallEnded, CallIntended, Decided, Waits, key_of
-from toolkeel._records.messages_json import plain
+from toolkeel._records.record_json import plain
 from toolkeel._records.tickets import LIFETIME, Decision, Ticket, new_id
 from toolkeel.call.arguments.parse import parse_arguments
 from toolkeel.call.steps.approve import ask
