@@ -66,3 +66,9 @@ def test_what_was_not_sent_of_a_later_round_says_nothing_of_the_first(code: int)
 def test_an_answer_that_cannot_be_read_is_no_refusal(message: str) -> None:
     said = of_peer(types.ErrorData(code=types.INVALID_REQUEST, message=message))
     assert failed(MCPError.from_error_data(said), "act", "files").message.kind == "unknown_outcome"
+
+
+def test_a_server_that_can_ask_in_the_older_way_alone_says_what_helps() -> None:
+    said = types.ErrorData(code=types.INVALID_REQUEST, message="Cannot send: no back-channel here")
+    told = failed(MCPError.from_error_data(said), "act", "files").message.text
+    assert '"protocolVersion": "2025-11-25"' in told

@@ -183,6 +183,9 @@ def _servers(file: Path) -> Mapping[str, ServerConfig]:
         else:
             agreed[name] = config
     if not agreed:
-        raise SetupError(f"{file} names no server that somebody has agreed to")
+        raise SetupError(
+            f"{file} names no server that somebody has agreed to; started in a terminal, "
+            f"toolkeel gateway {file} asks about each"
+        )
     note(f"{count(len(agreed), 'server')}: {', '.join(agreed)}", DIM)
     return agreed

@@ -53,5 +53,16 @@ def was_forgotten(error: MCPError) -> bool:
     return error.code == FORGOTTEN and not isinstance(error.data, FromPeer)
 
 
+def with_remedy(text: str) -> str:
+    """What a server said of its failure, and what helps where it asks in the older way alone."""
+    return text + (_OLDER if "no back-channel" in text else "")
+
+
+_OLDER = (
+    ' (It asks as older revisions do: write "protocolVersion": "2025-11-25" in its entry in the '
+    "file of servers.)"
+)
+
+
 def _answer(server: str, text: str) -> str:
-    return f"The server {server} answered the call with an error: {text}"
+    return f"The server {server} answered the call with an error: {with_remedy(text)}"

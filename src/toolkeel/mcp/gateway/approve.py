@@ -23,8 +23,8 @@ from toolkeel.mcp.server.rounds import Exchange, is_modern
 ALIVE = 10.0
 """Seconds between two signs of life to a host that waits."""
 CANNOT = (
-    "this host cannot ask one. A person can allow it in the gateway's file of rules: allow = [...], "
-    "or decide beside the host: toolkeel gateway --store FILE, and toolkeel approvals --store FILE"
+    "this host cannot ask one ({why}). A person can decide beside it: toolkeel gateway --store FILE, "
+    "and toolkeel approvals --store FILE; or change the gateway's file of rules"
 )
 _FORM: Mapping[str, object] = {
     "type": "object",
@@ -69,7 +69,7 @@ async def decided(ticket: Ticket, exchange: Exchange, approver: Approver | None)
     if approver is not None:
         beside = asyncio.create_task(_beside(ticket, approver))
     if form is None and beside is None:
-        return ticket.deny(CANNOT)
+        return ticket.deny(CANNOT.format(why=ticket.reason))
     try:
         await _first([task for task in (form, beside) if task is not None], exchange)
         found = await _ended(beside) or await _ended(form, is_modern(request))

@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Link, Unreachable
-from toolkeel.mcp.client.outcome import was_forgotten
+from toolkeel.mcp.client.outcome import was_forgotten, with_remedy
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.client.salvage import data_of
@@ -271,7 +271,7 @@ def is_first(params: Mapping[str, Any]) -> bool:
 
 def as_it_came(error: MCPError) -> MCPError:
     """An error of a server, for the client in front."""
-    return MCPError(error.code, error.message, data_of(error.error))
+    return MCPError(error.code, with_remedy(error.message), data_of(error.error))
 
 
 async def told(work: Callable[[], Awaitable[Any]], request: Request) -> Any:
