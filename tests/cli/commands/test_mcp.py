@@ -137,8 +137,9 @@ def test_what_a_server_has_besides_tools_is_listed_read_and_filled_in(
         "@prompt\ndef greet(name: str) -> str:\n    'Greet.'\n    return f'Say hi to {name}.'\n"
         "@greet.complete('name')\ndef names(typed: str) -> list[str]:\n    return ['Ada', '北京']\n"
     )
-    served = [sys.executable, "-m", "toolkeel", "serve", "notes.py"]
+    served = [sys.executable, "-m", "toolkeel", "serve", "notes.py", "--instructions", "Log first."]
     assert say("mcp", "add", "notes", "--", *served).returncode == 0
+    assert "Log first." in say("mcp", "tools", "notes").stderr
     assert "app://log" in say("mcp", "resources", "notes").stdout
     assert say("mcp", "read", "notes", "app://log").stdout == "all 猫\n"
     assert "(name)" in say("mcp", "prompts", "notes").stdout

@@ -73,7 +73,7 @@ async def ponder(client: Client) -> str:
 
 
 server = ToolServer([change, link, ponder], resources=[log, city], prompts=[greet],
-                    instructions="Read the log first.")
+                    instructions="Read\u200b the log first.")
 
 
 async def old():

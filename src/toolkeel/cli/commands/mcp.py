@@ -201,15 +201,17 @@ def list_servers(file: File = None, as_json: AsJson = False) -> None:
 
 @app.command("tools", epilog=EPILOG)
 def tools(server: Server, file: File = None, as_json: AsJson = False) -> None:
-    """List a server's tools, and what is wrong with them."""
+    """List a server's tools, what is wrong with them, and how it says they should be used."""
     with stdout_kept_clean():
         found = _server(server, file)
-        made = found.tools()
+        made, said = found.tools(), run_sync(found.instructions)
         changed = _changes(found)
     if as_json:
         answer(pretty([described(item) for item in made]))
         return
     layout(table(made, width_of(sys.stdout)))
+    for line in said.splitlines():
+        note(visible_line(line), DIM)
     for name, why in found.problems.items():
         note(f"{visible_line(name)}: {visible_line(why)}", YELLOW)
     for name, hidden in found.hidden.items():
@@ -388,11 +390,8 @@ def diff(server: Server, file: File = None) -> None:
         changes = _changes(found)
         asyncio.run(found.close())
     for name, text in changes.items():
-        lines = [styled(visible_line(name), BOLD, sys.stdout)]
-        for line in text.split("\n"):
-            style = _COLOURS.get(line[:1])
-            lines.append(styled(line, style, sys.stdout) if style else line)
-        layout(lines)
+        lines = [styled(each, _COLOURS.get(each[:1], ""), sys.stdout) for each in text.split("\n")]
+        layout([styled(visible_line(name), BOLD, sys.stdout), *lines])
     if changes:
         raise typer.Exit(FAILED)
     approved = len(found.pins.of(found.config.identity))

@@ -25,6 +25,7 @@ from toolkeel.mcp.client.connection import Link, Unreachable
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.salvage import FromPeer
 from toolkeel.mcp.content import file_of, from_blocks
+from toolkeel.mcp.hidden_text import clean
 from toolkeel.messages import AssistantMessage, UserMessage
 
 T = TypeVar("T")
@@ -43,7 +44,7 @@ class Contents:
         raise NotImplementedError
 
     async def instructions(self) -> str:
-        """How the server says its tools should be used: a stranger's text, bounded."""
+        """How the server says its tools should be used: a stranger's text, bounded, all to be seen."""
         return await self._ask(lambda client: _said(client.instructions or ""))
 
     async def resources(self) -> list[types.Resource]:
@@ -226,7 +227,7 @@ def _file(contents: types.TextResourceContents | types.BlobResourceContents) -> 
 
 
 async def _said(instructions: str) -> str:
-    return instructions[:INSTRUCTIONS]
+    return clean(instructions)[0][:INSTRUCTIONS]
 
 
 def address_of(resource: str | Text | types.Resource) -> str:
