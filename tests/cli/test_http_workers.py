@@ -20,7 +20,7 @@ from mcp.client.client import Client as Peer
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.mcp.peers import free_port
-from tests.mcp.serving import both_eras, text
+from tests.mcp.serving import text
 from tests.waiting import run, until, until_sync
 from toolkeel.cli.exit_codes import USAGE
 from toolkeel.mcp.config import read_config
@@ -106,7 +106,7 @@ async def calling(
     url: str, era: str, numbers: Iterator[int], done: list[str], name: str = "work"
 ) -> None:
     """One client that calls once for each number, one call after the other."""
-    async with Peer(streamable_http_client(f"{url}/mcp"), mode=era) as peer:  # type: ignore[arg-type]
+    async with Peer(streamable_http_client(f"{url}/mcp"), mode=era) as peer:
         for n in numbers:
             found = await peer.call_tool(name, {"n": n})
             done.append(text(found))
@@ -123,17 +123,17 @@ def behind(folder: Path, monkeypatch: pytest.MonkeyPatch, rules: str) -> tuple[s
     return "gateway", str(file), "--rules", str(policy)
 
 
-@both_eras
 @pytest.mark.parametrize("name", ["work", "far__work"])
 def test_workers_are_replaced_while_clients_call_and_no_call_is_lost_or_made_twice(
-    era: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ("serve", "tools.py") if name == "work" else behind(tmp_path, monkeypatch, "")
 
     async def main(url: str, process: subprocess.Popen[str]) -> list[str]:
         done, over = list[str](), asyncio.Event()
         numbers = takewhile(lambda _: not over.is_set(), count())
-        clients = [asyncio.create_task(calling(url, era, numbers, done, name)) for _ in range(8)]
+        eras = ["legacy", "2026-07-28"] * 4
+        clients = [asyncio.create_task(calling(url, era, numbers, done, name)) for era in eras]
         await until(lambda: len(done) > 20)
         before = pids_in(lines_in(tmp_path))
         process.send_signal(signal.SIGHUP)

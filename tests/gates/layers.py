@@ -303,6 +303,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "server.prometheus_metrics",
         "server.tool_server",
         "server.drain",
+        "server.kept_connections",
         "server.http",
         "server.stdio",
         "server",

@@ -14,8 +14,9 @@ from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import TYPE_CHECKING
 
-import uvicorn
 from uvicorn.supervisors import Multiprocess
+
+from toolkeel.mcp.server.kept_connections import web_config
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -33,17 +34,7 @@ def serve_in_workers(
         drain: Seconds a worker waits for what is being answered, when it is told to end.
         workers: How many.
     """
-    config = uvicorn.Config(
-        make,
-        host,
-        port,
-        factory=True,
-        workers=workers,
-        log_level="warning",
-        timeout_graceful_shutdown=drain,
-        timeout_worker_healthcheck=30,
-        lifespan="on",
-    )
+    config = web_config(make, host, port, drain, workers=workers, timeout_worker_healthcheck=30)
     Multiprocess(config, sockets=[config.bind_socket()]).run()
 
 

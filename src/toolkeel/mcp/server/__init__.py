@@ -10,6 +10,7 @@ sessions            sessions of the revisions up to 2025-11-25: what each has as
 prometheus_metrics  what a server's calls came to, as text that Prometheus reads
 tool_server         `ToolServer`: tools for every program that speaks the Model Context Protocol
 drain               the end of a server over HTTP without a lost call, and what balancers ask of it
+kept_connections    connections that are closed only where no request can be on its way
 http                a `ToolServer` over HTTP: who may reach it, and as whom
 stdio               a `ToolServer` over stdin and stdout, for the program that started this one
 structured          structured results (``structuredContent``): what is promised to a client, and kept

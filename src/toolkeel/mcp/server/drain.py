@@ -12,8 +12,10 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from sse_starlette.sse import AppStatus
 from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 
@@ -60,6 +62,8 @@ class Draining:
         """What a standing stream hears: its client has gone, as soon as the server is told to end."""
         told = asyncio.Event()
         self._streams.add(told)
+        if self.begun:
+            told.set()
 
         async def heard() -> Message:
             asked, gone = asyncio.ensure_future(receive()), asyncio.ensure_future(told.wait())
@@ -122,18 +126,34 @@ class Drained:
 
 
 def end_gently(draining: Draining, linger: float = LINGER) -> None:
-    """Have TERM begin the end, and what handled it before come after a moment.
+    """Have TERM begin the end, and what handled it before come after a moment; Ctrl-C at once.
 
     For the web server's own thread, once it has its handlers; in others nothing happens.
     """
     if threading.current_thread() is not threading.main_thread():
         return
-    before: Any = signal.getsignal(signal.SIGTERM)
+    AppStatus.enable_automatic_graceful_drain = False  # it cuts the answers that are streams
     loop = asyncio.get_running_loop()
+    for number, seconds in ((signal.SIGTERM, linger), (signal.SIGINT, 0.0)):
+        before: Any = signal.getsignal(number)
+        if callable(before):
+            end = partial(loop.call_later, seconds, _end, loop, before)
+            signal.signal(number, partial(_told, loop, draining.begin, end))
 
-    def told(number: int, frame: object) -> None:
-        loop.call_soon_threadsafe(draining.begin)
-        loop.call_soon_threadsafe(loop.call_later, linger, before, number, frame)
 
-    if callable(before):
-        signal.signal(signal.SIGTERM, told)
+def _told(
+    loop: asyncio.AbstractEventLoop,
+    begin: Callable[[], None],
+    end: Callable[..., object],
+    *said: Any,
+) -> None:
+    loop.call_soon_threadsafe(begin)
+    loop.call_soon_threadsafe(end, *said)
+
+
+def _end(loop: asyncio.AbstractEventLoop, before: Callable[..., object], *said: Any) -> None:
+    """Accept no more, and only then close: asyncio drops what it accepted in the turn before that."""
+    for server in getattr(getattr(before, "__self__", None), "servers", ()):
+        for listener in server.sockets:
+            loop.remove_reader(listener.fileno())
+    before(*said)

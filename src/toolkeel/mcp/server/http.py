@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
@@ -21,6 +22,7 @@ from starlette.responses import JSONResponse
 from toolkeel._records.checked_arguments import checked
 from toolkeel.errors import SetupError
 from toolkeel.mcp.server.drain import DRAIN, METRICS, Drained, Draining, end_gently
+from toolkeel.mcp.server.kept_connections import web_config
 from toolkeel.mcp.server.tool_server import ToolServer
 
 if TYPE_CHECKING:
@@ -134,18 +136,7 @@ async def serve_http(
 
 async def serve_app(app: Starlette, host: str, port: int, drain: int = DRAIN) -> None:
     """Serve what `asgi` has made, until cancelled or told to end."""
-    import uvicorn
-
-    config = uvicorn.Config(
-        partial(gently, app),
-        host,
-        port,
-        factory=True,
-        log_level="warning",
-        timeout_graceful_shutdown=drain,
-        lifespan="on",
-    )
-    await uvicorn.Server(config).serve()
+    await uvicorn.Server(web_config(partial(gently, app), host, port, drain)).serve()
 
 
 def gently(app: Starlette) -> Starlette:
