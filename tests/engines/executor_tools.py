@@ -14,7 +14,7 @@ from typing import Annotated
 from toolkeel import Effects, ToolContext, ToolOutput, tool
 from toolkeel.compat.langchain import InjectedState, InjectedToolCallId
 from toolkeel.content import Image
-from toolkeel.errors import ToolError
+from toolkeel.errors import Cancelled, LimitReached, ToolError
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -49,6 +49,10 @@ def fails(how: str) -> str:
     """Fail."""
     if how == "said":
         raise ToolError("No such city: 北京市.", {"city": "北京"})
+    if how == "enough":
+        raise LimitReached("Enough for today.")
+    if how == "itself":
+        raise Cancelled("I gave up.")
     if how == "exit":
         os._exit(3)
     raise LookupError(how)
@@ -92,6 +96,12 @@ async def rests() -> str:
 def number(n: int) -> int:
     """Give it back."""
     return n
+
+
+@tool
+def power(n: int) -> int:
+    """Ten to the power of n."""
+    return int(10**n)
 
 
 @tool

@@ -85,6 +85,7 @@ def test_values_of_every_kind_cross_and_prints_do_not(executor: Executor) -> Non
     assert painted.content == (Image(tools.PNG + "图".encode(), "image/png"),)
     assert painted.artifact == {"文": "图"}
     assert called(on(executor, tools.counts), {"n": 3}).text == "012"
+    assert called(on(executor, tools.power), {"n": 4400}).text == "1" + "0" * 4400
     many = [ToolCall(str(n), "number", {"n": n}) for n in range(20)]
     few = many[:3] if isinstance(executor, Process) and not executor._bare else many
     given = Toolset([on(executor, tools.number)]).run_sync(few)
@@ -95,6 +96,12 @@ def test_failures_are_told_as_those_of_bodies_here_and_without_paths(executor: E
     said = called(on(executor, tools.fails), {"how": "said"})
     assert (said.kind, said.text) == ("tool_error", "No such city: 北京市.")
     assert said.details["city"] == "北京"
+    for how, kind, text in (
+        ("enough", "limit_reached", "Enough for today."),
+        ("itself", "cancelled", "I gave up."),
+    ):
+        told = called(on(executor, tools.fails), {"how": how})
+        assert (told.kind, told.text) == (kind, text)
     crashed = called(on(executor, tools.fails), {"how": "错"})
     assert crashed.kind == "crashed" and "错" not in crashed.text
     assert ".py" not in crashed.text and "/" not in crashed.text
@@ -211,6 +218,6 @@ def test_memory_does_not_grow_with_the_number_of_calls(kind: str) -> None:
 
     async def main() -> int:
         early = await turns(10)
-        return await turns(90) - early
+        return await turns(40) - early
 
     assert asyncio.run(main()) < 4 << 20

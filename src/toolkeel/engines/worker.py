@@ -45,6 +45,7 @@ SCRIPT, LOADING = "__toolkeel_main__", "__toolkeel_loading__"
 """What the program's script is called here, and what stands in it while it is loaded."""
 IDLE = 60.0
 """Seconds after which a worker leaves that nobody asks for anything."""
+_TOO_LONG: int = 10**sys.int_info.default_max_str_digits
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 Tell = Callable[[Message], object]
 
@@ -242,7 +243,9 @@ def _is_json(value: object, depth: int = 50) -> bool:
         return depth > 0 and keys and all(_is_json(item, depth - 1) for item in value.values())
     if type(value) is float:
         return math.isfinite(value)
-    return value is None or type(value) in (str, int, bool)
+    if type(value) is int:
+        return abs(value) < _TOO_LONG
+    return value is None or type(value) in (str, bool)
 
 
 def _told(error: BaseException) -> Message:

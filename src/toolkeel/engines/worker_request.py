@@ -16,7 +16,15 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Tool
 from toolkeel.engines.frames import MOST, Message
 from toolkeel.engines.worker import FAULT, LOADING, SCRIPT, TOO_LARGE
-from toolkeel.errors import CallError, Crashed, InvalidOutput, SetupError, ToolError
+from toolkeel.errors import (
+    Cancelled,
+    Crashed,
+    InvalidOutput,
+    LimitReached,
+    SetupError,
+    TimedOut,
+    ToolError,
+)
 from toolkeel.messages import ToolMessage
 
 DIED = "died"
@@ -145,9 +153,9 @@ def _error(tool: AnyTool, answer: Message, said: str) -> Exception:
             f"{tool.name!r} gave more than {MOST:,} bytes and was ended. This is a fault of "
             "the tool, not of the call; ask it for less."
         )
-    told: dict[str, type[CallError]] = {"tool_error": ToolError, "invalid_output": InvalidOutput}
-    if kind in told:
-        return told[kind](answer["text"], details)
+    for told in (ToolError, InvalidOutput, LimitReached, TimedOut, Cancelled):
+        if kind == told.kind:
+            return told(answer["text"], details)
     crash = Crashed(answer["text"], {**details, "stderr": said} if said else details)
     crash.__cause__ = ProcessError(f"{answer['text']}\n\n{answer['trace']}")
     return crash
