@@ -1,4 +1,7 @@
-"""A service: sessions, answers as server-sent events, approvals. Put your own login in front."""
+"""A service: sessions, answers as server-sent events, approvals. Put your own login in front.
+
+Its sessions are kept in ``service.db`` in the current folder, so that it can be killed and go on.
+"""
 
 import json
 from itertools import repeat

@@ -3,7 +3,7 @@
 Needs Linux with bubblewrap or Landlock, and ``pip install 'toolkeel[code]' matplotlib``.
 """
 
-import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def answer(request):
     return f"In all {totals.strip()}; from month {month.split()[0]} on tea sells better."
 
 
-def main(picture: Path) -> None:
+def main() -> None:
     interpreter = CodeInterpreterTool(python="sandbox", files={"sales.csv": SALES.encode()})
     agent = Agent(Scripted([code(LOOK), code(PLOT), answer]), [interpreter])
     result = agent.run_sync("How do tea and coffee sell?")
@@ -50,10 +50,11 @@ def main(picture: Path) -> None:
         for block in message.content
         if isinstance(block, Image)
     ]
+    picture = Path(tempfile.mkdtemp(), "sales.png")
     picture.write_bytes(plots[0])
     print("answer:", result.output)
-    print("plot:", picture.name)
+    print("plot:", picture)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if sys.argv[1:] else "sales.png"))
+    main()

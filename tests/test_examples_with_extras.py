@@ -34,7 +34,7 @@ SLOW = {
     ],
     "data_analyst.py": [
         "In all {'茶': 252, 'coffee': 251}; from month 5 on tea sells better.",
-        "plot: sales.png",
+        "sales.png",
     ],
 }
 

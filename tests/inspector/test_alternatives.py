@@ -54,7 +54,7 @@ def test_an_alternative_without_a_title_is_called_by_what_tells_it_from_the_othe
     assert [each.label for each in made.fields] == [
         "a, b",
         "c, d, e, …",
-        "array: array",
+        "array: array: string",
         "7",
         "5",
     ]

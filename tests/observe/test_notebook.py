@@ -19,7 +19,7 @@ EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 
 
 @tool
-def search(query: str, limit: int = 3) -> str:
+def search(query: str, limit: int = 3, tags: list[str] | None = None) -> str:
     """Search <b>documents</b>.
 
     Args:
@@ -75,7 +75,14 @@ def test_notebooks_find_it_on_tools_toolsets_results_and_runs() -> None:
 def test_a_tool_shows_its_parameters_and_its_schema() -> None:
     shown = html(search)
     harmless(shown)
-    for word in ("search", "query", "要找的词。", "integer, may be left out", "schema"):
+    for word in (
+        "search",
+        "query",
+        "要找的词。",
+        "integer, may be left out",
+        "array: string or null",
+        "schema",
+    ):
         assert word in shown
     assert "&lt;b&gt;documents" in shown
 

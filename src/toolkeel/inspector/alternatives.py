@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any, TypeAlias
@@ -30,39 +29,6 @@ def parted(schema: Any, root: Schema) -> tuple[Schema, list[Schema], bool]:
     if own.get("type") == "object":
         some = [_joined(beside, each) for each in some if "properties" in each]
     return own, some, nullable
-
-
-def title_of(schema: Any) -> str:
-    """What an alternative is called: its title, else what tells it from the others.
-
-    >>> title_of({"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {}}})
-    'kind "cat", lives'
-    >>> title_of({"type": "array", "items": {"$ref": "#/$defs/Cat"}}), title_of({"enum": [1, "b"]})
-    ('array: Cat', '1, "b"')
-    """
-    if not isinstance(schema, Mapping):
-        return ""
-    if schema.get("title"):
-        return str(schema["title"])
-    known = schema.get("properties")
-    if isinstance(known, Mapping) and known:
-        return _some([f"{key} {_const(each)}".rstrip() for key, each in known.items()])
-    if isinstance(schema.get("enum"), list):
-        return _some([json.dumps(value, ensure_ascii=False) for value in schema["enum"]])
-    items = schema.get("items")
-    within = title_of({**items, "items": None}) if isinstance(items, Mapping) else ""
-    word = _const(schema) or schema.get("type") or str(schema.get("$ref", "")).rpartition("/")[2]
-    return f"{word}: {within}" if within else str(word)
-
-
-def _const(schema: Any) -> str:
-    is_one = isinstance(schema, Mapping) and "const" in schema
-    return json.dumps(schema["const"], ensure_ascii=False) if is_one else ""
-
-
-def _some(words: list[str]) -> str:
-    """The first few of them."""
-    return ", ".join([*words[:3], *["…"] * (len(words) > 3)])
 
 
 def _resolved(schema: Any, root: Schema) -> Schema:

@@ -17,14 +17,23 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.content import Content, Image, Text, sniff
 from toolkeel.define.tool import Tool
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.observe.wording import arguments_of, compact, count, duration, escaped, pretty
+from toolkeel.observe.wording import (
+    arguments_of,
+    compact,
+    count,
+    duration,
+    escaped,
+    pretty,
+    title_of,
+)
 
 MOST = 20_000
 """Characters of one text."""
 _PICTURE_BYTES = 2_000_000
 _DIM = "opacity:.7;font-size:.9em"
 _BOX = (
-    "border:1px solid currentColor;border-radius:6px;padding:.5em .8em;margin:.2em 0;max-width:60em"
+    "border:1px solid currentColor;border-radius:6px;padding:.5em .8em;margin:.2em 0;max-width:60em;"
+    "overflow-wrap:anywhere"
 )
 _PRE = "white-space:pre-wrap;overflow-wrap:anywhere;margin:.2em 0;text-align:left"
 
@@ -86,7 +95,7 @@ def _tool(tool: Tool[..., Any]) -> Iterator[str]:
     for name, schema in known.items():
         said = schema if isinstance(schema, Mapping) else {}
         must = "" if name in required else ", may be left out"
-        kind = _dim(f"{said.get('type', 'any')}{must}")
+        kind = _dim(f"{title_of(said) or 'any'}{must}")
         yield f"<div>{_bold(name)} {kind} {_plain(said.get('description', ''))}</div>"
     yield _more("schema", _text(pretty(tool.parameters)))
 

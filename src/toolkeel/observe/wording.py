@@ -137,6 +137,47 @@ def pretty(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
+def title_of(schema: Mapping[str, Any]) -> str:
+    """What a JSON Schema is called: its title, else what tells it from others.
+
+    >>> title_of({"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {}}})
+    'kind "cat", lives'
+    >>> title_of({"type": "array", "items": {"$ref": "#/$defs/Cat"}}), title_of({"enum": [1, "b"]})
+    ('array: Cat', '1, "b"')
+    """
+    fields = [
+        f"{key} {_const(each)}".rstrip() for key, each in schema.get("properties", {}).items()
+    ]
+    values = [compact(value) for value in schema.get("enum", ())]
+    some = " or ".join(
+        title_of(each) for each in schema.get("anyOf", ()) if isinstance(each, Mapping)
+    )
+    ref = str(schema.get("$ref", "")).rpartition("/")[2]
+    words = (
+        schema.get("title"),
+        _few(fields),
+        _few(values),
+        _const(schema),
+        some,
+        schema.get("type"),
+        ref,
+    )
+    word = str(next(filter(None, words), ""))
+    items = schema.get("items")
+    if word == "array" and isinstance(items, Mapping):
+        return f"array: {title_of(items)}".rstrip(": ")
+    return word
+
+
+def _const(schema: Any) -> str:
+    is_one = isinstance(schema, Mapping) and "const" in schema
+    return compact(schema["const"]) if is_one else ""
+
+
+def _few(words: list[str]) -> str:
+    return ", ".join(words[:3] + ["…"] * (len(words) > 3))
+
+
 def duration(seconds: float) -> str:
     """A duration for people.
 
