@@ -46,22 +46,29 @@ def guarding(guards: Sequence[Guard], inner: Begin) -> Begin:
 
     def begin(prepared: Prepared, context: ToolContext[Any]) -> object:
         seen = shown(prepared)
-        for number, guard in enumerate(inputs):
-            told = None
-            if guard.quick:
-                try:
-                    answer: object = guard.check(seen, context)
-                    if type(answer) is Allow and answer.modified is SAME:
-                        continue
-                    told = _giving(answer)
-                except (Exception, CancelledError) as error:
-                    told = _raising(error)
-            answers = [_allowed] * number + ([told] if told else [])
+        answers = _answers(inputs, seen, context) if inputs else None
+        if answers is not None:
             steps = [_answering(each, InputGuard, answers) for each in guards]
             return _slowly(steps, inner, prepared, context)
         return within(prepared, seen, context)
 
     return begin
+
+
+def _answers(guards: Sequence[Guard], *about: Any) -> list[Told] | None:
+    """What guards say, as far as they say it at once; None if all of them allow it."""
+    for number, guard in enumerate(guards):
+        told = None
+        if guard.quick:
+            try:
+                answer: object = guard.check(*about)
+                if type(answer) is Allow and answer.modified is SAME:
+                    continue
+                told = _giving(answer)
+            except (Exception, CancelledError) as error:
+                told = _raising(error)
+        return [_allowed] * number + ([told] if told else [])
+    return None
 
 
 def _judged(outputs: Sequence[OutputGuard], inner: Begin) -> Within:
@@ -80,18 +87,8 @@ def _judged(outputs: Sequence[OutputGuard], inner: Begin) -> Within:
         plain = plain_text(prepared, value) if type(value) is str else None
         if plain is None:  # it waits, or its text is not at hand
             return _slowly(outputs[::-1], _giving(value), prepared, context)
-        outcome = _outcome(value, plain)
-        for number, guard in enumerate(outputs):
-            told = None
-            if guard.quick:
-                try:
-                    answer: object = guard.check(seen, outcome, context)
-                    if type(answer) is Allow and answer.modified is SAME:
-                        continue
-                    told = _giving(answer)
-                except (Exception, CancelledError) as error:
-                    told = _raising(error)
-            answers = [_allowed] * number + ([told] if told else [])
+        answers = _answers(outputs, seen, _outcome(value, plain), context)
+        if answers is not None:
             steps = [_answering(each, OutputGuard, answers) for each in outputs]
             return _slowly(steps[::-1], _giving(value), prepared, context)
         return value
