@@ -13,21 +13,11 @@ from typing import Any, Literal, TypeAlias
 from toolkeel._records.record import NOTHING, record
 from toolkeel.define.dialect import Compiled, Loss, Target, compile_schema
 from toolkeel.define.dialect.normal_form import json_copy
+from toolkeel.define.dialect.provider_facts import Provider
 from toolkeel.define.names import POLICIES, wire_name
 from toolkeel.errors import DefinitionError
 
-Form: TypeAlias = Literal[
-    "openai-chat",
-    "openai-responses",
-    "anthropic",
-    "bedrock",
-    "gemini",
-    "gemini-legacy",
-    "mistral",
-    "compatible",
-    "mcp",
-    "plain",
-]
+Form: TypeAlias = Literal["openai-chat", "openai-responses", Provider]
 
 
 @record

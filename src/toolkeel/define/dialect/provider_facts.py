@@ -14,19 +14,12 @@ from typing import Literal, TypeAlias
 from toolkeel._records.record import record
 from toolkeel.define.names import NamePolicy
 
-Target: TypeAlias = Literal[
-    "openai",
-    "openai-strict",
-    "anthropic",
-    "anthropic-strict",
-    "bedrock",
-    "gemini",
-    "gemini-legacy",
-    "mistral",
-    "compatible",
-    "mcp",
-    "plain",
+Provider: TypeAlias = Literal[
+    "anthropic", "bedrock", "gemini", "gemini-legacy", "mistral", "compatible", "mcp", "plain"
 ]
+"""Those whose schemas, and whose tools, have one form."""
+
+Target: TypeAlias = Literal[Provider, "openai", "openai-strict", "anthropic-strict"]
 
 
 @record
