@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal, TypeAlias
 
 from toolkeel._records.record import record
+from toolkeel._records.record_json import plain
 from toolkeel._records.tickets import Ticket, Verdict
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from toolkeel.model import Delta
@@ -268,21 +269,14 @@ def event_dict(event: Event) -> dict[str, object]:
     >>> event_dict(Coerced(1, 0.0, "r", "c", ("trimmed",)))
     {'type': 'coerced', 'seq': 1, 'at': 0.0, 'run_id': 'r', 'call_id': 'c', 'changes': ['trimmed']}
     """
-    fields = {f.name: _plain(getattr(event, f.name)) for f in dataclasses.fields(event)}
+    fields = {f.name: plain(getattr(event, f.name), other=_told) for f in dataclasses.fields(event)}
     if isinstance(event, Nested):
         fields["event"] = event_dict(event.event)
     return {"type": event.type, **fields}
 
 
-def _plain(value: object) -> object:
-    if value is None or isinstance(value, str | int | float | bool):
+def _told(value: object) -> object:
+    """What is told of a value that JSON cannot hold."""
+    if isinstance(value, float):
         return value
-    if isinstance(value, bytes):
-        return f"<{len(value)} bytes>"
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    return f"<{type(value).__name__}>"
+    return f"<{len(value)} bytes>" if isinstance(value, bytes) else f"<{type(value).__name__}>"

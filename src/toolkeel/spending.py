@@ -8,7 +8,7 @@ do not both get the last of the money.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolkeel._records.checked_arguments import checked
@@ -101,23 +101,6 @@ class Spending:
         SetupError: for a bound below zero.
     """
 
-    __slots__ = (
-        "_failures",
-        "_lock",
-        "_reserved",
-        "calls",
-        "cost",
-        "limits",
-        "most",
-        "over",
-        "parent",
-        "plain",
-        "requests",
-        "tokens",
-        "watches",
-        "weighs",
-    )
-
     def __init__(self, limits: RunLimits, requests: int, parent: Spending | None = None) -> None:
         _check(limits)
         self.limits = limits
@@ -209,11 +192,15 @@ class Spending:
     def settle(self, reserved: tuple[Usage, float], spent: tuple[Usage, float]) -> None:
         """Give back what was reserved for a request, and note what it has taken."""
         expected, cost = reserved
-        pool: Spending | None = self
-        while pool is not None:
+        for pool in self._pools():
             pool._return(expected.total_tokens, cost)
             pool.add(*spent)
-            pool = pool.parent
+
+    def _pools(self) -> Iterator[Spending]:
+        """This one, and those around it."""
+        yield self
+        if self.parent is not None:
+            yield from self.parent._pools()
 
     def add(self, usage: Usage, cost: float) -> None:
         """Note what was spent."""
@@ -266,19 +253,15 @@ class Spending:
 
     def return_call(self, tool: str) -> None:
         """Take back a call that did not run: it waits for a person."""
-        pool: Spending | None = self
-        while pool is not None:
+        for pool in self._pools():
             with pool._lock:
                 pool.calls[tool] = max(pool.calls.get(tool, 0) - 1, 0)
-            pool = pool.parent
 
     def note_failure(self, tool: str) -> None:
         """Count a call that failed."""
-        pool: Spending | None = self
-        while pool is not None:
+        for pool in self._pools():
             with pool._lock:
                 pool._failures[tool] = pool._failures.get(tool, 0) + 1
-            pool = pool.parent
 
 
 def _check(limits: RunLimits) -> None:

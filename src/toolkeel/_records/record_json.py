@@ -19,19 +19,23 @@ DEPTH = 100
 """Levels of lists and objects that are kept of a value; what lies deeper stays behind."""
 
 
-def plain(value: object, depth: int = DEPTH) -> Any:
-    """`value` as JSON holds it; what it cannot hold is left behind, never guessed."""
+def _nothing(value: object) -> None:
+    pass
+
+
+def plain(value: object, depth: int = DEPTH, other: Callable[[Any], object] = _nothing) -> Any:
+    """`value` as JSON holds it; what it cannot hold is left behind, never guessed, or told by `other`."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return value if math.isfinite(value) else other(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     if not depth or not isinstance(value, Mapping | list | tuple):
-        return None
+        return other(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item, depth - 1) for key, item in value.items()}
-    return [plain(item, depth - 1) for item in value]
+        return {str(key): plain(item, depth - 1, other) for key, item in value.items()}
+    return [plain(item, depth - 1, other) for item in value]
 
 
 def _same(value: Any) -> Any:

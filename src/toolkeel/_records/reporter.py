@@ -52,15 +52,7 @@ class Reporter:
     """
 
     __slots__ = (
-        "_call_id",
-        "_called",
-        "_ended",
-        "_last",
-        "_loop",
-        "_run",
-        "_said",
-        "_shown",
-        "_timer",
+        "_call_id", "_called", "_ended", "_last", "_loop", "_run", "_said", "_shown", "_timer",
         "_values",
     )  # fmt: skip
 
