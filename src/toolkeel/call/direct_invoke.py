@@ -8,7 +8,7 @@ from typing import Any
 
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.batch import check_run
-from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.body.sync_bridge import run_sync as run_sync
 from toolkeel.call.failure_message import failed
 from toolkeel.call.steps.compose import awaited
 from toolkeel.call.toolset import Toolset
@@ -20,50 +20,42 @@ from toolkeel.errors import CallError, InvalidArguments, RunStopped, ToolError
 from toolkeel.messages import ToolCall
 
 
-class Direct:
-    """How a tool runs by itself. A call gives a message; anything else gives the body's value."""
+async def ainvoke(tool: AnyTool, value: object, run: RunContext[Any] | None) -> object:
+    """Run it as the model would. A call gives a message; anything else gives the body's value."""
+    check_bound(tool)
+    run = run or RunContext()
+    check_run(run)
+    call = as_call(value)
+    if call is not None:
+        [message] = await Toolset([tool]).run([call], run)
+        return message
+    call = ToolCall("", tool.name, _arguments(tool, value))
+    handle = awaited(Toolset([tool]).under(run.policy).find(tool.name).begin)
+    context = ToolContext(call, tool.name, run)
+    try:
+        return await handle(prepare(call, tool), context)
+    except RunStopped as stop:
+        raise stop.error from None
+    except (ToolError, InvalidArguments) as error:
+        handler = tool.on_error if isinstance(error, ToolError) else tool.on_invalid
+        if isinstance(handler, bool):
+            raise
+        return failed(call, tool, error, 0.0).text
+    finally:
+        context.end()
 
-    async def ainvoke(self, tool: AnyTool, value: object, run: RunContext[Any] | None) -> object:
-        check_bound(tool)
-        run = run or RunContext()
-        check_run(run)
-        call = as_call(value)
-        if call is not None:
-            [message] = await Toolset([tool]).run([call], run)
-            return message
-        call = ToolCall("", tool.name, _arguments(tool, value))
-        handle = awaited(Toolset([tool]).under(run.policy).find(tool.name).begin)
-        context = ToolContext(call, tool.name, run)
-        try:
-            return await handle(prepare(call, tool), context)
-        except RunStopped as stop:
-            raise stop.error from None
-        except (ToolError, InvalidArguments) as error:
-            handler = tool.on_error if isinstance(error, ToolError) else tool.on_invalid
-            if isinstance(handler, bool):
-                raise
-            return failed(call, tool, error, 0.0).text
-        finally:
-            context.end()
 
-    async def abatch(
-        self, tool: AnyTool, values: Iterable[object], run: RunContext[Any] | None
-    ) -> list[object]:
-        run = run or RunContext()
-        work = [self.ainvoke(tool, value, run) for value in values]
-        answers = await asyncio.gather(*work, return_exceptions=True)  # nothing is left running
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
-        return answers
-
-    def invoke(self, tool: AnyTool, value: object, run: RunContext[Any] | None) -> object:
-        return run_sync(lambda: self.ainvoke(tool, value, run))
-
-    def batch(
-        self, tool: AnyTool, values: Iterable[object], run: RunContext[Any] | None
-    ) -> list[object]:
-        return run_sync(lambda: self.abatch(tool, values, run))
+async def abatch(
+    tool: AnyTool, values: Iterable[object], run: RunContext[Any] | None
+) -> list[object]:
+    """`ainvoke` for each value, side by side."""
+    run = run or RunContext()
+    work = [ainvoke(tool, value, run) for value in values]
+    answers = await asyncio.gather(*work, return_exceptions=True)  # nothing is left running
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    return answers
 
 
 def as_call(value: object) -> ToolCall | None:
@@ -87,7 +79,3 @@ def _arguments(tool: AnyTool, value: object) -> str | Mapping[str, object]:
     raise CallError(
         f"{tool.name!r} takes {len(names)} arguments ({', '.join(names)}): give them as a dict"
     )
-
-
-DIRECT = Direct()
-"""The one there is: it keeps nothing."""

@@ -37,6 +37,7 @@ from toolkeel.messages import ToolCall
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 InRun: TypeAlias = RunContext[Any] | None
 ErrorHandler: TypeAlias = bool | str | Callable[[Exception], str]
@@ -169,9 +170,7 @@ class Invoker(Protocol):
 
     async def abatch(self, tool: AnyTool, values: Iterable[object], run: InRun) -> list[object]: ...
 
-    def invoke(self, tool: AnyTool, value: object, run: InRun) -> object: ...
-
-    def batch(self, tool: AnyTool, values: Iterable[object], run: InRun) -> list[object]: ...
+    def run_sync(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T: ...
 
 
 _invoker: list[Callable[[], Invoker]] = []
@@ -295,7 +294,7 @@ class Tool(Shown, Generic[P, R], metaclass=_Raw):
         Raises:
             CallError: if it failed and `value` was not a call.
         """
-        return _lent().invoke(self, value, run)
+        return _lent().run_sync(lambda: self.ainvoke(value, run))
 
     async def ainvoke(self, value: object = "", run: InRun = None) -> Any:
         """`invoke`, to be awaited."""
@@ -303,7 +302,7 @@ class Tool(Shown, Generic[P, R], metaclass=_Raw):
 
     def batch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
         """`invoke` for each value, side by side: answers in order, the first failure raised as there."""
-        return _lent().batch(self, values, run)
+        return _lent().run_sync(lambda: self.abatch(values, run))
 
     async def abatch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
         """`batch`, to be awaited."""
