@@ -11,7 +11,7 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.define.dialect.normal_form import Node, check_shape, json_copy, map_children
-from toolkeel.define.dialect.provider_facts import words
+from toolkeel.define.subschemas import OTHER_TYPES, TYPES
 from toolkeel.errors import DefinitionError
 
 
@@ -37,14 +37,6 @@ class ForeignDefinition:
     provider_options: Mapping[str, Any]
 
 
-_TYPES = {
-    "dict": "object", "map": "object", "hashmap": "object", "float": "number", "double": "number",
-    "int": "integer", "long": "integer", "str": "string", "char": "string", "bool": "boolean",
-    "list": "array", "tuple": "array", "arraylist": "array", "none": "null",
-}  # fmt: skip
-"""Names of types that are no JSON Schema but are met in definitions (BFCL's among them)."""
-
-_KNOWN = words("object array string number integer boolean null")
 _ANY = frozenset({"any", "type_unspecified"})
 
 
@@ -216,12 +208,12 @@ def _json_schema(schema: Node) -> Node:
         schema, lambda child, _: _json_schema(child) if isinstance(child, dict) else child
     )
     kind = node.get("type")
-    if isinstance(kind, str) and kind not in _KNOWN:
+    if isinstance(kind, str) and kind not in TYPES:
         lowered = kind.lower()
         if lowered in _ANY:
             del node["type"]
         else:
-            node["type"] = _TYPES.get(lowered, lowered)
+            node["type"] = OTHER_TYPES.get(lowered, lowered)
     if isinstance(node.get("nullable"), bool):
         node = _nullable(node) if node.pop("nullable") else node
     return node

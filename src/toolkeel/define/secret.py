@@ -12,12 +12,11 @@ from typing import Any
 from pydantic_core import to_json
 
 from toolkeel._records.redact import MASK
-from toolkeel.define.subschemas import all_subschemas, resolve
+from toolkeel.define.subschemas import COMPOSED, IN_PLACE, all_subschemas, in_place, resolve
 
 Path = tuple[str | int, ...]
 Hide = Callable[[object, object], object]
-_BRANCHES = ("allOf", "anyOf", "oneOf")
-_SINGLE = ("if", "then", "else", "not")
+_IN_PLACE = IN_PLACE - {"dependentSchemas"}
 
 
 class Secret:
@@ -82,7 +81,9 @@ class Mask:
     def values(self, arguments: object) -> list[str]:
         """The texts of all secrets in JSON data."""
         found: list[str] = []
-        self._walk(arguments, arguments, [self._root], lambda value, _: found.extend(_leaves(value)))
+        self._walk(
+            arguments, arguments, [self._root], lambda value, _: found.extend(_leaves(value))
+        )
         return found
 
     def hides(self, path: Path) -> bool:
@@ -119,19 +120,7 @@ class Mask:
 
     def _expand(self, schemas: list[object]) -> Iterator[object]:
         """The schemas, and all that apply at the same place: references and branches."""
-        waiting, seen = list(schemas), set()
-        while waiting:
-            schema = waiting.pop()
-            yield schema
-            if not isinstance(schema, Mapping) or id(schema) in seen:
-                continue
-            seen.add(id(schema))
-            if "$ref" in schema:
-                waiting.append(resolve(schema["$ref"], self._root))
-            for keyword in _BRANCHES:
-                branches = schema.get(keyword)
-                waiting += branches if isinstance(branches, list) else []
-            waiting += [schema[keyword] for keyword in _SINGLE if keyword in schema]
+        return in_place(schemas, self._root, _IN_PLACE)
 
     def _below(self, schemas: list[object], part: str | int) -> list[object]:
         """The schemas of what stands under a key or an index; none if nothing is known of it."""
@@ -193,7 +182,7 @@ def _is_free(schema: Mapping[str, object], kind: str) -> bool:
     """Whether it lets in anything of a kind, rather than leaving the say to its branches."""
     wanted = schema.get("type")
     if wanted is None:
-        return not ({"$ref", *_BRANCHES} & schema.keys())
+        return not (COMPOSED & schema.keys())
     return wanted == kind or (isinstance(wanted, list) and kind in wanted)
 
 

@@ -7,23 +7,38 @@ Only the keywords that hold schemas are followed: what stands in `enum`, `defaul
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from typing import Any, TypeVar
 
 Schema = Mapping[str, object]
+S = TypeVar("S", bound=Schema)
 Location = tuple[str | int, ...]
 
 # Applied to the value itself.
 IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 
-_ONE = (
+COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+"""What says by other schemas what holds in place."""
+
+ONE = frozenset([
     "items", "additionalProperties", "additionalItems", "contains", "not", "if", "then", "else",
     "propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema",
-)  # fmt: skip
-_MANY = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
-_NAMED = (
+])  # fmt: skip
+MANY = frozenset(["allOf", "anyOf", "oneOf", "prefixItems", "items"])
+NAMED = frozenset([
     "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
-)  # fmt: skip
+])  # fmt: skip
+HOLDING = ONE | MANY | NAMED
+"""Keywords that hold schemas: one, a list of them, or several by name."""
+
+TYPES = frozenset(["object", "array", "string", "number", "integer", "boolean", "null"])
+OTHER_TYPES: Mapping[str, str] = {
+    "dict": "object", "map": "object", "hashmap": "object", "struct": "object", "float": "number",
+    "double": "number", "decimal": "number", "int": "integer", "long": "integer", "str": "string",
+    "text": "string", "char": "string", "bool": "boolean", "list": "array", "tuple": "array",
+    "set": "array", "arraylist": "array", "none": "null",
+}  # fmt: skip
+"""Names of types that are no JSON Schema but are met in definitions (BFCL's among them)."""
 
 _PLACE = re.compile(r"[0-9]{1,9}")
 
@@ -43,34 +58,82 @@ def required_of(schema: Schema) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
+def children(schema: Schema) -> Iterator[tuple[Location, Any]]:
+    """What stands for a schema one step within a schema, and where."""
+    for keyword, held in schema.items():
+        if keyword not in HOLDING:
+            continue
+        if keyword in NAMED and isinstance(held, (dict, Mapping)):
+            for name, each in held.items():
+                yield (keyword, str(name)), each
+        elif keyword in MANY and isinstance(held, list):
+            for index, each in enumerate(held):
+                yield (keyword, index), each
+        elif keyword in ONE:
+            yield (keyword,), held
+
+
 def subschemas(schema: Schema) -> Iterator[tuple[Location, Schema]]:
     """The schemas one step within a schema, and where; `true` and `false` left out."""
-    for keyword, held in schema.items():
-        if keyword in _ONE and isinstance(held, (dict, Mapping)):
-            yield (keyword,), held
-        elif keyword in _NAMED and isinstance(held, (dict, Mapping)):
-            for name, each in held.items():
-                if isinstance(each, (dict, Mapping)):
-                    yield (keyword, str(name)), each
-        elif keyword in _MANY and isinstance(held, list):
-            for index, each in enumerate(held):
-                if isinstance(each, (dict, Mapping)):
-                    yield (keyword, index), each
+    return ((where, each) for where, each in children(schema) if isinstance(each, (dict, Mapping)))
 
 
-def all_subschemas(schema: Schema) -> Iterator[Schema]:
+def all_subschemas(schema: S) -> Iterator[S]:
     """A schema and every schema within it."""
-    waiting = [schema]
+    waiting: list[Any] = [schema]
     while waiting:
-        each = waiting.pop()
-        yield each
-        waiting.extend(inner for _, inner in subschemas(each))
+        yield (each := waiting.pop())
+        waiting += [inner for _, inner in children(each) if isinstance(inner, (dict, Mapping))]
 
 
-def resolve(reference: object, root: Schema) -> object:
-    """What a local reference (`#`, `#/$defs/X`) points at; True, any value, if it is not there."""
+def in_place(
+    schemas: Iterable[object], root: Schema, keywords: Set[str] = COMPOSED
+) -> Iterator[object]:
+    """Schemas, and those that hold at the same place: references followed, unions opened."""
+    waiting: list[Any] = list(schemas)
+    seen = set[int]()
+    for schema in waiting:  # which grows while it is walked
+        if id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        yield schema
+        for keyword in schema if isinstance(schema, (dict, Mapping)) else ():
+            if keyword == "$ref":
+                waiting.append(resolve(schema[keyword], root))
+            elif keyword in keywords:
+                held = schema[keyword]
+                waiting += held if isinstance(held, list) else [held]
+
+
+def recursive(defs: Mapping[str, object]) -> frozenset[str]:
+    """The definitions that lead back to themselves, straight or through others."""
+    leads = {
+        name: {
+            str(each["$ref"]).rpartition("/")[2] for each in all_subschemas(part) if "$ref" in each
+        }
+        for name, part in defs.items()
+        if isinstance(part, (dict, Mapping))
+    }
+    found = set[str]()
+    for name in leads:
+        reached, waiting = set[str](), set(leads[name])
+        while waiting:
+            reached |= waiting
+            waiting = {each for one in waiting for each in leads.get(one, ())} - reached
+        if name in reached:
+            found.add(name)
+    return frozenset(found)
+
+
+def pointer(where: Iterable[str | int], start: str = "#") -> str:
+    """A location as a JSON Pointer (RFC 6901) behind another: a reference within a document."""
+    return "/".join((start, *(str(key).replace("~", "~0").replace("/", "~1") for key in where)))
+
+
+def target_of(reference: object, root: Schema) -> object:
+    """What a local reference (`#`, `#/$defs/X`) points at; None if it is not there."""
     if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
-        return True
+        return None
     found: object = root
     for part in reference.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
@@ -79,8 +142,14 @@ def resolve(reference: object, root: Schema) -> object:
         elif isinstance(found, list) and _PLACE.fullmatch(key) and int(key) < len(found):
             found = found[int(key)]
         else:
-            return True
+            return None
     return found
+
+
+def resolve(reference: object, root: Schema) -> object:
+    """`target_of`, or True, any value, in place of nothing."""
+    found = target_of(reference, root)
+    return True if found is None else found
 
 
 def json_type(value: object) -> str:

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from tests.define.schema_cases import is_valid, parameters, report, sent
 from toolkeel.define.dialect import Target, compile_schema
-from toolkeel.define.dialect.normal_form import normalise, pointer
+from toolkeel.define.dialect.normal_form import normalise
 from toolkeel.define.dialect.provider_facts import DIALECTS, words
+from toolkeel.define.subschemas import pointer
 from toolkeel.errors import DefinitionError
 
 Json = Any
@@ -189,4 +190,4 @@ def test_whatever_comes_in_is_compiled_or_refused(schema: Json) -> None:
 
 
 def test_a_pointer_escapes_what_a_pointer_must() -> None:
-    assert pointer("#", "properties", "a/b~c") == "#/properties/a~1b~0c"
+    assert pointer(["properties", "a/b~c"]) == "#/properties/a~1b~0c"

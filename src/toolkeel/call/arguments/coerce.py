@@ -22,14 +22,16 @@ from typing import Any
 
 from toolkeel._records.record import maker, record
 from toolkeel.call.arguments.parse import parse_json
-from toolkeel.define.explain.phrases import short
+from toolkeel.define.explain.phrases import alternatives, short
 from toolkeel.define.schema.arguments import UnknownKeys
 from toolkeel.define.subschemas import (
+    COMPOSED,
     Schema,
     accepts,
     is_option,
     json_type,
     matches_type,
+    properties_of,
     resolve,
     same,
 )
@@ -144,7 +146,7 @@ class _Run:
         """
         if not isinstance(schema, (dict, Mapping)) or id(schema) in within:
             return value
-        if not _COMPOSED.isdisjoint(schema):
+        if not COMPOSED.isdisjoint(schema):
             value = self._composed(value, schema, path, (*within, id(schema)))
         if not _TYPED.isdisjoint(schema):
             value = self._typed(value, schema, path)
@@ -292,8 +294,7 @@ class _Run:
 
 # — one value —
 
-_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
-_BEYOND_OBJECT = frozenset({*_COMPOSED, "enum", "const"})
+_BEYOND_OBJECT = frozenset({*COMPOSED, "enum", "const"})
 _TYPED = frozenset({"type", "enum", "const"})
 _SCALARS: Mapping[type, object] = {str: "string", int: "integer", bool: "boolean"}
 _NOTHING = object()
@@ -372,20 +373,9 @@ def _known(root: Schema) -> frozenset[str] | None:
     """Names of the root's properties; None if by its own word it takes any."""
     names: set[str] = set()
     closed = False
-    waiting: list[object] = [root]
-    seen: set[int] = set()
-    while waiting:
-        schema = waiting.pop()
-        if not isinstance(schema, Mapping) or id(schema) in seen:
-            continue
-        seen.add(id(schema))
+    for schema in alternatives([root], root):
         if "patternProperties" in schema or schema.get("additionalProperties") not in (None, False):
             return None
-        properties = schema.get("properties")
-        if isinstance(properties, Mapping):
-            closed = True
-            names.update(properties)
-        waiting.append(resolve(schema.get("$ref"), root))
-        for keyword in ("allOf", "anyOf", "oneOf"):
-            waiting += _schemas(schema, keyword)
+        closed = closed or "properties" in schema
+        names.update(properties_of(schema))
     return frozenset(names) if closed else None

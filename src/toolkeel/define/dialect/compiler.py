@@ -15,7 +15,7 @@ ordinary mode instead, and the report says why.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from toolkeel._records.record import record
@@ -26,7 +26,6 @@ from toolkeel.define.dialect.normal_form import (
     Node,
     Schema,
     check_shape,
-    children,
     escape_references,
     json_copy,
     map_children,
@@ -37,6 +36,7 @@ from toolkeel.define.dialect.provider_facts import DIALECTS, LIMITS, Dialect, Li
 from toolkeel.define.dialect.rewrite_rules import rewrite
 from toolkeel.define.dialect.unions import expand, merge_all_of, opened, without
 from toolkeel.define.names import hashed_name
+from toolkeel.define.subschemas import all_subschemas, children
 from toolkeel.errors import DefinitionError
 
 _VERBATIM: frozenset[Target] = frozenset({"mcp", "plain"})
@@ -164,30 +164,23 @@ def _prune(root: Node) -> Node:
     """`root` without definitions that nothing refers to any more."""
     defs = root.get("$defs", {})
     used: set[str] = set()
-    todo: list[Schema] = [without(root, "$defs")]
+    todo: list[Node] = [without(root, "$defs")]
     while todo:
-        for node in _walk(todo.pop()):
+        for node in all_subschemas(todo.pop()):
             name = name_of(node.get("$ref", ""))
             if name in defs and name not in used:
                 used.add(name)
-                todo.append(defs[name])
+                todo += [defs[name]] * isinstance(defs[name], dict)
     kept = {name: schema for name, schema in defs.items() if name in used}
     rest = without(root, "$defs")
     return {**rest, "$defs": kept} if kept else rest
-
-
-def _walk(schema: Schema) -> Iterator[Node]:
-    if isinstance(schema, dict):
-        yield schema
-        for _, child in children(schema):
-            yield from _walk(child)
 
 
 # — size —
 
 
 def _check_limits(root: Node, limits: Limits, place: Place, run: Conversion) -> None:
-    nodes = list(_walk(root))
+    nodes = list(all_subschemas(root))
     names = [name for node in nodes for name in node.get("properties", ())]
     values = [value for node in nodes for value in constants(node) or ()]
     words = [*names, *root.get("$defs", ()), *(v for v in values if isinstance(v, str))]
@@ -225,7 +218,7 @@ def _wire_keys(root: Node, dialect: Dialect) -> dict[str, str]:
         return {}
     own = {
         name: None
-        for node in _walk(root)
+        for node in all_subschemas(root)
         for name in (*node.get("properties", ()), *node.get("required", ()))
     }
     policy = dialect.keys

@@ -11,12 +11,11 @@ from toolkeel.define.dialect.normal_form import (
     Node,
     Schema,
     Where,
-    children,
-    name_of,
     spelled,
     within,
 )
 from toolkeel.define.dialect.provider_facts import Dialect, Loss
+from toolkeel.define.subschemas import recursive
 
 _LONGEST_NOTE = 400
 _UNTOLD = frozenset({"title", "discriminator", "$ref", "nullable"})
@@ -50,7 +49,7 @@ class Place:
         """Its JSON Pointer."""
         return spelled(self.where)
 
-    def at(self, *keys: str) -> Place:
+    def at(self, *keys: str | int) -> Place:
         """The place of a schema inside this one."""
         return Place(within(self.where, keys), self.inside)
 
@@ -70,7 +69,7 @@ class Conversion:
     def __init__(self, dialect: Dialect, defs: Mapping[str, Schema]) -> None:
         self.dialect = dialect
         self.defs = defs
-        self.recursive = _recursive(defs)
+        self.recursive = recursive(defs)
         self.losses: dict[Loss, None] = {}
         self.refusals: dict[Loss, None] = {}
         self.nodes = 0
@@ -97,30 +96,6 @@ class Conversion:
             self.lose(place, keyword, why)
         rest = {key: value for key, value in node.items() if key != keyword}
         return rest if untold else note(rest, keyword, node[keyword])
-
-
-def _recursive(defs: Mapping[str, Schema]) -> frozenset[str]:
-    """The definitions that refer to themselves, straight or through others."""
-    direct = {name: _references(schema) for name, schema in defs.items()}
-    found = set()
-    for name in defs:
-        seen: set[str] = set()
-        todo = list(direct[name])
-        while todo:
-            other = todo.pop()
-            if other not in seen:
-                seen.add(other)
-                todo += direct.get(other, ())
-        if name in seen:
-            found.add(name)
-    return frozenset(found)
-
-
-def _references(schema: Schema) -> set[str]:
-    if isinstance(schema, bool):
-        return set()
-    found = {name_of(schema["$ref"])} if "$ref" in schema else set()
-    return found.union(*(_references(child) for _, child in children(schema)))
 
 
 def note(node: Node, keyword: str, value: object) -> Node:

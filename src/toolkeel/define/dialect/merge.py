@@ -12,12 +12,7 @@ from typing import Any
 
 from toolkeel.define.dialect.normal_form import ANNOTATIONS, Node, Schema, name_of
 from toolkeel.define.dialect.provider_facts import words
-
-TYPE_OF: dict[type, str] = {
-    str: "string", bool: "boolean", int: "integer", float: "number", list: "array",
-    dict: "object", type(None): "null",
-}  # fmt: skip
-"""JSON Schema's name for the type of a JSON value."""
+from toolkeel.define.subschemas import json_type, matches_type
 
 _KEYWORDS_OF = {
     "string": "minLength maxLength pattern contentEncoding contentMediaType",
@@ -47,9 +42,9 @@ def types_of(node: Node) -> frozenset[str] | None:
     ['null', 'string']
     """
     if "const" in node:
-        return frozenset({TYPE_OF[type(node["const"])]})
+        return frozenset({json_type(node["const"])})
     if "enum" in node:
-        return frozenset(TYPE_OF[type(value)] for value in node["enum"])
+        return frozenset(json_type(value) for value in node["enum"])
     kind = node.get("type")
     if isinstance(kind, str):
         return frozenset({kind})
@@ -58,10 +53,8 @@ def types_of(node: Node) -> frozenset[str] | None:
 
 def is_of(value: object, kind: str) -> bool:
     """Whether a JSON value is of a type: 1 is a number too, and 1.0 an integer."""
-    own = TYPE_OF[type(value)]
-    if isinstance(value, float) and value.is_integer():
-        return kind in ("integer", "number")
-    return own == kind or (own == "integer" and kind == "number")
+    whole = isinstance(value, float) and value.is_integer()
+    return matches_type(0 if whole else value, kind)
 
 
 def constrains(node: Mapping[str, Any]) -> bool:

@@ -9,11 +9,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
 from toolkeel.define.dialect.provider_facts import MAX_DEPTH, Loss, words
+from toolkeel.define.subschemas import (
+    HOLDING,
+    MANY,
+    NAMED,
+    ONE,
+    TYPES,
+    Location,
+    children,
+    pointer,
+    target_of,
+)
 from toolkeel.errors import DefinitionError
 
 Node: TypeAlias = dict[str, Any]
@@ -21,14 +32,7 @@ Node: TypeAlias = dict[str, Any]
 
 Schema: TypeAlias = Node | bool
 
-ONE = words(
-    "items additionalProperties additionalItems not if then else contains propertyNames"
-    " unevaluatedItems unevaluatedProperties contentSchema"
-)
-MANY = words("anyOf oneOf allOf prefixItems items")
-NAMED = words("properties patternProperties $defs dependentSchemas")
-_HOLDING = ONE | MANY | NAMED
-_LEADING = _HOLDING | {"$ref", "definitions", "dependencies"}
+_LEADING = HOLDING | {"$ref"}
 """Keywords that lead to other schemas; most nodes have none."""
 ANNOTATIONS = words(
     "title description default examples deprecated readOnly writeOnly discriminator"
@@ -47,8 +51,6 @@ def escape_references(node: Node) -> Node:
     )
     if isinstance(result.get("$ref"), str):
         result["$ref"] = quote(result["$ref"], safe="#/$%:?&=+,;@!*'()~.-_")
-    if isinstance(result.get("definitions"), dict):
-        result["definitions"] = escape_references({"$defs": result["definitions"]})["$defs"]
     return result
 
 
@@ -58,7 +60,7 @@ Where: TypeAlias = "tuple[Where, str | int] | str"
 ROOT = "#"
 
 
-def within(where: Where, keys: tuple[str, ...]) -> Where:
+def within(where: Where, keys: Location) -> Where:
     """A place further in."""
     for key in keys:
         where = (where, key)
@@ -71,11 +73,11 @@ def spelled(where: Where) -> str:
     >>> spelled((("#", "properties"), "a/b"))
     '#/properties/a~1b'
     """
-    keys: list[str] = []
+    keys: list[str | int] = []
     while not isinstance(where, str):
         where, key = where
-        keys.append(str(key))
-    return pointer(where, *reversed(keys))
+        keys.append(key)
+    return pointer(reversed(keys), where)
 
 
 def json_copy(value: object) -> Any:
@@ -110,7 +112,6 @@ def _copy(value: object, where: Where, depth: int) -> Any:
     )
 
 
-_TYPES = words("object array string number integer boolean null")
 _SHAPES: dict[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(
         NAMED | words("definitions dependencies dependentRequired"), ((dict,), "an object")
@@ -129,7 +130,7 @@ _SHAPES: dict[str, tuple[tuple[type, ...], str]] = {
 """What a keyword's value must be, for those that the rules look into."""
 
 
-def check_shape(schema: Any, where: Where = ROOT, types: frozenset[str] | None = _TYPES) -> None:
+def check_shape(schema: Any, where: Where = ROOT, types: frozenset[str] | None = TYPES) -> None:
     """See that `schema` has the shape of a JSON Schema all the way down.
 
     Args:
@@ -149,7 +150,7 @@ def check_shape(schema: Any, where: Where = ROOT, types: frozenset[str] | None =
             _check_keyword(keyword, value, where, types)
     if _LEADING.isdisjoint(schema):
         return
-    for keys, child in _raw_children(schema):
+    for keys, child in children(schema):
         if keys[0] != "dependencies" or not isinstance(child, list):
             check_shape(child, within(where, keys), types)
 
@@ -181,29 +182,14 @@ def _check_words(keyword: str, value: Any, where: Where, types: frozenset[str] |
             )
 
 
-def children(node: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every schema directly inside `node`, with the keys that lead to it."""
-    for key, value in node.items():
-        if key not in _HOLDING:
-            continue
-        if key in NAMED and isinstance(value, dict):
-            yield from (((key, name), child) for name, child in value.items())
-        elif key in MANY and isinstance(value, list):
-            yield from (((key, str(i)), child) for i, child in enumerate(value))
-        elif key in ONE:
-            yield (key,), value
-
-
-def map_children(node: Node, change: Callable[[Any, tuple[str, ...]], Any]) -> Node:
+def map_children(node: Node, change: Callable[[Any, Location], Any]) -> Node:
     """A copy of `node` with `change(child, keys)` in place of every schema inside it."""
     result = dict(node)
     for key, value in node.items():
-        if key not in _HOLDING:
-            continue
         if key in NAMED and isinstance(value, dict):
             result[key] = {name: change(child, (key, name)) for name, child in value.items()}
         elif key in MANY and isinstance(value, list):
-            result[key] = [change(child, (key, str(i))) for i, child in enumerate(value)]
+            result[key] = [change(child, (key, i)) for i, child in enumerate(value)]
         elif key in ONE and isinstance(value, (dict, bool)):
             result[key] = change(value, (key,))
     return result
@@ -248,20 +234,11 @@ def _name_references(root: Node) -> tuple[dict[str, str], tuple[Loss, ...]]:
         if isinstance(ref, str) and not names[ref]:
             why = f"{ref!r} is not in this schema; any value fits"
             losses.append(Loss(spelled(where), "$ref", why))
-        for keys, child in _raw_children(node):
+        for keys, child in children(node):
             leads = isinstance(child, dict) and not _LEADING.isdisjoint(child)
             if leads and keys[0] not in ("$defs", "definitions"):
                 todo.append((within(where, keys), child))
     return names, tuple(losses)
-
-
-def _raw_children(node: Node) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """`children`, and those under the names of older drafts."""
-    yield from children(node)
-    for word in ("definitions", "dependencies"):
-        named = node.get(word)
-        if isinstance(named, dict):
-            yield from (((word, name), child) for name, child in named.items())
 
 
 def _free(ref: str, taken: set[str]) -> str:
@@ -275,18 +252,8 @@ def _free(ref: str, taken: set[str]) -> str:
 
 
 def _resolve(root: Node, ref: str) -> Any:
-    """What `ref` points to inside `root`; None if nothing."""
-    if not ref.startswith("#") or (len(ref) > 1 and ref[1] != "/"):
-        return None
-    at: Any = root
-    for part in ref.split("/")[1:]:
-        key = unquote(part).replace("~1", "/").replace("~0", "~")
-        if isinstance(at, list) and key.isdigit() and int(key) < len(at):
-            at = at[int(key)]
-        elif isinstance(at, dict) and key in at:
-            at = at[key]
-        else:
-            return None
+    """The schema that `ref`, a URI, points to inside `root`; None if there is none."""
+    at = target_of(unquote(ref), root)
     return at if isinstance(at, (dict, bool)) else None
 
 
@@ -344,8 +311,3 @@ def ref_to(name: str) -> str:
 def name_of(ref: str) -> str:
     """The definition a normalised reference names."""
     return ref.removeprefix("#/$defs/")
-
-
-def pointer(path: str, *keys: str) -> str:
-    """`path` and `keys` as one JSON Pointer (RFC 6901)."""
-    return "/".join((path, *(key.replace("~", "~0").replace("/", "~1") for key in keys)))

@@ -16,6 +16,7 @@ from toolkeel.define.dialect.conversion import Conversion, Place, note
 from toolkeel.define.dialect.merge import admits_null, conjoin, is_of, nullable, same, types_of
 from toolkeel.define.dialect.normal_form import Node, Schema, map_children
 from toolkeel.define.dialect.unions import rewrite_structure
+from toolkeel.define.subschemas import Location
 
 Rule = Callable[[Node, Place, Conversion], Node]
 
@@ -253,7 +254,7 @@ def _optional(before: Schema, after: Schema, place: Place, run: Conversion) -> S
     return after
 
 
-def _inner(child: Schema, keys: tuple[str, ...], place: Place, run: Conversion) -> Schema:
+def _inner(child: Schema, keys: Location, place: Place, run: Conversion) -> Schema:
     if isinstance(child, bool):
         return child if keys[0] in _SWITCHES else rewrite(child, place.at(*keys), run)
     known = run.dialect.keywords

@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
-if TYPE_CHECKING:
-    import jsonschema_rs
-
-Faults = list["jsonschema_rs.ValidationError"]
+Fault = tuple[tuple[str | int, ...], bool]
+"""Where below the union something is wrong, and whether another fixed value is wanted there."""
 
 
-def is_of_another_kind(fault: jsonschema_rs.ValidationError) -> bool:
-    """Whether it is about the value itself being of another type, not about what is in it."""
-    kinds = ("type", "enum", "const", "falseSchema")
-    return not fault.instance_path and fault.kind.name in kinds
-
-
-def _tags(faults: Faults) -> list[str]:
+def _tags(faults: Collection[Fault]) -> set[str | int]:
     """Keys right below the union of which the branch wants another value."""
-    return [
-        str(fault.instance_path[0])
-        for fault in faults
-        if fault.kind.name in ("const", "enum") and len(fault.instance_path) == 1
-    ]
+    return {path[0] for path, is_fixed in faults if is_fixed and len(path) == 1}
 
 
-def closest_branch(tried: list[Faults]) -> Faults:
-    """The faults of the branch that was evidently meant; none if that is not evident."""
+def closest_branch(tried: Sequence[Collection[Fault]]) -> int | None:
+    """The branch that was evidently meant, by what is wrong in each; None if that is not evident.
+
+    >>> closest_branch([[(("kind",), True)], [(("size",), False)]])
+    1
+    """
     # A fixed value right below the union is most likely what tells the branches apart.
-    ranked = sorted(tried, key=_rank)
-    if len(ranked) < 2:
-        return ranked[0] if ranked else []
-    first, second = ranked[:2]
-    tags, _ = _rank(first)
-    if tags:
-        return []
-    if _rank(first) != _rank(second):
-        return first
-    places, others = ({tuple(each.instance_path) for each in faults} for faults in ranked[:2])
-    return first if places == others and () not in places else []
+    right = [number for number, faults in enumerate(tried) if not _tags(faults)]
+    right = right or [0] * (len(tried) == 1)
+    least = min((len(tried[number]) for number in right), default=0)
+    closest = [number for number in right if len(tried[number]) == least]
+    # Branches that want something of the same places below are one to whoever reads of it.
+    places = {tuple(path for path, _ in tried[number]) for number in closest}
+    one = len(closest) == 1 or (len(places) == 1 and () not in places.pop())
+    return closest[0] if one else None
 
 
-def _rank(faults: Faults) -> tuple[int, int]:
-    return len(_tags(faults)), len(faults)
-
-
-def common_tag(tried: list[Faults]) -> str | None:
+def common_tag(tried: Sequence[Collection[Fault]]) -> str | int | None:
     """The one key that every branch wants another value of."""
-    common = set.intersection(*(set(_tags(faults)) for faults in tried)) if tried else set()
+    common = set.intersection(*map(_tags, tried)) if tried else set()
     return common.pop() if len(common) == 1 else None

@@ -8,10 +8,10 @@ that is advertised, whose validator does each place once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from toolkeel.define.subschemas import Schema, all_subschemas, subschemas
+from toolkeel.define.subschemas import Schema, all_subschemas, recursive
 from toolkeel.errors import FieldError
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class Bounded:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._mismatches: Mismatches | None = None
-        self.is_recursive = "$defs" in schema and _is_recursive(schema)
+        defs = schema.get("$defs")
+        self.is_recursive = isinstance(defs, Mapping) and bool(recursive(defs))
         unions = "Of'" in repr(schema)  # which most have not, and a look at each part is dear
         self.is_wide = unions and any(map(_is_wide, all_subschemas(schema)))
 
@@ -88,31 +89,3 @@ def _is_wide(part: Schema) -> bool:
         return False
     holding = [b for b in branches if "$ref" in b or b.get("type") in ("array", "object")]
     return len(holding) > 1
-
-
-def _is_recursive(schema: Schema) -> bool:
-    """Whether some definition leads back to itself, and a union stands in some definition."""
-    defs = schema.get("$defs")
-    if not isinstance(defs, Mapping):
-        return False
-    leads = {name: _references(part) for name, part in defs.items()}
-    for name in leads:
-        waiting, seen = list(leads[name]), set[str]()
-        for each in waiting:  # which grows while it is walked
-            if each == name:
-                return True
-            if each not in seen:
-                seen.add(each)
-                waiting += leads.get(each, ())
-    return False
-
-
-def _references(part: Schema) -> Sequence[str]:
-    found: list[str] = []
-    waiting = [part]
-    for each in waiting:  # which grows while it is walked
-        reference = each.get("$ref")
-        if isinstance(reference, str):
-            found.append(reference.rpartition("/")[2])
-        waiting += [inner for _, inner in subschemas(each)]
-    return found

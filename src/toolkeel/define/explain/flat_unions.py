@@ -6,7 +6,7 @@ behind a double negation. That takes the same values, but its fault is one and c
 
 from __future__ import annotations
 
-from toolkeel.define.subschemas import Location, Schema, all_subschemas, subschemas
+from toolkeel.define.subschemas import Location, Schema, all_subschemas, pointer, subschemas
 
 
 class Unionless:
@@ -90,12 +90,3 @@ def _put(holder: object, place: Location, value: object) -> None:
     for part in place[:-1]:
         holder = holder[part]  # type: ignore[index]
     holder[place[-1]] = value  # type: ignore[index]
-
-
-def _escaped(part: str | int) -> str:
-    return str(part).replace("~", "~0").replace("/", "~1")
-
-
-def pointer(where: Location) -> str:
-    """A location as a reference within its document."""
-    return "#" + "".join(f"/{_escaped(part)}" for part in where)

@@ -15,13 +15,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from toolkeel.define.explain.closest_branch import (
-    Faults,
-    closest_branch,
-    common_tag,
-    is_of_another_kind,
-)
-from toolkeel.define.explain.flat_unions import Unionless, pointer
+from toolkeel.define.explain.closest_branch import closest_branch, common_tag
+from toolkeel.define.explain.flat_unions import Unionless
 from toolkeel.define.explain.phrases import (
     condition,
     counted,
@@ -37,7 +32,7 @@ from toolkeel.define.explain.validation_errors import (
     unknown_key,
     wrong_tag,
 )
-from toolkeel.define.subschemas import Location, Schema, all_subschemas, properties_of
+from toolkeel.define.subschemas import Location, Schema, all_subschemas, pointer, properties_of
 from toolkeel.errors import FieldError
 
 if TYPE_CHECKING:
@@ -168,16 +163,17 @@ class Mismatches:
         keyword, branches = union
         value = fault.instance
         where: Location = (*fault.schema_path, "not", keyword)
-        tried: list[Faults] = []
+        tried: list[_Faults] = []
         if level < _LEVELS and isinstance(value, (dict, list)):
             tried = self._tried(value, where, len(branches))
-        meant = closest_branch(tried)
-        for inner in meant:
-            self._add(inner, path, fields, level + 1)
-        if meant:
+        wrong = [[(tuple(f.instance_path), f.kind.name in _FIXED) for f in each] for each in tried]
+        meant = closest_branch(wrong)
+        if meant is not None and tried[meant]:
+            for inner in tried[meant]:
+                self._add(inner, path, fields, level + 1)
             return
-        tag = common_tag(tried)
-        if tag is not None and isinstance(value, dict):
+        tag = common_tag(wrong)
+        if isinstance(tag, str) and isinstance(value, dict):
             _merge(fields, wrong_tag(path, tag, branches, self._root, value[tag]))
             return
         phrase = expected([{keyword: branches}], self._root, value)
@@ -217,13 +213,13 @@ class Mismatches:
         branches = (self._compiled((*where, index)) for index in range(count))
         return any(branch is not None and branch.is_valid(value) for branch in branches)
 
-    def _tried(self, value: object, where: Location, count: int) -> list[Faults]:
+    def _tried(self, value: object, where: Location, count: int) -> list[_Faults]:
         """The faults of each branch that takes values of this type at all."""
         tried = []
         for index in range(count):
             branch = self._compiled((*where, index))
             faults = list(islice(branch.iter_errors(value), _OF_A_BRANCH)) if branch else []
-            if not any(is_of_another_kind(fault) for fault in faults):
+            if not any(f.kind.name in _OTHER_KIND and not f.instance_path for f in faults):
                 tried.append(faults)
         return tried
 
@@ -250,6 +246,9 @@ def _cut(value: object, path: Path, cuts: set[Path], names: set[str]) -> object:
 
 
 _Fields = dict[Path, FieldError]
+_Faults = list["jsonschema_rs.ValidationError"]
+_FIXED = ("const", "enum")
+_OTHER_KIND = ("type", "falseSchema", *_FIXED)  # of a value itself, not of what is in it
 
 # A pattern that looks around gave up within its bound: that is no mismatch, and no match either.
 _UNCHECKED = ("BacktrackLimitExceeded", "RegexEngineFailure")

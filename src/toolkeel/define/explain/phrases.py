@@ -7,10 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolkeel.define.subschemas import DECIMAL, Schema, properties_of, required_of, resolve
+from toolkeel.define.subschemas import (
+    DECIMAL,
+    Schema,
+    in_place,
+    properties_of,
+    required_of,
+    resolve,
+)
 
 # Made once: `json.dumps` with options makes an encoder at every call.
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
@@ -285,21 +293,8 @@ def either(phrases: Iterable[str]) -> str:
 
 def alternatives(schemas: Iterable[object], root: Schema) -> list[Schema]:
     """The plain schemas that hold in place: references followed, unions and `allOf` opened."""
-    plain: list[Schema] = []
-    waiting = list(schemas)
-    seen: set[int] = set()
-    while waiting and len(plain) < 100:
-        schema = waiting.pop(0)
-        if not isinstance(schema, (dict, Mapping)) or id(schema) in seen:
-            continue
-        seen.add(id(schema))
-        plain.append(schema)
-        if "$ref" in schema:
-            waiting.append(resolve(schema["$ref"], root))
-        for keyword in ("anyOf", "oneOf", "allOf"):
-            branches = schema.get(keyword)
-            waiting += branches if isinstance(branches, list) else ()
-    return plain
+    found = islice(in_place(schemas, root), 100)
+    return [schema for schema in found if isinstance(schema, (dict, Mapping))]
 
 
 # — values —

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from toolkeel._records.record import record
+from toolkeel.define.explain.closest_branch import closest_branch, common_tag
 from toolkeel.define.explain.phrases import (
     PLAIN,
     alternatives,
@@ -21,7 +22,6 @@ from toolkeel.define.explain.phrases import (
     plain_type,
 )
 from toolkeel.define.explain.validation_errors import (
-    COMPOSED,
     Path,
     children_of,
     expected,
@@ -30,7 +30,7 @@ from toolkeel.define.explain.validation_errors import (
     unknown_key,
     wrong_tag,
 )
-from toolkeel.define.subschemas import Schema, resolve
+from toolkeel.define.subschemas import COMPOSED, Schema, resolve
 from toolkeel.errors import FieldError
 
 
@@ -167,9 +167,13 @@ def _branches_meant(found: list[_Found], level: int, root: Schema, data: object)
             for errors in branches.values()
             if not any(len(e.path) == len(path) and _is_of_another_kind(e) for e in errors)
         ]
-        meant = _closest(tried, path)
-        kept += _branches_meant(meant, level + 1, root, data) or [
-            _whole_union(branches.values(), tried, path, root, data)
+        wrong = [
+            [(e.path[len(path) :], e.error["type"] == "literal_error") for e in errors]
+            for errors in tried
+        ]
+        meant = closest_branch(wrong)
+        kept += _branches_meant([] if meant is None else tried[meant], level + 1, root, data) or [
+            _whole_union(branches.values(), common_tag(wrong), path, root, data)
         ]
     return kept
 
@@ -179,37 +183,15 @@ def _is_of_another_kind(found: _Found) -> bool:
     return kind in ("literal_error", "enum") or kind.endswith(("_type", "_parsing"))
 
 
-def _tags(errors: list[_Found], path: Path) -> set[str | int]:
-    """Keys right below the union of which the branch wants another value."""
-    return {
-        e.path[-1]
-        for e in errors
-        if e.error["type"] == "literal_error" and len(e.path) == len(path) + 1
-    }
-
-
-def _closest(tried: list[list[_Found]], path: Path) -> list[_Found]:
-    """The errors of the branch that was evidently meant; none if that is not evident."""
-    right = [errors for errors in tried if not _tags(errors, path)]
-    candidates = right if right or len(tried) > 1 else tried
-    closest = [errors for errors in candidates if len(errors) == min(map(len, candidates))]
-    # Branches that want something of the same places below are one to whoever reads of it.
-    places = {tuple(e.path for e in errors) for errors in closest}
-    one = len(closest) == 1 or (len(places) == 1 and path not in places.pop())
-    return closest[0] if one else []
-
-
 def _whole_union(
     branches: Iterable[list[_Found]],
-    tried: list[list[_Found]],
+    tag: str | int | None,
     path: Path,
     root: Schema,
     data: object,
 ) -> _Found:
     """One error for all branches: at the key they are told apart by, or at the union."""
-    tags = set.intersection(*(_tags(errors, path) for errors in tried)) if tried else set()
-    if len(tags) == 1:
-        path = (*path, tags.pop())
+    path = path if tag is None else (*path, tag)
     value = _value_at(data, path)
     if value is _UNSENT:
         at_path = (e.error["input"] for errors in branches for e in errors if e.path == path)

@@ -18,7 +18,7 @@ from toolkeel.define.explain.phrases import (
     listed,
     quoted,
 )
-from toolkeel.define.subschemas import Schema, properties_of
+from toolkeel.define.subschemas import COMPOSED, Schema, properties_of
 from toolkeel.errors import FieldError, InvalidArguments
 
 Path = tuple[str | int, ...]
@@ -113,9 +113,6 @@ def known_keys(schemas: Iterable[object], root: Schema) -> list[str]:
     for schema in alternatives(schemas, root):
         names.update(dict.fromkeys(properties_of(schema)))
     return list(names)
-
-
-COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
 
 
 def children_of(schemas: Sequence[object], part: str | int, root: Schema) -> tuple[object, ...]:

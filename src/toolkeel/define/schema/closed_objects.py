@@ -8,7 +8,7 @@ from typing import Any
 from toolkeel._records.record import record
 from toolkeel.define.explain.validation_errors import unknown_key
 from toolkeel.define.secret import holds_secret
-from toolkeel.define.subschemas import resolve
+from toolkeel.define.subschemas import all_subschemas, resolve
 from toolkeel.errors import FieldError
 
 
@@ -58,17 +58,11 @@ def closing_facts(schema: dict[str, Any], closing: bool, plain: bool = False) ->
     )
 
 
-def objects(schema: object) -> Iterator[dict[str, Any]]:
-    """Every object schema with named properties, however deep."""
-    if isinstance(schema, dict):
-        if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
-            yield schema
-        for key, value in schema.items():
-            if key not in ("default", "const", "enum", "examples"):
-                yield from objects(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from objects(value)
+def objects(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every object schema with named properties, however deep; the schema itself comes first."""
+    for part in all_subschemas(schema):
+        if "properties" in part and part.get("type") == "object":
+            yield part
 
 
 def is_open(schema: Mapping[str, Any]) -> bool:
@@ -99,23 +93,10 @@ def is_loose_part(part: object) -> bool:
     )
 
 
-_PLAIN = frozenset(
-    [
-        "typed-dict",
-        "typed-dict-field",
-        "str",
-        "int",
-        "float",
-        "bool",
-        "none",
-        "any",
-        "literal",
-        "list",
-        "dict",
-        "nullable",
-        "union",
-    ]
-)
+_PLAIN = frozenset([
+    "typed-dict", "typed-dict-field", "str", "int", "float", "bool", "none", "any", "literal",
+    "list", "dict", "nullable", "union",
+])  # fmt: skip
 
 
 def is_plain(core: Mapping[str, Any]) -> bool:

@@ -154,16 +154,9 @@ def _cut(value: object, levels: int) -> tuple[Any, bool]:
     return {key: part for key, (part, cut) in parts.items() if not (cut and key in _TURNED)}, less
 
 
-_TURNED = (
-    "not",
-    "if",
-    "oneOf",
-    "contains",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-    "enum",
-    "const",
-)
+_TURNED = frozenset([
+    "not", "if", "oneOf", "contains", "unevaluatedProperties", "unevaluatedItems", "enum", "const",
+])  # fmt: skip
 
 
 def _with_root(schema: Schema, root: str) -> dict[str, Any]:

@@ -24,7 +24,14 @@ from toolkeel.define.mutable_defaults import maker_of
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.schema.arguments import Arguments, UnknownKeys
 from toolkeel.define.secret import mask_of
-from toolkeel.define.subschemas import Schema, accepts, all_subschemas, properties_of, resolve
+from toolkeel.define.subschemas import (
+    OTHER_TYPES,
+    Schema,
+    accepts,
+    all_subschemas,
+    properties_of,
+    resolve,
+)
 from toolkeel.errors import DefinitionError, FieldError
 
 BACKTRACKS = 100_000
@@ -278,12 +285,6 @@ def _dialect(schema: Schema | bool, documents: Mapping[str, object]) -> str:
 
 # — what does not compile —
 
-_TYPE_NAMES: Mapping[str, str] = {
-    "dict": "object", "map": "object", "struct": "object", "float": "number", "double": "number",
-    "decimal": "number", "int": "integer", "long": "integer", "str": "string", "text": "string",
-    "bool": "boolean", "list": "array", "tuple": "array", "set": "array", "none": "null",
-}  # fmt: skip
-
 
 def _does_not_compile(error: Exception) -> NoReturn:
     """Say where in the schema the fault is, and the fix where it is known."""
@@ -295,7 +296,7 @@ def _does_not_compile(error: Exception) -> NoReturn:
         reason = reason.split(" is not present", 1)[0]
         reason += " lies outside the schema, and nothing is fetched. Put it under $defs"
     elif path[-1:] == ["type"]:
-        right = _TYPE_NAMES.get(str(value).lower())
+        right = OTHER_TYPES.get(str(value).lower())
         hint = f'write "{right}"' if right else "leave it out to take any value"
         reason = f"{short(value)} is not a JSON Schema type; {hint}"
     elif path[-1:] == ["pattern"] and isinstance(value, str):
