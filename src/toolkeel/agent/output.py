@@ -18,6 +18,7 @@ from toolkeel._records.record import record
 from toolkeel.agent.streamed_calls import PartialOutput
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
+from toolkeel.define.explain.validation_errors import listing
 from toolkeel.define.output_type import ANSWER, Answer, answer_form
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import (
@@ -32,9 +33,6 @@ from toolkeel.model import HoldsOutput, Model, OutputFormat, Settings
 
 RETRIES = 3
 """How often a model may correct an answer that does not have its form."""
-
-LISTED = 20
-"""Most fields that a correction names."""
 
 
 @record
@@ -170,10 +168,8 @@ class Answers:
         if cut_off:
             how = "Your answer was cut off before it was complete. Give a shorter one."
         elif isinstance(problem, InvalidArguments):
-            shown = problem.errors[:LISTED]
-            more = len(problem.errors) - len(shown)
-            lines = [f"- {error}" for error in shown] + [f"- and {more} more"] * (more > 0)
-            how = "Your answer does not have the form that is asked for:\n" + "\n".join(lines)
+            wrong = listing(problem.errors)
+            how = f"Your answer does not have the form that is asked for:\n{wrong}"
         else:
             how = f"Your answer does not have the form that is asked for. {problem.text}"
         if not self._plan.native:

@@ -12,7 +12,14 @@ from typing import Any
 from pydantic_core import to_json
 
 from toolkeel._records.redact import MASK
-from toolkeel.define.subschemas import COMPOSED, IN_PLACE, all_subschemas, in_place, resolve
+from toolkeel.define.subschemas import (
+    COMPOSED,
+    IN_PLACE,
+    all_subschemas,
+    in_place,
+    part_at,
+    resolve,
+)
 
 Path = tuple[str | int, ...]
 Hide = Callable[[object, object], object]
@@ -129,7 +136,8 @@ class Mask:
             if not isinstance(schema, Mapping):
                 found.append(True)
             elif isinstance(part, int):
-                found += _of_item(schema, part)
+                said = part_at(schema, part)
+                found += [said] if said is not None else [True] * _is_free(schema, "array")
             else:
                 found += _of_key(schema, part)
         return found
@@ -164,18 +172,6 @@ def _of_key(schema: Mapping[str, object], key: str) -> list[object]:
     elif more is None and not (properties or patterns) and _is_free(schema, "object"):
         found.append(True)
     return found
-
-
-def _of_item(schema: Mapping[str, object], index: int) -> list[object]:
-    first = schema.get("prefixItems")
-    if isinstance(first, list) and index < len(first):
-        return [first[index]]
-    items = schema.get("items")
-    if isinstance(items, list):
-        return [items[index]] if index < len(items) else [schema.get("additionalItems", True)]
-    if items is not None:
-        return [items]
-    return [True] if _is_free(schema, "array") else []
 
 
 def _is_free(schema: Mapping[str, object], kind: str) -> bool:

@@ -105,6 +105,17 @@ def in_place(
                 waiting += held if isinstance(held, list) else [held]
 
 
+def part_at(schema: Schema, key: str | int) -> Any:
+    """What a schema says of the value under a key or an index; None if nothing."""
+    if isinstance(key, str):
+        known = properties_of(schema)
+        return known[key] if key in known else schema.get("additionalProperties")
+    first, rest = schema.get("prefixItems"), schema.get("items")
+    if isinstance(rest, list):  # of an older draft
+        first, rest = rest, schema.get("additionalItems")
+    return first[key] if isinstance(first, list) and key < len(first) else rest
+
+
 def recursive(defs: Mapping[str, object]) -> frozenset[str]:
     """The definitions that lead back to themselves, straight or through others."""
     leads = {

@@ -18,7 +18,7 @@ from toolkeel.define.explain.phrases import (
     listed,
     quoted,
 )
-from toolkeel.define.subschemas import COMPOSED, Schema, properties_of
+from toolkeel.define.subschemas import COMPOSED, Schema, part_at, properties_of
 from toolkeel.errors import FieldError, InvalidArguments
 
 Path = tuple[str | int, ...]
@@ -38,16 +38,19 @@ def invalid_arguments(tool_name: str, errors: Sequence[FieldError]) -> InvalidAr
     Correct this and call count again.
     """
     name = cut(tool_name, 100)
-    lines = [f"- {cut(error.__str__(), _LINE)}" for error in errors[:_LISTED]]
-    if len(errors) > _LISTED:
-        lines.append(f"- and {len(errors) - _LISTED} more")
-    listing = "\n".join(lines)
     what = "this" if len(errors) == 1 else "these"
     return InvalidArguments(
-        f"The arguments of {name} are invalid, and it did not run:\n{listing}\n"
+        f"The arguments of {name} are invalid, and it did not run:\n{listing(errors)}\n"
         f"Correct {what} and call {name} again.",
         errors,
     )
+
+
+def listing(errors: Sequence[FieldError]) -> str:
+    """Every field that failed, a line each, at most 20 of them."""
+    lines = [f"- {cut(error.__str__(), _LINE)}" for error in errors[:_LISTED]]
+    more = len(errors) - len(lines)
+    return "\n".join([*lines, f"- and {more} more"] if more else lines)
 
 
 # — one field —
@@ -122,21 +125,8 @@ def children_of(schemas: Sequence[object], part: str | int, root: Schema) -> tup
         properties = properties_of(only)
         if part in properties:
             return (properties[part],)
-    children: list[object] = []
-    for schema in alternatives(schemas, root):
-        if isinstance(part, int):
-            first = schema.get("prefixItems")
-            if isinstance(first, list) and part < len(first):
-                children.append(first[part])
-            elif "items" in schema:
-                children.append(schema["items"])
-            continue
-        properties = properties_of(schema)
-        if part in properties:
-            children.append(properties[part])
-        elif isinstance(schema.get("additionalProperties"), (dict, Mapping)):
-            children.append(schema["additionalProperties"])
-    return tuple(children)
+    parts = (part_at(schema, part) for schema in alternatives(schemas, root))
+    return tuple(each for each in parts if isinstance(each, (dict, Mapping)))
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:

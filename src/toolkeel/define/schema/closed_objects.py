@@ -8,7 +8,7 @@ from typing import Any
 from toolkeel._records.record import record
 from toolkeel.define.explain.validation_errors import unknown_key
 from toolkeel.define.secret import holds_secret
-from toolkeel.define.subschemas import all_subschemas, resolve
+from toolkeel.define.subschemas import all_subschemas, part_at, resolve
 from toolkeel.errors import FieldError
 
 
@@ -133,18 +133,11 @@ def unknown_keys(
     branches = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     if len(branches) == 1:
         yield from unknown_keys(value, branches[0], root, path)
-    properties, rest = schema.get("properties", {}), schema.get("additionalProperties")
-    items: Iterable[tuple[str | int, object]] = ()
-    if isinstance(value, dict):
-        items = value.items()
-        yield from (
-            unknown_key((*path, key), list(properties))
-            for key in value
-            if rest is False and key not in properties
-        )
-    elif isinstance(value, list):
-        items, rest = enumerate(value), schema.get("items")
-    for key, item in items:
-        inner = properties.get(key, rest)
+    properties, closed = schema.get("properties", {}), schema.get("additionalProperties") is False
+    items: Iterable[tuple[str | int, object]] = enumerate(value) if isinstance(value, list) else ()
+    for key, item in value.items() if isinstance(value, dict) else items:
+        inner = part_at(schema, key)
         if isinstance(inner, Mapping):
             yield from unknown_keys(item, inner, root, (*path, key))
+        elif closed and isinstance(key, str) and key not in properties:
+            yield unknown_key((*path, key), list(properties))

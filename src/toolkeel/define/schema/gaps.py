@@ -27,6 +27,7 @@ from toolkeel.define.subschemas import (
     accepts,
     all_subschemas,
     is_option,
+    part_at,
     properties_of,
     resolve,
 )
@@ -88,10 +89,12 @@ class Gaps:
             yield from self._in_union(value, branches, path)
         if _breaks(value, schema):
             yield FieldError(path, expected([schema], self._root, value), describe_value(value))
-        elif isinstance(value, dict):
-            yield from self._in_object(value, schema, path)
-        elif isinstance(value, list):
-            yield from self._in_list(value, schema, path)
+        elif isinstance(value, dict | list):
+            keys = schema.get("propertyNames")
+            if isinstance(keys, Mapping) and isinstance(value, dict):
+                yield from self._keys(value, keys, path)
+            for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+                yield from self._at(item, part_at(schema, key), (*path, key))
 
     def _in_union(self, value: object, branches: list[object], path: Path) -> Iterator[FieldError]:
         """The faults in the first branch of its type, if there is none without."""
@@ -105,16 +108,6 @@ class Gaps:
         if not first and type(value) in (bool, int, float):
             first = [FieldError(path, expected(branches, self._root, value), describe_value(value))]
         yield from first
-
-    def _in_object(
-        self, value: dict[str, object], schema: Schema, path: Path
-    ) -> Iterator[FieldError]:
-        known, rest = properties_of(schema), schema.get("additionalProperties")
-        keys = schema.get("propertyNames")
-        if isinstance(keys, Mapping):
-            yield from self._keys(value, keys, path)
-        for name, item in value.items():
-            yield from self._at(item, known.get(name, rest), (*path, name))
 
     def _keys(self, value: Iterable[str], keys: Schema, path: Path) -> Iterator[FieldError]:
         """Keys of another form, and keys that become one."""
@@ -133,13 +126,6 @@ class Gaps:
                 yield FieldError(
                     (*path, key), f"another key than {quoted(other)}, which is the same"
                 )
-
-    def _in_list(self, value: list[object], schema: Schema, path: Path) -> Iterator[FieldError]:
-        first, rest = schema.get("prefixItems"), schema.get("items")
-        before = first if isinstance(first, list) else []
-        for index, item in enumerate(value):
-            part = before[index] if index < len(before) else rest
-            yield from self._at(item, part, (*path, index))
 
 
 class _Digits(str):
