@@ -16,8 +16,7 @@ from toolkeel import AssistantMessage, RunContext, ToolCall, ToolContext, ToolMe
 from toolkeel.call.arguments.partial import PartialArguments
 from toolkeel.call.steps.guard import Allow, input_guard, output_guard
 from toolkeel.model import ModelRequest
-from toolkeel.providers.chat_servers import OPENAI
-from toolkeel.providers.openai_chat.encode import ENCODING
+from toolkeel.providers.openai_chat.encode import ChatEncoder
 from toolkeel.providers.openai_chat.profile import ChatTarget
 from toolkeel.providers.wire.body_cache import BodyCache
 
@@ -69,7 +68,7 @@ async def requests() -> Numbers:
                 AssistantMessage("", (call,), "tool_calls"),
                 ToolMessage(work.RESULT.format(i), call.id, "count"),
             ]
-        cache = BodyCache(ENCODING, ChatTarget(OPENAI, "m"))
+        cache = BodyCache(ChatEncoder, ChatTarget("m"))
         cache.body(ModelRequest(messages))
 
         async def next_request(

@@ -30,8 +30,7 @@ from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.call.arguments.partial import PartialArguments
 from toolkeel.call.steps.guard import Allow, input_guard, output_guard
 from toolkeel.model import CallDelta, Finish, ModelRequest
-from toolkeel.providers.chat_servers import OPENAI
-from toolkeel.providers.openai_chat.encode import ENCODING, encode_tools
+from toolkeel.providers.openai_chat.encode import ChatEncoder, encode_tools
 from toolkeel.providers.openai_chat.profile import ChatTarget
 from toolkeel.providers.wire.body_cache import BodyCache
 
@@ -237,7 +236,7 @@ def test_the_cost_of_a_piece_of_a_streamed_call_does_not_grow_with_those_before_
 def test_a_request_costs_what_its_turn_added() -> None:
     def requests(turns: int) -> Any:
         async def work() -> None:
-            cache, messages = BodyCache(ENCODING, ChatTarget(OPENAI, "m")), []
+            cache, messages = BodyCache(ChatEncoder, ChatTarget("m")), []
             for n in range(turns):
                 call = ToolCall(f"c{n}", "plain", GOOD)
                 messages += [

@@ -97,9 +97,15 @@ MANY = {f"p{i}": {"type": "no", "description": "d"} for i in range(MOST + 1)}
     ("given", "why"),
     [
         (properties(**MANY), "more than 50 keywords"),
-        (properties(**{k: {"anyOf": [STRING] * 20, "description": "d"} for k in MANY}), "1,020 alt"),
+        (
+            properties(**{k: {"anyOf": [STRING] * 20, "description": "d"} for k in MANY}),
+            "1,020 alt",
+        ),
         (properties(p1={"description": "d" * 1_000_001}), "too large"),
-        ({**properties(**{k: {"items": v, **v} for k, v in MANY.items()}), "required": ["p1"]}, "50"),
+        (
+            {**properties(**{k: {"items": v, **v} for k, v in MANY.items()}), "required": ["p1"]},
+            "50",
+        ),
     ],
 )
 def test_arguments_that_cannot_be_checked_keep_their_names(given: Any, why: str) -> None:

@@ -23,7 +23,7 @@ from toolkeel.model import ModelRequest, Settings
 from toolkeel.providers import anthropic
 from toolkeel.providers.anthropic.encode import (
     MAX_IMAGE,
-    AnthropicBlocks,
+    AnthropicEncoder,
     encode_options,
 )
 from toolkeel.providers.anthropic.profile import AnthropicProfile
@@ -168,7 +168,7 @@ def test_other_thinking_is_plain_text() -> None:
 
 
 def test_a_server_that_never_signs_gets_its_thinking_back() -> None:
-    blocks = AnthropicBlocks(WireTools(), AnthropicProfile("m", unsigned_thinking=True))
+    blocks = AnthropicEncoder(WireTools(), AnthropicProfile("m", unsigned_thinking=True))
     [thought, _] = blocks.reply(thinking("m", ""), [])
     assert thought == {"type": "thinking", "thinking": "hm", "signature": ""}
 

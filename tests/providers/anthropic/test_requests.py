@@ -16,7 +16,7 @@ from toolkeel import tool
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model import ModelRequest, Settings
 from toolkeel.providers import anthropic
-from toolkeel.providers.anthropic.encode import ENCODING
+from toolkeel.providers.anthropic.encode import AnthropicEncoder
 from toolkeel.providers.anthropic.profile import AnthropicProfile
 from toolkeel.providers.wire.body_cache import BodyCache
 
@@ -24,7 +24,8 @@ MODEL = "claude-sonnet-4-5"
 
 
 def cache(prompt_cache: bool = True) -> BodyCache[AnthropicProfile]:
-    return BodyCache(ENCODING, AnthropicProfile(MODEL, True, prompt_cache, betas_in_header=True))
+    profile = AnthropicProfile(MODEL, True, prompt_cache=prompt_cache, betas_in_header=True)
+    return BodyCache(AnthropicEncoder, profile)
 
 
 def fresh(request: ModelRequest, prompt_cache: bool = True) -> Any:

@@ -37,7 +37,7 @@ from toolkeel.messages import (
 )
 from toolkeel.model import ModelRequest
 from toolkeel.providers import bedrock
-from toolkeel.providers.bedrock.encode import ENCODING
+from toolkeel.providers.bedrock.encode import BedrockEncoder
 from toolkeel.providers.bedrock.model import BedrockConverse
 from toolkeel.providers.bedrock.profile import BedrockProfile
 from toolkeel.providers.model_by_name import connect
@@ -203,7 +203,7 @@ def test_a_transcript_that_grows_gives_the_requests_of_each_of_its_states(
     messages: list[Message], steps: list[int]
 ):
     profile = BedrockProfile(CLAUDE, prompt_cache=True)
-    bodies = BodyCache(ENCODING, profile)
+    bodies = BodyCache(BedrockEncoder, profile)
     growing: list[Message] = []
     for step in steps:
         growing += messages[len(growing) : len(growing) + step]

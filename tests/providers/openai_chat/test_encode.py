@@ -25,7 +25,7 @@ from toolkeel.messages import (
 from toolkeel.model import ModelRequest
 from toolkeel.providers import openai_chat
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, PRESETS, ChatProfile
-from toolkeel.providers.openai_chat.encode import ENCODING, NO_OUTPUT, ChatEncoder
+from toolkeel.providers.openai_chat.encode import NO_OUTPUT, ChatEncoder
 from toolkeel.providers.openai_chat.profile import ChatTarget
 from toolkeel.providers.wire.body_cache import BodyCache
 from toolkeel.providers.wire.tools import WireTools
@@ -39,7 +39,7 @@ def encode(
 ) -> list[Json]:
     tools = WireTools(target=profile.target)
     tools.names.update(names)
-    encoder = ChatEncoder(tools, ChatTarget(profile, model))
+    encoder = ChatEncoder(tools, ChatTarget(model, server=profile))
     wires = [wire for message in messages for wire in encoder.add(message)] + encoder.end()
     check_body({"model": "m", "messages": wires})
     json.dumps(wires, ensure_ascii=False).encode()
@@ -172,7 +172,7 @@ def test_ids_longer_than_the_wire_allows_are_shortened_and_stay_different() -> N
     one, two = (call["id"] for call in wires[0]["tool_calls"])
     assert one != two
     assert len(one) == len(two) == 40
-    assert [wire["tool_call_id"] for wire in wires[1:]] == [two, one]
+    assert [wire["tool_call_id"] for wire in wires[1:]] == [one, two]
 
 
 def test_a_reply_without_words_says_null_where_a_server_takes_it() -> None:
@@ -321,7 +321,7 @@ def test_a_late_result_moves_to_its_call_in_a_growing_transcript_too() -> None:
         AssistantMessage(tool_calls=(ToolCall("a", "f"),)),
         UserMessage("hi"),
     ]
-    cache = BodyCache(ENCODING, ChatTarget(OPENAI, "m"))
+    cache = BodyCache(ChatEncoder, ChatTarget("m"))
     before = json.loads(cache.body(ModelRequest(messages)))["messages"]
     assert "has no result" in before[1]["content"]
     messages.append(late)

@@ -16,8 +16,8 @@ from toolkeel.content import Image
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model import ModelRequest, Settings
 from toolkeel.providers import openai_chat
-from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI
-from toolkeel.providers.openai_chat.encode import ENCODING
+from toolkeel.providers.chat_servers import COMPATIBLE
+from toolkeel.providers.openai_chat.encode import ChatEncoder
 from toolkeel.providers.openai_chat.profile import ChatTarget
 from toolkeel.providers.wire import body_cache as growing
 from toolkeel.providers.wire.body_cache import BodyCache
@@ -32,7 +32,7 @@ def turn(number: int) -> list[Message]:
 
 
 def cache() -> BodyCache[ChatTarget]:
-    return BodyCache(ENCODING, ChatTarget(OPENAI, "m", True))
+    return BodyCache(ChatEncoder, ChatTarget("m", True))
 
 
 def check(bodies: BodyCache[ChatTarget], request: ModelRequest) -> None:
@@ -101,7 +101,7 @@ def test_pictures_at_the_end_move_behind_later_results() -> None:
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=30))
 def test_any_mixture_of_runs_gives_each_its_own_body(steps: Sequence[tuple[int, int]]):
-    bodies = BodyCache(ENCODING, ChatTarget(COMPATIBLE, "m"))
+    bodies = BodyCache(ChatEncoder, ChatTarget("m", server=COMPATIBLE))
     runs: list[list[Message]] = [[], [], []]
     for number, (run, action) in enumerate(steps):
         messages = runs[run]

@@ -6,38 +6,59 @@ from toolkeel.agent.transcript_media import media_size
 from toolkeel.content import Image
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from toolkeel.model import ModelRequest, Settings
+from toolkeel.providers.openai_chat.encode import ChatEncoder
+from toolkeel.providers.openai_chat.profile import ChatTarget
 from toolkeel.providers.wire import body_cache as growing
-from toolkeel.providers.wire.body_cache import Constant, Media, Transcripts, append_json
+from toolkeel.providers.wire.body_cache import (
+    BodyCache,
+    Media,
+    Transcript,
+    Transcripts,
+    append_json,
+)
+from toolkeel.providers.wire.plain_json import Json
+from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.request import Encoder
+from toolkeel.providers.wire.tools import WireTools
 
 
-class Words:
-    """Keeps the texts it got."""
+class Words(Encoder[Asked]):
+    """Keeps the texts it got, and whether it got a result."""
 
     def __init__(self) -> None:
+        super().__init__(WireTools(), Asked())
         self.texts: list[str] = []
-        self.size = 0
-        self.late = False
+        self.results = False
 
-    def add(self, message: Message) -> None:
+    @property
+    def late(self) -> bool:
+        return self.results
+
+    def add(self, message: Message) -> list[Json]:
         if isinstance(message, ToolMessage):
-            self.late = True
-            return
+            self.results = True
+            return []
         self.texts.append(str(message.content))
-        self.size += len(str(message.content))
+        return [{"text": message.content}]
+
+
+def texts(known: Transcript) -> list[str]:
+    assert isinstance(known.encoder, Words)
+    return known.encoder.texts
 
 
 def test_a_transcript_that_goes_on_takes_in_what_is_new() -> None:
-    known: Transcripts[Words] = Transcripts()
+    known: Transcripts = Transcripts()
     messages: list[Message] = [UserMessage("a")]
     first = known.of(messages, "k", Words)
     messages.append(UserMessage("b"))
     assert known.of(messages, "k", Words) is first
-    assert first.texts == ["a", "b"]
+    assert texts(first) == ["a", "b"]
     assert known.of(list(messages), "k", Words) is first
 
 
 def test_another_transcript_starts_anew() -> None:
-    known: Transcripts[Words] = Transcripts()
+    known: Transcripts = Transcripts()
     messages: list[Message] = [UserMessage("a"), UserMessage("b")]
     first = known.of(messages, "k", Words)
     for other, key in (
@@ -47,8 +68,8 @@ def test_another_transcript_starts_anew() -> None:
     ):
         made = known.of(other, key, Words)
         assert made is not first
-        assert made.texts == [message.content for message in other]
-    assert known.of(messages, "k", Words).texts == ["a", "b"]
+        assert texts(made) == [message.content for message in other]
+    assert texts(known.of(messages, "k", Words)) == ["a", "b"]
 
 
 class Incomparable:
@@ -63,7 +84,7 @@ def test_artifacts_that_cannot_be_compared_make_no_trouble() -> None:
         return [AssistantMessage("a", provider_options={"artifact": Incomparable()}), last]
 
     last = UserMessage("b")
-    known: Transcripts[Words] = Transcripts()
+    known: Transcripts = Transcripts()
     messages = transcript()
     first = known.of(messages, "k", Words)
     assert known.of([*messages, UserMessage("c")], "k", Words) is first
@@ -71,36 +92,38 @@ def test_artifacts_that_cannot_be_compared_make_no_trouble() -> None:
 
 
 def test_what_came_late_is_made_anew_in_order() -> None:
-    known: Transcripts[Words] = Transcripts()
+    known: Transcripts = Transcripts()
     messages: list[Message] = [UserMessage("a"), ToolMessage("?", "x")]
-    assert known.of(messages, "k", Words).texts == ["a"]
+    assert texts(known.of(messages, "k", Words)) == ["a"]
     messages.append(UserMessage("b"))
     again = known.of(messages, "k", Words)
-    assert (again.texts, again.late) == (["a", "b"], False)
+    assert (texts(again), again.encoder.late) == (["a", "b"], False)
 
 
 def test_only_so_many_and_so_large_transcripts_are_remembered() -> None:
-    known: Transcripts[Words] = Transcripts()
-    large = "x" * (growing.MAX_BYTES // 4)
+    known: Transcripts = Transcripts()
+    large = "x" * (growing.MAX_BYTES // 4 - 100)
     for _ in range(10):
         known.of([UserMessage(large)], "k", Words)
     assert len(known) == 5  # four are the most that is allowed beside the latest
-    small: Transcripts[Words] = Transcripts()
+    small: Transcripts = Transcripts()
     for _ in range(3 * growing.MAX_TRANSCRIPTS):
         small.of([], "k", Words)
     assert len(small) == growing.MAX_TRANSCRIPTS
 
 
 def test_what_depends_on_tools_and_settings_is_made_when_they_change() -> None:
-    made: list[ModelRequest] = []
-    constant = Constant(lambda request: made.append(request) or len(made))
-    settings = Settings(provider_options={"a": 1})
-    for _ in range(3):
-        assert constant.of(ModelRequest([], (), settings)) == 1
-    assert constant.of(ModelRequest([], (), Settings(provider_options={"a": 2}))) == 2
-    assert (
-        constant.of(ModelRequest([UserMessage("x")], (), Settings(provider_options={"a": 2}))) == 2
-    )
+    cache = BodyCache(ChatEncoder, ChatTarget("m"))
+
+    def prepared(message: str, **options: object) -> object:
+        settings = Settings(provider_options=options)
+        return cache.prepared(ModelRequest([UserMessage(message)], (), settings))
+
+    first = prepared("x", a=1)
+    assert prepared("y", a=1) is first
+    second = prepared("y", a=2)
+    assert second is not first
+    assert prepared("z", a=2) is second
 
 
 def test_items_of_a_list_are_written_behind_each_other() -> None:
@@ -114,8 +137,9 @@ def test_items_of_a_list_are_written_behind_each_other() -> None:
 class Pictures(Words):
     """Keeps whether each message still showed its picture."""
 
-    def add(self, message: Message) -> None:
+    def add(self, message: Message) -> list[Json]:
         self.texts.append("seen" if media_size(message) else "told")
+        return []
 
 
 def test_pictures_beyond_the_limit_are_told_now_and_then_and_not_every_turn() -> None:
@@ -125,11 +149,11 @@ def test_pictures_beyond_the_limit_are_told_now_and_then_and_not_every_turn() ->
         made.append(Pictures())
         return made[-1]
 
-    known: Transcripts[Pictures] = Transcripts(Media(limit=4000))
+    known: Transcripts = Transcripts(Media(limit=4000))
     messages: list[Message] = []
     for turn in range(40):
         messages.append(UserMessage((Image(bytes(300)),)))  # 400 bytes each
-        shown = known.of(messages, "k", new).texts
+        shown = texts(known.of(messages, "k", new))
         seen = shown.count("seen")
         assert len(shown) == turn + 1
         assert min(turn + 1, 7) <= seen <= 10
@@ -138,20 +162,18 @@ def test_pictures_beyond_the_limit_are_told_now_and_then_and_not_every_turn() ->
 
 
 def test_a_picture_larger_than_the_limit_is_shown_while_it_is_the_newest() -> None:
-    known: Transcripts[Pictures] = Transcripts(Media(limit=100))
+    known: Transcripts = Transcripts(Media(limit=100))
     messages: list[Message] = [UserMessage((Image(bytes(300)),))]
     first = known.of(messages, "k", Pictures)
-    assert first.texts == ["seen"]
+    assert texts(first) == ["seen"]
     messages.append(UserMessage("and?"))
     assert known.of(messages, "k", Pictures) is first
     messages.append(UserMessage((Image(bytes(300)),)))
-    assert known.of(messages, "k", Pictures).texts == ["told", "told", "seen"]
+    assert texts(known.of(messages, "k", Pictures)) == ["told", "told", "seen"]
 
 
 def test_without_a_limit_everything_is_shown_and_without_sight_nothing() -> None:
     messages: list[Message] = [UserMessage((Image(bytes(300)),))] * 3
-    assert (
-        Transcripts[Pictures](Media(limit=None)).of(messages, "k", Pictures).texts == ["seen"] * 3
-    )
+    assert texts(Transcripts(Media(limit=None)).of(messages, "k", Pictures)) == ["seen"] * 3
     blind = Media(shown=False, limit=1)
-    assert Transcripts[Pictures](blind).of(messages, "k", Pictures).texts == ["told"] * 3
+    assert texts(Transcripts(blind).of(messages, "k", Pictures)) == ["told"] * 3

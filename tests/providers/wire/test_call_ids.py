@@ -10,34 +10,33 @@ from hypothesis import strategies as st
 
 from toolkeel.errors import SetupError
 from toolkeel.messages import ToolCall, ToolMessage
-from toolkeel.providers.wire.call_ids import Waiting, WireIds, common_id, paired
+from toolkeel.providers.wire.call_ids import OpenCalls, common_id, paired
 
 LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 ids = st.lists(st.text(max_size=80) | st.sampled_from(["", "a", "a_2", "a_3", "x" * 64, "é"]))
 
 
+def opened(*given_ids: str) -> tuple[OpenCalls, list[str]]:
+    calls = OpenCalls()
+    return calls, [calls.add(ToolCall(id, "f")) for id in given_ids]
+
+
 @given(ids)
 def test_any_ids_become_legal_ones_one_each_that_can_be_turned_back(given_ids: list[str]):
-    wire = WireIds()
-    made = [wire.new(id) for id in given_ids]
+    calls, made = opened(*given_ids)
     assert all(LEGAL.fullmatch(id) for id in made)
     assert len(set(made)) == len(made)
-    assert [wire.own[id] for id in made] == given_ids
+    assert [calls.calls[id].id for id in made] == given_ids
 
 
 @given(ids)
 def test_the_same_transcript_gives_the_same_ids(given_ids: list[str]):
-    first, second = WireIds(), WireIds()
-    assert [first.new(id) for id in given_ids] == [second.new(id) for id in given_ids]
+    assert opened(*given_ids)[1] == opened(*given_ids)[1]
 
 
 def test_a_legal_id_stays() -> None:
-    wire = WireIds()
-    assert [wire.new(id) for id in ("toolu_01", "call-2", "toolu_01")] == [
-        "toolu_01",
-        "call-2",
-        "toolu_01_2",
-    ]
+    _, made = opened("toolu_01", "call-2", "toolu_01")
+    assert made == ["toolu_01", "call-2", "toolu_01_2"]
 
 
 def test_long_ids_that_begin_alike_stay_apart() -> None:
@@ -47,15 +46,20 @@ def test_long_ids_that_begin_alike_stay_apart() -> None:
 
 
 def test_the_calls_of_a_turn_are_answered_by_id_and_equal_ids_by_position() -> None:
-    waiting = Waiting()
-    for call, wire in (("a", "1"), ("b", "2"), ("a", "3")):
-        waiting.add(call, wire)
-    assert waiting.take("a") == "1"
-    assert list(waiting) == ["2", "3"]
-    assert waiting.take("z") == ""
-    assert waiting.take_first() == "2"
-    assert waiting.take("a") == "3"
-    assert waiting.take("a") == waiting.take_first() == ""
+    calls, _ = opened("a", "b", "a")
+    given = [calls.take(ToolMessage("", id)) for id in ("a", "z", "", "a", "a", "")]
+    assert given == ["a", "", "b", "a_2", "", ""]
+    assert not calls.late
+
+
+def test_a_result_is_late_once_its_call_was_answered_with_a_sentence() -> None:
+    calls, _ = opened("a", "b")
+    calls.take(ToolMessage("", "a"))
+    calls.close()
+    assert calls.take(ToolMessage("", "a")) == ""
+    assert not calls.late
+    calls.take(ToolMessage("", "b"))
+    assert calls.late
 
 
 CALLS = [ToolCall("a", "f"), ToolCall("b", "g"), ToolCall("c", "h")]

@@ -13,9 +13,8 @@ from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.model import ModelRequest, OutputFormat, TextDelta
-from toolkeel.providers.anthropic.encode import ENCODING
+from toolkeel.providers.anthropic.encode import AnthropicEncoder
 from toolkeel.providers.anthropic.profile import AnthropicProfile
-from toolkeel.providers.anthropic.stream import StreamDecoder
 from toolkeel.providers.wire.model import MAX_PAUSES, WireModel
 
 REQUEST = ModelRequest([UserMessage("go")])
@@ -29,12 +28,11 @@ def message(text: str, reason: str = "end_turn") -> dict[str, object]:
 class Told(WireModel):
     """Answers as it is told; keeps the bodies it was sent."""
 
-    encoding = ENCODING
-    decoder = StreamDecoder
+    encoder = AnthropicEncoder
     held_form = "anthropic-strict"
 
     def __init__(self, *answers: object, stream: bool = False, **options: Any) -> None:
-        super().__init__("m", stream, AnthropicProfile("m"), {"max_retries": 0, **options})
+        super().__init__(AnthropicProfile("m", stream), {"max_retries": 0, **options})
         self.answers = list(answers)
         self.bodies: list[bytes] = []
 

@@ -2,48 +2,77 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import json
+from typing import Any
 
 import pytest
 
 from tests.providers.tools import TOOLS
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model import ModelRequest, Settings
-from toolkeel.providers.wire.request import encode_request, encode_transcript
+from toolkeel.providers.anthropic.encode import AnthropicEncoder
+from toolkeel.providers.anthropic.profile import AnthropicProfile
+from toolkeel.providers.bedrock.encode import BedrockEncoder
+from toolkeel.providers.bedrock.profile import BedrockProfile
+from toolkeel.providers.gemini.encode import GeminiEncoder
+from toolkeel.providers.gemini.profile import GeminiProfile
+from toolkeel.providers.openai_chat.encode import ChatEncoder
+from toolkeel.providers.openai_chat.profile import ChatTarget
+from toolkeel.providers.openai_responses.encode import ResponsesEncoder
+from toolkeel.providers.wire.body_cache import BodyCache
+from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.request import Encoder
 
-PROFILES = {
-    "anthropic": "AnthropicProfile",
-    "bedrock": "BedrockProfile",
-    "gemini": "GeminiProfile",
-    "openai_chat": "ChatTarget",
-    "openai_responses": "ResponsesProfile",
+WIRES: dict[str, tuple[type[Encoder[Any]], Asked]] = {
+    "anthropic": (AnthropicEncoder, AnthropicProfile()),
+    "bedrock": (BedrockEncoder, BedrockProfile()),
+    "gemini": (GeminiEncoder, GeminiProfile()),
+    "openai_chat": (ChatEncoder, ChatTarget()),
+    "openai_responses": (ResponsesEncoder, Asked()),
 }
 CALL = ToolCall("c1", "add", '{"a": 1, "b": 2}')
 TURN: list[Message] = [UserMessage("go"), AssistantMessage(tool_calls=(CALL,))]
+OF_EACH = pytest.mark.parametrize(("wire", "profile"), WIRES.values(), ids=WIRES)
 
 
-@pytest.mark.parametrize("wire", PROFILES)
-def test_a_body_is_its_messages_its_head_and_what_is_fixed(wire: str) -> None:
-    encoding = import_module(f"toolkeel.providers.{wire}.encode").ENCODING
-    profile = getattr(import_module(f"toolkeel.providers.{wire}.profile"), PROFILES[wire])()
+@OF_EACH
+def test_a_body_is_its_messages_its_head_and_what_is_fixed(
+    wire: type[Encoder[Any]], profile: Asked
+) -> None:
     request = ModelRequest([*TURN, ToolMessage("3", "c1")], tuple(TOOLS), Settings())
-    body = encode_request(encoding, request, profile)
-    prepared = encoding.prepare(request, profile)
+    body = wire.encode(request, profile)
+    prepared = wire.prepare(request, profile)
     assert prepared.fixed.items() <= body.items()
-    encoder = encoding.encoder(prepared.tools, profile)
-    assert body[encoding.key] == encode_transcript(encoder, request.messages)
-    assert body.keys() == {encoding.key, *encoder.head(prepared), *prepared.fixed}
+    encoder = wire(prepared.tools, profile)
+    assert body[wire.key] == encoder.transcript(request.messages)
+    assert body.keys() == {wire.key, *encoder.head(prepared), *prepared.fixed}
 
 
-@pytest.mark.parametrize("wire", PROFILES)
-def test_a_result_that_comes_late_is_reported_and_put_in_order(wire: str) -> None:
-    encoding = import_module(f"toolkeel.providers.{wire}.encode").ENCODING
-    profile = getattr(import_module(f"toolkeel.providers.{wire}.profile"), PROFILES[wire])()
+@OF_EACH
+def test_a_result_that_comes_late_is_reported_and_put_in_order(
+    wire: type[Encoder[Any]], profile: Asked
+) -> None:
     late = [*TURN, UserMessage("well?"), ToolMessage("3", "c1")]
-    tools = encoding.tools((), None, profile)
-    encoder = encoding.encoder(tools, profile)
+    tools = wire.sent((), None, profile)
+    encoder = wire(tools, profile)
     for message in late:
         encoder.add(message)
     assert encoder.late
-    in_order = encode_transcript(encoding.encoder(tools, profile), [*TURN, late[3], late[2]])
-    assert encode_transcript(encoding.encoder(tools, profile), late) == in_order
+    in_order = wire(tools, profile).transcript([*TURN, late[3], late[2]])
+    assert wire(tools, profile).transcript(late) == in_order
+
+
+@OF_EACH
+def test_results_that_come_in_any_order_are_sent_in_the_order_of_the_calls(
+    wire: type[Encoder[Any]], profile: Asked
+) -> None:
+    calls = tuple(ToolCall(id, "add", "{}") for id in "abcd")
+    messages: list[Message] = [UserMessage("go"), AssistantMessage(tool_calls=calls)]
+    cache = BodyCache(wire, profile)
+    for id in "cab":
+        messages.append(ToolMessage(f"of {id}", id))
+        grown = json.loads(cache.body(ModelRequest(messages)))
+        assert grown == json.loads(json.dumps(wire.encode(ModelRequest(messages), profile)))
+        said = json.dumps(grown)
+        places = [said.index(f"of {one}") for one in "abc" if f"of {one}" in said]
+        assert places == sorted(places)

@@ -19,19 +19,18 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.providers.anthropic.profile import AnthropicProfile
+from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.plain_json import Json
 from toolkeel.providers.wire.reasoning_ownership import Asked
-from toolkeel.providers.wire.request import Prepared, encode_transcript
+from toolkeel.providers.wire.request import Answer, Encoder
 from toolkeel.providers.wire.tools import WireTools
-from toolkeel.providers.wire.turns import Answer, Blocks, TurnEncoder
+from toolkeel.providers.wire.turns import TurnEncoder
 
 
-class Plain(Blocks[Asked]):
+class Plain(TurnEncoder[Asked]):
     """A wire of which every block says what it is made of."""
 
-    def system(self, message: SystemMessage) -> list[Json]:
-        return [{"system": message.content}]
+    decoder = Decoder
 
     def prompt(self, message: UserMessage) -> list[Json]:
         return [{"text": message.content}] if message.content else []
@@ -43,15 +42,32 @@ class Plain(Blocks[Asked]):
         after: list[Json] = [{"after": wire_id}] if result.failed else []
         return Answer([{"result": wire_id, "content": result.text}], after)
 
-    def head(self, transcript: TurnEncoder, prepared: Prepared) -> Json:
-        return {"system": transcript.system}
+
+class OneByOne(Encoder[Asked]):
+    """A wire whose results stand for themselves."""
+
+    decoder = Decoder
+
+    def said(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
+        over = self.tail()
+        self.close()
+        calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+        return [*over, {"said": message.text}, *({"call": self._open.add(one)} for one in calls)]
+
+    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+        return Answer([{"result": wire_id, "content": result.text}], [{"after": wire_id}])
+
+    def tail(self) -> list[Json]:
+        rest = self.rest()
+        return rest.blocks + rest.after
 
 
-PLAIN = Plain(WireTools(), AnthropicProfile())
+def plain() -> Plain:
+    return Plain(WireTools(), Asked())
 
 
 def encode(*messages: Message) -> list[Any]:
-    return encode_transcript(TurnEncoder(PLAIN), messages)
+    return plain().transcript(messages)
 
 
 def calling(*ids: str, text: str = "") -> AssistantMessage:
@@ -94,7 +110,7 @@ def test_the_person_is_first() -> None:
 
 
 def test_calls_without_results_at_the_end_are_answered_with_a_sentence() -> None:
-    encoder = TurnEncoder(PLAIN)
+    encoder = plain()
     for message in (UserMessage("go"), calling("a", "b"), ToolMessage("1", "a")):
         encoder.add(message)
     tail: Any = encoder.tail()
@@ -105,15 +121,15 @@ def test_calls_without_results_at_the_end_are_answered_with_a_sentence() -> None
 
 
 def test_instructions_stand_apart_wherever_they_come() -> None:
-    encoder = TurnEncoder(PLAIN)
+    encoder = plain()
     messages = [SystemMessage("a"), calling("x"), SystemMessage("b"), ToolMessage("1", "x")]
-    said = encode_transcript(encoder, messages)
-    assert encoder.system == [{"system": "a"}, {"system": "b"}]
+    said = encoder.transcript(messages)
+    assert encoder.system == [{"text": "a"}, {"text": "b"}]
     assert said[-1] == user({"result": "x", "content": "1"})
 
 
 def test_a_result_that_came_late_is_reported() -> None:
-    encoder = TurnEncoder(PLAIN)
+    encoder = plain()
     for message in (calling("a"), UserMessage("u"), ToolMessage("?", "z")):
         encoder.add(message)
     assert not encoder.late
@@ -121,9 +137,23 @@ def test_a_result_that_came_late_is_reported() -> None:
     assert encoder.late
 
 
+def test_results_stand_in_the_order_of_their_calls_whenever_they_come() -> None:
+    encoder = OneByOne(WireTools(), Asked())
+    encoder.add(calling("a", "b", "c", "d"))
+    assert encoder.add(ToolMessage("3", "c")) == []
+    assert encoder.add(ToolMessage("1", "a")) == [{"result": "a", "content": "1"}]
+    last: Any = encoder.end()
+    assert [one.get("result") for one in last] == ["b", "c", "d", None, None, None, None]
+    assert [one["after"] for one in last[3:]] == ["a", "b", "c", "d"]
+    assert [one["result"] for one in encoder.add(ToolMessage("2", "b"))] == ["b", "c"]
+    ended: Any = encoder.add(UserMessage("go on"))
+    assert [one.get("result") for one in ended] == ["d", None, None, None, None, None]
+    assert encoder.end() == []
+
+
 def test_a_reply_and_its_results_stand_for_themselves() -> None:
     def turn(*results: ToolMessage) -> list[Json]:
-        return TurnEncoder(PLAIN).turn(calling("a", "b"), results)
+        return Plain.turn(calling("a", "b"), results, WireTools(), Asked())
 
     assert turn(ToolMessage("2", "b"), ToolMessage("1")) == [
         assistant({"call": "a"}, {"call": "b"}),
@@ -134,8 +164,10 @@ def test_a_reply_and_its_results_stand_for_themselves() -> None:
 
 
 def test_a_wire_may_have_its_own_words() -> None:
-    encoder = TurnEncoder(PLAIN, content="parts", assistant="model")
-    said = encode_transcript(encoder, [UserMessage("a"), AssistantMessage("b")])
+    class Parts(Plain):
+        inside, assistant = "parts", "model"
+
+    said = Parts(WireTools(), Asked()).transcript([UserMessage("a"), AssistantMessage("b")])
     assert said == [
         {"role": "user", "parts": [{"text": "a"}]},
         {"role": "model", "parts": [{"text": "b"}]},
@@ -144,15 +176,15 @@ def test_a_wire_may_have_its_own_words() -> None:
 
 @given(transcripts)
 def test_any_transcript_obeys_the_rules(messages: list[Message]):
-    encoder = TurnEncoder(PLAIN)
-    said: Any = encode_transcript(encoder, messages)
+    encoder = plain()
+    said: Any = encoder.transcript(messages)
     check_turns(said, lambda block: block.get("call", ""), lambda block: block.get("result", ""))
     assert not encoder.late
 
 
 @given(transcripts)
 def test_what_is_over_never_changes(messages: list[Message]):
-    encoder = TurnEncoder(PLAIN)
+    encoder = plain()
     over: list[Any] = []
     for message in messages:
         over += encoder.add(message)

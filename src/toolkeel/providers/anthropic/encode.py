@@ -21,10 +21,10 @@ from toolkeel.providers.wire.plain_json import (
     clean_text,
     given,
 )
-from toolkeel.providers.wire.request import Encoding, Prepared, encode_request, encode_transcript
+from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.structured_output import held_schema
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
-from toolkeel.providers.wire.turns import ClaudeBlocks, TurnEncoder
+from toolkeel.providers.wire.turns import ClaudeEncoder
 
 MAX_IMAGE = 5 * 1024 * 1024
 """The most base64 characters of one picture that the API takes."""
@@ -65,7 +65,8 @@ def encode(
     Returns:
         The JSON body, to be sent as it is or as keyword arguments of an SDK's ``create``.
     """
-    return encode_request(ENCODING, request, AnthropicProfile(model, stream, prompt_cache))
+    profile = AnthropicProfile(model, stream, prompt_cache=prompt_cache)
+    return AnthropicEncoder.encode(request, profile)
 
 
 def encode_messages(
@@ -89,7 +90,7 @@ def encode_messages(
     [{'type': 'tool_result', 'tool_use_id': 'c1', 'content': '晴'}]
     """
     profile = AnthropicProfile(model, prompt_cache=prompt_cache)
-    return encode_transcript(_encoder(wire_tools(tools, WIRE), profile), messages)
+    return AnthropicEncoder(wire_tools(tools, WIRE), profile).transcript(messages)
 
 
 def encode_system(messages: Iterable[Message], *, prompt_cache: bool = False) -> list[Json]:
@@ -119,14 +120,42 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
         SetupError: if there is not one result for each call.
         ModelError: as `decode` does.
     """
-    sent = wire_tools(tools, WIRE)
-    own = sent if isinstance(reply, AssistantMessage) else WireTools((), WIRE)
-    return _encoder(own, AnthropicProfile()).turn(
-        StreamDecoder.decode(reply), map(sent.told, results)
-    )
+    return AnthropicEncoder.turn(reply, results, wire_tools(tools, WIRE), AnthropicProfile())
 
 
-class AnthropicBlocks(ClaudeBlocks[AnthropicProfile]):
+def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfile) -> Json:
+    """The body of a request without what depends on its messages."""
+    extra = dict(settings.provider_options)
+    if profile.betas_in_header:
+        extra.pop("betas", None)
+    thinking = as_dict(extra.get("thinking"))
+    budget = thinking.get("budget_tokens")
+    most = settings.max_tokens or longest_reply(profile.model, stream=profile.stream)
+    if settings.max_tokens is None and isinstance(budget, int):
+        most = max(most, budget + longest_reply(profile.model, stream=False))
+    body: Json = {"model": profile.model, "max_tokens": most}
+    wires = _marked_tools(tools.bodies) if profile.prompt_cache else list(tools.bodies)
+    wires += [*tools.native_bodies, *map(as_dict, as_list(extra.pop("tools", None)))]
+    if wires:
+        body["tools"] = wires
+        choice = _tool_choice(settings, tools, forced=thinking.get("type") != "enabled")
+        if choice:
+            body["tool_choice"] = choice
+    thinks = thinking.get("type") in ("enabled", "adaptive")
+    if not thinks and takes_temperature(profile.model):
+        body |= given(temperature=settings.temperature)
+    body |= given(stream=profile.stream or None)
+    if settings.output is not None:
+        schema = held_schema(settings.output, "anthropic-strict").schema
+        form = {"format": {"type": "json_schema", "schema": schema}}
+        body["output_config"] = {**as_dict(extra.pop("output_config", None)), **form}
+    beside = {
+        key: [*found, *as_list(extra.pop(key, None))] for key, found in tools.native_lists.items()
+    }
+    return {**body, **beside, **extra}
+
+
+class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
     """What the parts of a transcript look like on this wire.
 
     Attributes:
@@ -134,6 +163,8 @@ class AnthropicBlocks(ClaudeBlocks[AnthropicProfile]):
     """
 
     wire = WIRE
+    decoder = StreamDecoder
+    options = staticmethod(encode_options)
 
     def __init__(self, tools: WireTools, profile: AnthropicProfile) -> None:
         super().__init__(tools, profile)
@@ -172,11 +203,11 @@ class AnthropicBlocks(ClaudeBlocks[AnthropicProfile]):
             toolset_name=as_dict(call.provider_options.get(WIRE)).get("toolset_name"),
         )
 
-    def head(self, transcript: TurnEncoder, prepared: Prepared) -> Json:
+    def head(self, prepared: Prepared) -> Json:
         """Instructions, the container, and stand-ins for tools that are there no more."""
-        past = {} if "tools" in prepared.fixed else _past_tools(transcript.called, self._tools)
-        if transcript.system:
-            past["system"] = self.marked(transcript.system)
+        past = {} if "tools" in prepared.fixed else _past_tools(self.called, self._tools)
+        if self.system:
+            past["system"] = self.marked(self.system)
         if self.container:
             past["container"] = self.container
         return past
@@ -223,38 +254,6 @@ class AnthropicBlocks(ClaudeBlocks[AnthropicProfile]):
         return marked
 
 
-def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfile) -> Json:
-    """The body of a request without what depends on its messages."""
-    extra = dict(settings.provider_options)
-    if profile.betas_in_header:
-        extra.pop("betas", None)
-    thinking = as_dict(extra.get("thinking"))
-    budget = thinking.get("budget_tokens")
-    most = settings.max_tokens or longest_reply(profile.model, stream=profile.stream)
-    if settings.max_tokens is None and isinstance(budget, int):
-        most = max(most, budget + longest_reply(profile.model, stream=False))
-    body: Json = {"model": profile.model, "max_tokens": most}
-    wires = _marked_tools(tools.bodies) if profile.prompt_cache else list(tools.bodies)
-    wires += [*tools.native_bodies, *map(as_dict, as_list(extra.pop("tools", None)))]
-    if wires:
-        body["tools"] = wires
-        choice = _tool_choice(settings, tools, forced=thinking.get("type") != "enabled")
-        if choice:
-            body["tool_choice"] = choice
-    thinks = thinking.get("type") in ("enabled", "adaptive")
-    if not thinks and takes_temperature(profile.model):
-        body |= given(temperature=settings.temperature)
-    body |= given(stream=profile.stream or None)
-    if settings.output is not None:
-        schema = held_schema(settings.output, "anthropic-strict").schema
-        form = {"format": {"type": "json_schema", "schema": schema}}
-        body["output_config"] = {**as_dict(extra.pop("output_config", None)), **form}
-    beside = {
-        key: [*found, *as_list(extra.pop(key, None))] for key, found in tools.native_lists.items()
-    }
-    return {**body, **beside, **extra}
-
-
 def _past_tools(called: Iterable[str], tools: WireTools) -> Json:
     """What stands in for ``tools`` if there are none any more, but some were called.
 
@@ -298,15 +297,3 @@ def _marked_tools(tools: Sequence[Json]) -> list[Json]:
 def _base64(data: bytes, media_type: str) -> Json:
     encoded = base64.b64encode(data).decode()
     return {"type": "base64", "media_type": media_type, "data": encoded}
-
-
-def _tools(tools: Tools, strict: bool | None, profile: AnthropicProfile) -> WireTools:
-    return wire_tools(tools, WIRE, strict, hosting=profile.hosting)
-
-
-def _encoder(tools: WireTools, profile: AnthropicProfile) -> TurnEncoder:
-    return TurnEncoder(AnthropicBlocks(tools, profile))
-
-
-ENCODING = Encoding("messages", _tools, _encoder, encode_options)
-"""How this wire makes requests."""

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, TypeAlias, Unpack
 
 from toolkeel._records.checked_arguments import checked
 from toolkeel.errors import MissingExtraError, SetupError
-from toolkeel.providers.anthropic.encode import ENCODING
+from toolkeel.providers.anthropic.encode import AnthropicEncoder
 from toolkeel.providers.anthropic.profile import WIRE, AnthropicProfile
-from toolkeel.providers.anthropic.stream import StreamDecoder
 from toolkeel.providers.wire.http import check_options, hosts_at
 from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.plain_json import Json, as_list
@@ -78,8 +77,7 @@ class AnthropicMessages(SdkModel):
         SetupError: if the client is none of these, there is no key, or an option is unknown.
     """
 
-    encoding = ENCODING
-    decoder = StreamDecoder
+    encoder = AnthropicEncoder
     held_form = "anthropic-strict"
     package: ClassVar[Any] = anthropic
     path = "/v1/messages"
@@ -110,13 +108,13 @@ class AnthropicMessages(SdkModel):
         profile = AnthropicProfile(
             model,
             stream,
-            options.get("prompt_cache", True),
-            options.get("unsigned_thinking", False),
             hosts,
+            host,
+            prompt_cache=options.get("prompt_cache", True),
+            unsigned_thinking=options.get("unsigned_thinking", False),
             betas_in_header=True,
-            endpoint=host,
         )
-        super().__init__(model, stream, profile, options, clients)
+        super().__init__(profile, options, clients)
 
     def _is_known_to_hold(self, tools: bool) -> bool:
         return self._own and claude_holds(self.name)

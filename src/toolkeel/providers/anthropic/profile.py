@@ -8,6 +8,7 @@ from typing import Final
 from toolkeel._records.record import record
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.providers.wire.plain_json import Json, as_count, as_dict, by_word
+from toolkeel.providers.wire.reasoning_ownership import Asked
 
 WIRE: Final = "anthropic"
 PAUSE = "pause_turn"
@@ -25,29 +26,21 @@ REASONS: Mapping[str, FinishReason] = by_word(
 
 
 @record
-class AnthropicProfile:
+class AnthropicProfile(Asked):
     """What a model behind this wire and its server take.
 
     Args:
-        model: The model asked; reasoning of other models goes as plain text. Empty: any.
-        stream: Whether the answer shall be streamed.
         prompt_cache: Whether to mark what the next request will repeat for the cache: the
             system prompt, the last tool and the last block of what was said to the model.
         unsigned_thinking: Whether the server takes thinking without a signature back as such.
             Anthropic's does not; some that imitate it never sign.
-        hosting: Whether the server has tools of its own, such as web search.
         betas_in_header: Whether features in test are asked for in a header, as the service wants
             it; else under ``betas``, as its SDK takes them.
-        endpoint: Where the server is; empty: wherever.
     """
 
-    model: str = ""
-    stream: bool = False
     prompt_cache: bool = False
     unsigned_thinking: bool = False
-    hosting: bool = True
     betas_in_header: bool = False
-    endpoint: str = ""
 
 
 def usage_of(usage: Json) -> Usage:

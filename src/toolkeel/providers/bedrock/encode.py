@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from toolkeel.content import Audio, File, Image
-from toolkeel.messages import AssistantMessage, Message, Reasoning, ToolCall, ToolMessage
+from toolkeel.messages import Message, Reasoning, ToolCall, ToolMessage
 from toolkeel.model import ModelRequest, OutputFormat, Settings, ToolChoice
 from toolkeel.providers.bedrock.profile import WIRE, BedrockProfile, media_form, unpacked
 from toolkeel.providers.bedrock.stream import StreamDecoder
@@ -23,10 +23,10 @@ from toolkeel.providers.wire.plain_json import (
     given,
 )
 from toolkeel.providers.wire.reasoning_ownership import model_family
-from toolkeel.providers.wire.request import Encoding, Prepared, encode_request, encode_transcript
+from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.structured_output import held_schema
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
-from toolkeel.providers.wire.turns import ClaudeBlocks, TurnEncoder
+from toolkeel.providers.wire.turns import ClaudeEncoder
 
 MAX_IMAGE = 3_932_160
 """The most bytes of one picture that the service takes: 3.75 MB."""
@@ -63,7 +63,8 @@ def encode(request: ModelRequest, model: str, *, prompt_cache: bool = False) -> 
         prompt_cache: Whether to mark what the next request will repeat for the cache, if the
             model takes such marks.
     """
-    body = encode_request(ENCODING, request, BedrockProfile(model, prompt_cache))
+    profile = BedrockProfile(model, prompt_cache=prompt_cache)
+    body = BedrockEncoder.encode(request, profile)
     return {"modelId": model, **body}
 
 
@@ -87,8 +88,8 @@ def encode_messages(
     >>> results["content"]
     [{'toolResult': {'toolUseId': 'c1', 'content': [{'text': '晴'}], 'status': 'success'}}]
     """
-    encoder = _encoder(wire_tools(tools, WIRE), BedrockProfile(model, prompt_cache))
-    return encode_transcript(encoder, messages)
+    profile = BedrockProfile(model, prompt_cache=prompt_cache)
+    return BedrockEncoder(wire_tools(tools, WIRE), profile).transcript(messages)
 
 
 def encode_system(messages: Iterable[Message]) -> list[Json]:
@@ -113,17 +114,31 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
         SetupError: if there is not one result for each call.
         ModelError: as `decode` does.
     """
-    sent = wire_tools(tools, WIRE)
-    own = sent if isinstance(reply, AssistantMessage) else WireTools((), WIRE)
-    return _encoder(own, BedrockProfile()).turn(
-        StreamDecoder.decode(reply), map(sent.told, results)
-    )
+    return BedrockEncoder.turn(reply, results, wire_tools(tools, WIRE), BedrockProfile())
 
 
-class BedrockBlocks(ClaudeBlocks[BedrockProfile]):
+def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile) -> Json:
+    """A request without what depends on its messages."""
+    extra = {key: value for key, value in settings.provider_options.items() if key != "toolConfig"}
+    fields = as_dict(extra.pop("additionalModelRequestFields", None))
+    sampling = _sampling(settings, profile.model, as_dict(fields.get("thinking")))
+    sampling |= as_dict(extra.pop("inferenceConfig", None))
+    serial = settings.parallel_tool_calls is False and settings.tool_choice in (None, "auto")
+    if serial and tools.bodies and is_claude(profile.model):
+        fields = {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}, **fields}
+    body = given(inferenceConfig=sampling or None, additionalModelRequestFields=fields or None)
+    if settings.output is not None:
+        form = {"textFormat": _text_format(settings.output)}
+        body["outputConfig"] = {**as_dict(extra.pop("outputConfig", None)), **form}
+    return {**body, **extra}
+
+
+class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
     """What the parts of a transcript look like on this wire."""
 
     wire = WIRE
+    decoder = StreamDecoder
+    options = staticmethod(encode_options)
 
     def __init__(self, tools: WireTools, profile: BedrockProfile) -> None:
         super().__init__(tools, profile)
@@ -177,12 +192,12 @@ class BedrockBlocks(ClaudeBlocks[BedrockProfile]):
                 break
         return marked
 
-    def head(self, transcript: TurnEncoder, prepared: Prepared) -> Json:
+    def head(self, prepared: Prepared) -> Json:
         """Instructions, and the tools, which depend on what was called."""
         head: Json = {}
-        if transcript.system:
-            head["system"] = self.marked(transcript.system)
-        called = transcript.called
+        if self.system:
+            head["system"] = self.marked(self.system)
+        called = self.called
         if config := _tool_config(prepared.settings, self._tools, self._profile, called):
             head["toolConfig"] = config
         return head
@@ -214,22 +229,6 @@ class BedrockBlocks(ClaudeBlocks[BedrockProfile]):
             label = f"{stem} {number}"
         self._labels.add(label.lower())
         return label
-
-
-def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile) -> Json:
-    """A request without what depends on its messages."""
-    extra = {key: value for key, value in settings.provider_options.items() if key != "toolConfig"}
-    fields = as_dict(extra.pop("additionalModelRequestFields", None))
-    sampling = _sampling(settings, profile.model, as_dict(fields.get("thinking")))
-    sampling |= as_dict(extra.pop("inferenceConfig", None))
-    serial = settings.parallel_tool_calls is False and settings.tool_choice in (None, "auto")
-    if serial and tools.bodies and is_claude(profile.model):
-        fields = {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}, **fields}
-    body = given(inferenceConfig=sampling or None, additionalModelRequestFields=fields or None)
-    if settings.output is not None:
-        form = {"textFormat": _text_format(settings.output)}
-        body["outputConfig"] = {**as_dict(extra.pop("outputConfig", None)), **form}
-    return {**body, **extra}
 
 
 def _text_format(output: OutputFormat) -> Json:
@@ -296,15 +295,3 @@ def _source(block: Image | Audio | File) -> Json:
     if url:
         return {"s3Location": {"uri": url}} if _S3.fullmatch(url) else {}
     return {"bytes": block.data} if block.data else {}
-
-
-def _tools(tools: Tools, strict: bool | None, profile: BedrockProfile) -> WireTools:
-    return wire_tools(tools, WIRE, strict)
-
-
-def _encoder(tools: WireTools, profile: BedrockProfile) -> TurnEncoder:
-    return TurnEncoder(BedrockBlocks(tools, profile))
-
-
-ENCODING = Encoding("messages", _tools, _encoder, encode_options)
-"""How this wire makes requests."""

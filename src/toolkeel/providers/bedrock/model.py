@@ -10,9 +10,8 @@ from typing import Any, Unpack
 
 from toolkeel._records.checked_arguments import checked
 from toolkeel.errors import MissingExtraError, ModelUnavailable, SetupError
-from toolkeel.providers.bedrock.encode import ENCODING
+from toolkeel.providers.bedrock.encode import BedrockEncoder
 from toolkeel.providers.bedrock.profile import BedrockProfile
-from toolkeel.providers.bedrock.stream import StreamDecoder
 from toolkeel.providers.wire.http import PerLoop, check_options
 from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.request import Prepared
@@ -72,8 +71,7 @@ class BedrockConverse(SdkModel):
         SetupError: if the session is none, there is no region, or an option is unknown.
     """
 
-    encoding = ENCODING
-    decoder = StreamDecoder
+    encoder = BedrockEncoder
     held_form = "anthropic-strict"
     vendor = "aws.bedrock"
 
@@ -95,8 +93,9 @@ class BedrockConverse(SdkModel):
         waits = options.get("timeout") or TIMEOUT
         self._extensions = {"timeout": httpx2.Timeout(waits, connect=min(waits, 10.0)).as_dict()}
         clients = PerLoop(partial(_new_client, self._aws.trust))
-        profile = BedrockProfile(model, options.get("prompt_cache", True), base_url or region or "")
-        super().__init__(model, stream, profile, options, clients)
+        marked, place = options.get("prompt_cache", True), base_url or region or ""
+        profile = BedrockProfile(model, stream, endpoint=place, prompt_cache=marked)
+        super().__init__(profile, options, clients)
 
     def _errors(self) -> AbstractContextManager[None]:
         return _model_errors(self.name)

@@ -11,6 +11,7 @@ from toolkeel.content import Audio, File, Image
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.providers.wire.claude import caches_on_bedrock
 from toolkeel.providers.wire.plain_json import Json, as_count, as_text, by_word
+from toolkeel.providers.wire.reasoning_ownership import Asked
 
 WIRE: Final = "bedrock"
 
@@ -55,20 +56,16 @@ REASONS: Mapping[str, FinishReason] = by_word(
 
 
 @record
-class BedrockProfile:
+class BedrockProfile(Asked):
     """What a model behind this wire takes.
 
     Args:
-        model: The model asked; reasoning of other models goes as plain text. Empty: any.
         prompt_cache: Whether to mark what the next request will repeat for the cache: the
             system prompt, the tools and what was said to the model last. Models that do not
             take such marks get none.
-        endpoint: Where the service is; empty: wherever.
     """
 
-    model: str = ""
     prompt_cache: bool = False
-    endpoint: str = ""
 
     @property
     def cache(self) -> bool:

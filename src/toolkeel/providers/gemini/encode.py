@@ -29,10 +29,10 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     given,
 )
-from toolkeel.providers.wire.request import Encoding, Prepared, encode_request, encode_transcript
+from toolkeel.providers.wire.request import Answer, Prepared
 from toolkeel.providers.wire.structured_output import held_schema
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
-from toolkeel.providers.wire.turns import Answer, Blocks, TurnEncoder
+from toolkeel.providers.wire.turns import TurnEncoder
 
 _MEDIA = re.compile(r"image/(png|jpeg|webp|heic|heif)|application/pdf|audio/.+|video/.+")
 _IN_RESULTS = re.compile(r"image/(png|jpeg|webp)|application/pdf")
@@ -61,7 +61,7 @@ def encode(request: ModelRequest, model: str, *, vertex: bool = False) -> Json:
         model: The model's name.
         vertex: Whether Vertex AI is asked.
     """
-    return encode_request(ENCODING, request, GeminiProfile(model, vertex))
+    return GeminiEncoder.encode(request, GeminiProfile(model, vertex=vertex))
 
 
 def encode_messages(
@@ -84,8 +84,8 @@ def encode_messages(
     >>> results["parts"]
     [{'functionResponse': {'name': 'weather', 'response': {'output': '晴'}}}]
     """
-    encoder = _encoder(wire_tools(tools, WIRE), GeminiProfile(model, vertex))
-    return encode_transcript(encoder, messages)
+    profile = GeminiProfile(model, vertex=vertex)
+    return GeminiEncoder(wire_tools(tools, WIRE), profile).transcript(messages)
 
 
 def encode_system(messages: Iterable[Message]) -> Json:
@@ -114,17 +114,37 @@ def encode_turn(
         ModelError: as `decode` does.
     """
     sent = wire_tools(tools, WIRE)
-    own = sent if isinstance(reply, AssistantMessage) else WireTools((), WIRE)
-    message = StreamDecoder.decode(reply)
-    return _encoder(own, GeminiProfile(model or message.model)).turn(
-        message, map(sent.told, results)
-    )
+    message = StreamDecoder.decode(reply, tools=sent)
+    return GeminiEncoder.turn(message, results, sent, GeminiProfile(model or message.model))
 
 
-class GeminiBlocks(Blocks[GeminiProfile]):
+def encode_options(settings: Settings, tools: WireTools, profile: GeminiProfile) -> Json:
+    """The body of a request without what depends on its messages."""
+    extra = dict(settings.provider_options)
+    wires: list[object] = [*_declared(tools.bodies)]
+    wires += [*tools.native_bodies, *as_list(extra.pop("tools", None))]
+    config = _tool_choice(settings, tools) if tools.bodies else {}
+    if tools.bodies and tools.natives:  # the server refuses the mixture otherwise
+        config["includeServerSideToolInvocations"] = True
+    config |= as_dict(extra.pop("toolConfig", None))
+    generation = given(temperature=settings.temperature, maxOutputTokens=settings.max_tokens)
+    if settings.output is not None:
+        generation["responseMimeType"] = "application/json"
+        generation["responseJsonSchema"] = held_schema(settings.output, "gemini").schema
+    generation |= as_dict(extra.pop("generationConfig", None))
+    body = {"tools": wires, "toolConfig": config, "generationConfig": generation}
+    return {**{key: value for key, value in body.items() if value}, **extra}
+
+
+class GeminiEncoder(TurnEncoder[GeminiProfile]):
     """What the parts of a transcript look like on this wire."""
 
     wire = WIRE
+    key = "contents"
+    inside = "parts"
+    assistant = "model"
+    decoder = StreamDecoder
+    options = staticmethod(encode_options)
 
     def __init__(self, tools: WireTools, profile: GeminiProfile) -> None:
         super().__init__(tools, profile)
@@ -144,14 +164,14 @@ class GeminiBlocks(Blocks[GeminiProfile]):
         layout = as_list(extra.get("parts")) if ours else []
         if any("inlineData" in as_dict(part) for part in layout):
             message = replace(message, content=words_alone(message))
-        arranged = arrange(layout, [], calls, self.said(message), spoken)
+        arranged = arrange(layout, [], calls, self.words(message.text), spoken)
         parts = [part for part in arranged if kind_of(part) != "text" or spoken(part).strip()]
         return parts if any(not part.get("thought") for part in parts) else []
 
     def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
         texts: list[str] = []
         media: list[Json] = []
-        for block in self.blocks(self._tools.told(result).content):
+        for block in self.blocks(result.content):
             if "text" in block:
                 texts.append(as_text(block["text"]))
             else:
@@ -196,10 +216,14 @@ class GeminiBlocks(Blocks[GeminiProfile]):
         fits = _IN_RESULTS.fullmatch(as_text(media.get("mimeType"))) is not None
         return fits and self._profile.generation >= 3
 
-    def head(self, transcript: TurnEncoder, prepared: Prepared) -> Json:
+    @classmethod
+    def sent(cls, tools: Tools, strict: bool | None, profile: GeminiProfile) -> WireTools:
+        """The tools as they are sent; whether they are strict, the choice of one says."""
+        return wire_tools(tools, WIRE, hosting=profile.hosts(tools))
+
+    def head(self, prepared: Prepared) -> Json:
         """Instructions."""
-        system = transcript.system
-        return {"systemInstruction": {"parts": list(system)}} if system else {}
+        return {"systemInstruction": {"parts": list(self.system)}} if self.system else {}
 
     def shown(self, block: Image | Audio | File) -> list[Json]:
         """A picture, a sound, a film or a PDF: its bytes, or where it is."""
@@ -211,24 +235,6 @@ class GeminiBlocks(Blocks[GeminiProfile]):
                 data = base64.b64encode(block.data).decode()
                 return [{"inlineData": {"mimeType": media_type, "data": data}}]
         return []
-
-
-def encode_options(settings: Settings, tools: WireTools, profile: GeminiProfile) -> Json:
-    """The body of a request without what depends on its messages."""
-    extra = dict(settings.provider_options)
-    wires: list[object] = [*_declared(tools.bodies)]
-    wires += [*tools.native_bodies, *as_list(extra.pop("tools", None))]
-    config = _tool_choice(settings, tools) if tools.bodies else {}
-    if tools.bodies and tools.natives:  # the server refuses the mixture otherwise
-        config["includeServerSideToolInvocations"] = True
-    config |= as_dict(extra.pop("toolConfig", None))
-    generation = given(temperature=settings.temperature, maxOutputTokens=settings.max_tokens)
-    if settings.output is not None:
-        generation["responseMimeType"] = "application/json"
-        generation["responseJsonSchema"] = held_schema(settings.output, "gemini").schema
-    generation |= as_dict(extra.pop("generationConfig", None))
-    body = {"tools": wires, "toolConfig": config, "generationConfig": generation}
-    return {**{key: value for key, value in body.items() if value}, **extra}
 
 
 def _tool_choice(settings: Settings, tools: WireTools) -> Json:
@@ -250,15 +256,3 @@ def _tool_choice(settings: Settings, tools: WireTools) -> Json:
 def _declared(bodies: list[Json]) -> list[Json]:
     """Functions as one of the body's tools, if there are any."""
     return [{"functionDeclarations": list(bodies)}] if bodies else []
-
-
-def _tools(tools: Tools, strict: bool | None, profile: GeminiProfile) -> WireTools:
-    return wire_tools(tools, WIRE, hosting=profile.hosts(tools))
-
-
-def _encoder(tools: WireTools, profile: GeminiProfile) -> TurnEncoder:
-    return TurnEncoder(GeminiBlocks(tools, profile), content="parts", assistant="model")
-
-
-ENCODING = Encoding("contents", _tools, _encoder, encode_options)
-"""How this wire makes requests."""

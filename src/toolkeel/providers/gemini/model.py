@@ -11,9 +11,8 @@ from typing import Any, TypeVar, Unpack
 
 from toolkeel._records.checked_arguments import checked
 from toolkeel.errors import MissingExtraError, ModelError, ModelUnavailable, SetupError
-from toolkeel.providers.gemini.encode import ENCODING
+from toolkeel.providers.gemini.encode import GeminiEncoder
 from toolkeel.providers.gemini.profile import GeminiProfile
-from toolkeel.providers.gemini.stream import StreamDecoder
 from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.request import Prepared
@@ -78,8 +77,7 @@ class Gemini(SdkModel):
         SetupError: if the client is none, there is no key, or an option is unknown.
     """
 
-    encoding = ENCODING
-    decoder = StreamDecoder
+    encoder = GeminiEncoder
     held_form = "gemini"
     stand_in = (
         "run here, since no Gemini before 3 has tools of its own beside functions; "
@@ -109,8 +107,9 @@ class Gemini(SdkModel):
         clients = sdk_clients(new, client)
         vertex = bool(clients.first.sdk.vertexai)
         self.vendor = "gcp.vertex_ai" if vertex else "gcp.gemini"
-        profile = GeminiProfile(model, vertex, options.get("hosts_tools", True), base_url or "")
-        super().__init__(model, stream, profile, options, clients, drafts)
+        hosts = options.get("hosts_tools", True)
+        profile = GeminiProfile(model, stream, hosts, base_url or "", vertex)
+        super().__init__(profile, options, clients, drafts)
 
     def _errors(self) -> AbstractContextManager[None]:
         return _model_errors(self.name)

@@ -15,7 +15,7 @@ from toolkeel.hosted import native_of
 from toolkeel.messages import AssistantMessage, FinishReason, Usage
 from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import Json, as_count, as_text, by_word, plain
-from toolkeel.providers.wire.reasoning_ownership import is_own, model_family, same_model
+from toolkeel.providers.wire.reasoning_ownership import Asked, is_own, model_family, same_model
 from toolkeel.providers.wire.tools import Tools, WireTools
 
 WIRE: Final = "gemini"
@@ -50,20 +50,14 @@ _REVISION = re.compile(r"-\d{3}$")
 
 
 @record
-class GeminiProfile:
+class GeminiProfile(Asked):
     """What a model behind this wire and its server take.
 
     Args:
-        model: The model asked; thoughts and signatures of other models stay here. Empty: any.
         vertex: Whether Vertex AI is asked, which takes no stand-in for a missing signature.
-        hosting: Whether the server has tools of its own, such as Google's search.
-        endpoint: Where the server is; empty: wherever.
     """
 
-    model: str = ""
     vertex: bool = False
-    hosting: bool = True
-    endpoint: str = ""
 
     def hosts(self, tools: Tools) -> bool:
         """Whether these tools may be its own: before Gemini 3, not beside functions."""

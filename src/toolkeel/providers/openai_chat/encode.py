@@ -7,7 +7,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from toolkeel.agent.transcript import no_result
 from toolkeel.content import Audio, Block, Content, File, Image, data_url, text_of
 from toolkeel.messages import (
     AssistantMessage,
@@ -21,7 +20,6 @@ from toolkeel.model import ModelRequest, OutputFormat, Settings
 from toolkeel.providers.chat_servers import OPENAI, ChatProfile
 from toolkeel.providers.openai_chat.profile import ChatTarget, made_media
 from toolkeel.providers.openai_chat.stream import StreamDecoder
-from toolkeel.providers.wire.call_ids import paired
 from toolkeel.providers.wire.media import (
     ERRORS,
     NO_OUTPUT,
@@ -40,13 +38,7 @@ from toolkeel.providers.wire.plain_json import (
     given,
 )
 from toolkeel.providers.wire.reasoning_ownership import is_own, owns_thought
-from toolkeel.providers.wire.request import (
-    Encoder,
-    Encoding,
-    Prepared,
-    encode_request,
-    encode_transcript,
-)
+from toolkeel.providers.wire.request import Answer, Encoder, Prepared
 from toolkeel.providers.wire.structured_output import held_schema
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
@@ -91,7 +83,7 @@ def encode(
     Returns:
         The JSON body, to be sent as it is or as keyword arguments of an SDK's ``create``.
     """
-    return encode_request(ENCODING, request, ChatTarget(profile, model, stream))
+    return ChatEncoder.encode(request, ChatTarget(model, stream, server=profile))
 
 
 def encode_messages(
@@ -118,8 +110,8 @@ def encode_messages(
     >>> tool
     {'role': 'tool', 'tool_call_id': 'c1', 'content': '晴'}
     """
-    encoder = ChatEncoder(wire_tools(tools, profile.target), ChatTarget(profile, model))
-    return encode_transcript(encoder, messages)
+    target = ChatTarget(model, server=profile)
+    return ChatEncoder(wire_tools(tools, profile.target), target).transcript(messages)
 
 
 def encode_turn(
@@ -146,108 +138,114 @@ def encode_turn(
         SetupError: if there is not one result for each call.
         ModelError: as `decode` does.
     """
-    message = StreamDecoder.decode(reply)
-    ordered = paired(message.tool_calls, results)
-    encoder = ChatEncoder(wire_tools(tools, profile.target), ChatTarget(profile))
-    wires = encoder.add(message)
-    for wire_id, result in zip(encoder.waiting(), ordered, strict=True):
-        wires.append(encoder.result(result, wire_id))
-    return wires + encoder.media()
+    sent = wire_tools(tools, profile.target)
+    return ChatEncoder.turn(reply, results, sent, ChatTarget(server=profile))
 
 
-class ChatEncoder(Encoder):
-    """Encodes a transcript message by message, so that a growing one is encoded once.
+def encode_options(settings: Settings, tools: WireTools, profile: ChatTarget) -> Json:
+    """The body of a request without its ``messages``."""
+    server = profile.server
+    counted = profile.stream and server.stream_usage
+    body: Json = {"model": profile.model}
+    if tools.bodies:
+        body |= given(
+            tools=list(tools.bodies),
+            tool_choice=_tool_choice(settings.tool_choice, tools),
+            parallel_tool_calls=settings.parallel_tool_calls if server.parallel else None,
+        )
+    body |= given(
+        temperature=settings.temperature,
+        **{server.max_tokens_key: settings.max_tokens},
+        response_format=settings.output and _response_format(settings.output),
+        stream=profile.stream or None,
+        stream_options={"include_usage": True} if counted else None,
+    )
+    return {**body, **settings.provider_options}
 
-    Call ids become unique across the transcript and legal for the server, the same on the call
-    and on its result. A call without a result is answered with a sentence that says so, and a
-    result without a call is left out, since servers refuse both (provider quirks Q1 to Q5).
+
+class ChatEncoder(Encoder[ChatTarget]):
+    """Encodes a transcript message by message.
+
     Pictures and files of results wait until the last result of their turn, since nothing may
     stand between results: they follow in one user message.
 
     Args:
-        tools: The request's; other names are made legal one by one.
+        tools: The request's.
         target: The model asked and what its server takes.
 
     Attributes:
         called: Whether any tool was called.
     """
 
+    wire = "openai-chat"
+    decoder = StreamDecoder
+    options = staticmethod(encode_options)
+
     def __init__(self, tools: WireTools, target: ChatTarget) -> None:
-        super().__init__(_short_id if target.server.short_ids else _long_id)
-        self._tools = tools
-        self._target = target
-        self._profile = target.server
-        self._media: list[Json] = []
+        super().__init__(tools, target, _short_id if target.server.short_ids else _long_id)
+        self._server = target.server
         self._last = ""
         self.called = False
 
-    def add(self, message: Message) -> list[Json]:
+    @classmethod
+    def sent(cls, tools: Tools, strict: bool | None, profile: ChatTarget) -> WireTools:
+        """The tools in the server's dialect."""
+        return wire_tools(tools, profile.server.target, strict)
+
+    def said(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
         """What `message` adds to the body's ``messages``, held back media before it."""
-        if isinstance(message, ToolMessage):
-            return self._take(message)
-        wires = self.end()
-        self._open.close()
-        self._media.clear()
+        wires = self.tail()
+        self.close()
         if isinstance(message, AssistantMessage):
             wires.extend(self._assistant(message))
         else:
             last = as_text(wires[-1]["role"]) if wires else self._last
-            wires += self._after(last, self._prompt(message))
+            wires += self._behind(last, self._prompt(message))
         self._last = as_text(wires[-1]["role"]) if wires else self._last
         return wires
 
-    def end(self) -> list[Json]:
+    def due(self) -> list[Json]:
+        """The results that can be said by now."""
+        results = super().due()
+        self._last = "tool" if results else self._last
+        return results
+
+    def tail(self) -> list[Json]:
         """What stands at the end as long as nothing follows.
 
-        Sentences for the calls without a result, and the user message with the media of results.
+        Results that wait for others, sentences for the calls without, and the user message with
+        the media of results.
         """
-        media = list(self._media)
-        wires = [self.result(no_result(call), id) for id, call in self._open.missing()]
-        self._media = media
-        return wires + (self._after("tool", *self.media()))
+        rest = self.rest()
+        media: list[Json] = [{"role": "user", "content": rest.after}] if rest.after else []
+        return rest.blocks + self._behind("tool", *media)
 
     def head(self, prepared: Prepared) -> Json:
         """An empty ``tools``, where a server wants one once tools were called."""
-        wanted = self._profile.tools_with_calls and self.called
+        wanted = self._server.tools_with_calls and self.called
         return {"tools": []} if wanted and "tools" not in prepared.fixed else {}
 
-    def media(self) -> list[Json]:
-        """The user message with the media of the latest results, if there are any."""
-        return [{"role": "user", "content": list(self._media)}] if self._media else []
-
-    def _after(self, last: str, *wires: Json) -> list[Json]:
+    def _behind(self, last: str, *wires: Json) -> list[Json]:
         """`wires` behind a message of the role `last`; some servers want the model between."""
-        if self._profile.bridge and last == "tool" and wires and wires[0]["role"] == "user":
+        if self._server.bridge and last == "tool" and wires and wires[0]["role"] == "user":
             return [{"role": "assistant", "content": BRIDGE}, *wires]
         return list(wires)
 
-    def _take(self, message: ToolMessage) -> list[Json]:
-        """A result, if it answers a call of the latest reply."""
-        wire_id = self._open.take(message)
-        if not wire_id:
-            return []
-        self._last = "tool"
-        return [self.result(message, wire_id)]
-
-    def result(self, message: ToolMessage, wire_id: str) -> Json:
-        """One result, answering the call that has `wire_id`; keeps its media for `end`."""
-        texts, media = self._split(self._tools.told(message).content, "shown in the next message")
+    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+        """One result, answering the call that has `wire_id`, and its media."""
+        texts, media = self._split(result.content, "shown in the next message")
         text = "\n".join(text for text in texts if text)
         if media:
-            intro = f"Output of {message.name or 'tool'}, call {wire_id}:"
-            self._media += [{"type": "text", "text": clean_text(intro)}, *media]
+            intro = f"Output of {result.name or 'tool'}, call {wire_id}:"
+            media = [{"type": "text", "text": clean_text(intro)}, *media]
         if not text.strip():
             text = NO_OUTPUT
-        if message.failed and not text.lower().startswith(ERRORS):
+        if result.failed and not text.lower().startswith(ERRORS):
             text = f"Error: {text}"
         wire: Json = {"role": "tool", "tool_call_id": wire_id, "content": text}
-        if self._profile.result_name:
-            wire["name"] = self._tools.alias(message.name)
-        return wire
-
-    def waiting(self) -> list[str]:
-        """Ids on the wire of the calls without a result, in order."""
-        return [id for id, _ in self._open.missing()]
+        if self._server.result_name:
+            wire["name"] = self._tools.alias(result.name)
+        return Answer([wire], media)
 
     def _prompt(self, message: SystemMessage | UserMessage) -> Json:
         role = "system" if isinstance(message, SystemMessage) else "user"
@@ -262,12 +260,12 @@ class ChatEncoder(Encoder):
         return {"role": role, "content": parts}
 
     def _assistant(self, message: AssistantMessage) -> Iterator[Json]:
-        media = made_media(message) if is_own(message, "openai-chat", self._target) else {}
+        media = made_media(message) if is_own(message, self.wire, self._profile) else {}
         text = clean_text(words_alone(message) if media else message.text)
         calls = [self._call(call) for call in message.tool_calls]
         if not calls and not text.strip() and not media:
             return
-        nothing = None if self._profile.null_content else ""
+        nothing = None if self._server.null_content else ""
         wire: Json = {"role": "assistant", "content": text or nothing, **media}
         if calls:
             self.called = True
@@ -276,8 +274,7 @@ class ChatEncoder(Encoder):
         yield wire
 
     def _call(self, call: ToolCall) -> Json:
-        wire_id = self._open.new_id(call)
-        self._open.add(call, wire_id)
+        wire_id = self._open.add(call)
         extra = {k: v for k, v in call.provider_options.items() if k != "type" and k not in WIRES}
         name = self._tools.alias(call.name)
         if call.provider_options.get("type") == "custom" and isinstance(call.arguments, str):
@@ -288,16 +285,16 @@ class ChatEncoder(Encoder):
 
     def _reasoning(self, message: AssistantMessage) -> Json:
         """The reasoning behind calls, under the name it came by, if the server wants it."""
-        if self._profile.reasoning == "never":
+        if self._server.reasoning == "never":
             return {}
-        own = is_own(message, "openai-chat", self._target)
-        ours = [one for one in message.reasoning if owns_thought(one, message, own, self._target)]
+        own = is_own(message, self.wire, self._profile)
+        ours = [one for one in message.reasoning if owns_thought(one, message, own, self._profile)]
         text = clean_text("".join(one.text for one in ours))
         key = as_text(message.provider_options.get("reasoning_key"))
         wire: Json = {}
         if key and text:
             wire[key] = text
-        elif self._profile.reasoning == "always":
+        elif self._server.reasoning == "always":
             wire["reasoning_content"] = text
         for key in _WANTED_BACK & message.provider_options.keys() if own else ():
             wire[key] = message.provider_options[key]
@@ -322,12 +319,12 @@ class ChatEncoder(Encoder):
 
     def _part(self, block: Block) -> Json | None:
         """A block as a part of a user message; None if this wire has no form for it."""
-        if kept := kept_block("openai-chat", block):
+        if kept := kept_block(self.wire, block):
             return kept
         text = readable(block)
         if text is not None:
             return {"type": "text", "text": clean_text(text)}
-        if not self._profile.media:
+        if not self._server.media:
             return None
         block = inline(block) if isinstance(block, Image | File) else block
         match block:
@@ -354,27 +351,6 @@ def _short_id(id: str) -> str:
     return id if _SHORT_ID.fullmatch(id) else hashlib.sha256(id.encode()).hexdigest()[:9]
 
 
-def encode_options(settings: Settings, tools: WireTools, target: ChatTarget) -> Json:
-    """The body of a request without its ``messages``."""
-    profile = target.server
-    counted = target.stream and profile.stream_usage
-    body: Json = {"model": target.model}
-    if tools.bodies:
-        body |= given(
-            tools=list(tools.bodies),
-            tool_choice=_tool_choice(settings.tool_choice, tools),
-            parallel_tool_calls=settings.parallel_tool_calls if profile.parallel else None,
-        )
-    body |= given(
-        temperature=settings.temperature,
-        **{profile.max_tokens_key: settings.max_tokens},
-        response_format=settings.output and _response_format(settings.output),
-        stream=target.stream or None,
-        stream_options={"include_usage": True} if counted else None,
-    )
-    return {**body, **settings.provider_options}
-
-
 def _response_format(output: OutputFormat) -> Json:
     compiled = held_schema(output, "openai-strict")
     form: Json = {"name": output.name, "schema": compiled.schema, "strict": compiled.strict}
@@ -386,11 +362,3 @@ def _tool_choice(choice: str | None, tools: WireTools) -> object:
     if choice in (None, "auto", "none", "required"):
         return choice
     return {"type": "function", "function": {"name": tools.chosen(choice)}}
-
-
-def _tools(tools: Tools, strict: bool | None, target: ChatTarget) -> WireTools:
-    return wire_tools(tools, target.server.target, strict)
-
-
-ENCODING = Encoding("messages", _tools, ChatEncoder, encode_options)
-"""How this wire makes requests."""

@@ -11,9 +11,8 @@ from toolkeel.errors import MissingExtraError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model import Delta, ModelRequest, ToolDefinition
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
-from toolkeel.providers.openai_chat.encode import ENCODING
+from toolkeel.providers.openai_chat.encode import ChatEncoder
 from toolkeel.providers.openai_chat.profile import ChatTarget
-from toolkeel.providers.openai_chat.stream import StreamDecoder
 from toolkeel.providers.text_calls.decoder import TextCalls, find_calls
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import check_options
@@ -65,8 +64,7 @@ class OpenAIChat(OpenAIModel):
         SetupError: if the client is no `AsyncOpenAI`, there is no key, or an option is unknown.
     """
 
-    encoding = ENCODING
-    decoder = StreamDecoder
+    encoder = ChatEncoder
     held_form = "openai-strict"
     path = "/chat/completions"
 
@@ -86,8 +84,8 @@ class OpenAIChat(OpenAIModel):
         host = clients.first.sdk.base_url.host
         self.profile = options.get("profile") or (OPENAI if is_own_host(host) else COMPATIBLE)
         self._text_calls = options.get("text_calls") == "auto"
-        target = ChatTarget(self.profile, model, stream, host)
-        super().__init__(model, stream, target, options, clients)
+        target = ChatTarget(model, stream, endpoint=host, server=self.profile)
+        super().__init__(target, options, clients)
 
     def _is_known_to_hold(self, tools: bool) -> bool:
         if self.profile.grammar:  # all but what Ollama passes on to its cloud, which holds nothing

@@ -10,6 +10,7 @@ from toolkeel.content import Audio, Image, data_url
 from toolkeel.messages import AssistantMessage, FinishReason, Usage
 from toolkeel.providers.chat_servers import OPENAI, ChatProfile
 from toolkeel.providers.wire.plain_json import Json, as_count, as_dict, by_word
+from toolkeel.providers.wire.reasoning_ownership import Asked
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text")
 """Under which name servers send reasoning; one of them, or the same under several."""
@@ -27,20 +28,14 @@ REASONS: Mapping[str, FinishReason] = by_word(
 
 
 @record
-class ChatTarget:
+class ChatTarget(Asked):
     """A model behind a server of this wire.
 
     Args:
         server: What the server takes.
-        model: The model asked; reasoning of other models stays here. Empty: any.
-        stream: Whether the answer shall be streamed.
-        endpoint: Where the server is; empty: wherever.
     """
 
     server: ChatProfile = OPENAI
-    model: str = ""
-    stream: bool = False
-    endpoint: str = ""
 
 
 def usage_of(usage: Json) -> Usage:

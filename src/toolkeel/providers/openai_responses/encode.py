@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
-from toolkeel.agent.transcript import no_result
 from toolkeel.content import Audio, Content, File, Image, data_url, text_of
 from toolkeel.messages import (
     AssistantMessage,
@@ -21,12 +19,10 @@ from toolkeel.providers.openai_responses.native_calls import NATIVE, native_item
 from toolkeel.providers.openai_responses.profile import (
     CALLS,
     WIRE,
-    ResponsesProfile,
     part_text,
     spoken,
 )
 from toolkeel.providers.openai_responses.stream import StreamDecoder
-from toolkeel.providers.wire.call_ids import paired
 from toolkeel.providers.wire.media import ERRORS, NO_OUTPUT, is_blank, words_alone
 from toolkeel.providers.wire.part_order import arrange
 from toolkeel.providers.wire.plain_json import (
@@ -40,14 +36,8 @@ from toolkeel.providers.wire.plain_json import (
     dumps,
     given,
 )
-from toolkeel.providers.wire.reasoning_ownership import is_own, model_family
-from toolkeel.providers.wire.request import (
-    Encoder,
-    Encoding,
-    encode_block,
-    encode_request,
-    encode_transcript,
-)
+from toolkeel.providers.wire.reasoning_ownership import Asked, is_own, model_family
+from toolkeel.providers.wire.request import Answer, Encoder, encode_block
 from toolkeel.providers.wire.structured_output import held_schema
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
@@ -90,7 +80,7 @@ def encode(request: ModelRequest, model: str, *, stream: bool = False) -> Json:
         The JSON body, to be sent as it is or as keyword arguments of an SDK's ``create``. It says
         ``store: false``, and asks a model that reasons for its reasoning in encrypted form.
     """
-    return encode_request(ENCODING, request, ResponsesProfile(model, stream))
+    return ResponsesEncoder.encode(request, Asked(model, stream))
 
 
 def encode_messages(
@@ -113,8 +103,7 @@ def encode_messages(
     >>> result
     {'type': 'function_call_output', 'call_id': 'c1', 'output': '晴'}
     """
-    encoder = ResponsesEncoder(wire_tools(tools, WIRE), ResponsesProfile(model))
-    return encode_transcript(encoder, messages)
+    return ResponsesEncoder(wire_tools(tools, WIRE), Asked(model)).transcript(messages)
 
 
 def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools = ()) -> list[Json]:
@@ -133,67 +122,78 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
         SetupError: if there is not one result for each call.
         ModelError: as `decode` does.
     """
-    message = StreamDecoder.decode(reply, tools=tools)
-    ordered = paired(message.tool_calls, results)
-    encoder = ResponsesEncoder(wire_tools(tools, WIRE), ResponsesProfile())
-    items = encoder.add(message)
-    for call, result in zip(message.tool_calls, ordered, strict=True):
-        items += encoder.add(replace(result, tool_call_id=call.id))
-    return items
+    return ResponsesEncoder.turn(reply, results, wire_tools(tools, WIRE), Asked())
 
 
-class ResponsesEncoder(Encoder):
-    """Encodes a transcript message by message, so that a growing one is encoded once.
+def encode_options(settings: Settings, tools: WireTools, profile: Asked) -> Json:
+    """The body of a request without its ``input``.
 
-    Call ids become unique across the transcript and legal, the same on the call and its result;
-    an item's own id stands beside it and goes only to the model it came from. A call without a
-    result is answered with a sentence that says so as soon as somebody speaks, since the server
-    refuses the conversation otherwise; a result of no call is left out.
+    Nothing is stored at the server and reasoning is asked for in its encrypted form, unless the
+    settings' extra keys say otherwise: the transcript is all there is.
+    """
+    extra, model = dict(settings.provider_options), profile.model
+    body: Json = {**({"model": model} if model else {}), "store": False}
+    wires = [*tools.bodies, *tools.native_bodies, *as_list(extra.pop("tools", None))]
+    if wires:
+        body |= given(
+            tools=wires,
+            tool_choice=_tool_choice(settings.tool_choice, tools),
+            parallel_tool_calls=settings.parallel_tool_calls,
+        )
+    include = [*tools.native_includes, *as_list(extra.pop("include", None))]
+    if _THINKS.match(model_family(model)) and "-chat" not in model and ENCRYPTED not in include:
+        include = [*include, ENCRYPTED]
+    body |= given(
+        include=include or None,
+        temperature=settings.temperature,
+        max_output_tokens=settings.max_tokens,
+        stream=profile.stream or None,
+    )
+    if settings.output is not None:
+        body["text"] = {**as_dict(extra.pop("text", None)), "format": _format(settings.output)}
+    return {**body, **extra}
 
-    Args:
-        tools: The request's.
-        profile: What the model and its server take.
+
+class ResponsesEncoder(Encoder[Asked]):
+    """Encodes a transcript message by message.
+
+    An item's own id stands beside that of its call, and goes only to the model it came from.
     """
 
-    def __init__(self, tools: WireTools, profile: ResponsesProfile) -> None:
-        super().__init__()
-        self._tools = tools
-        self._profile = profile
+    wire = WIRE
+    key = "input"
+    decoder = StreamDecoder
+    options = staticmethod(encode_options)
+
+    def __init__(self, tools: WireTools, profile: Asked) -> None:
+        super().__init__(tools, profile)
         self._natives: dict[str, Json] = {}
 
-    def add(self, message: Message) -> list[Json]:
+    def said(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
         """What `message` adds to the body's ``input``."""
-        if isinstance(message, ToolMessage):
-            return self._take(message)
         if isinstance(message, SystemMessage):
             text = clean_text(message.text)
             return [{"role": "system", "content": text}] if text.strip() else []
-        items = self.end()
-        self._open.close()
+        items = self.tail()
+        self.close()
         if isinstance(message, UserMessage):
             return [*items, {"role": "user", "content": self._prompt(message.content)}]
         return items + self._reply(message)
 
-    def end(self) -> list[Json]:
-        """Answers for the calls that have none so far."""
-        missing = self._open.missing()
-        return [self.result(no_result(call), call, wire_id) for wire_id, call in missing]
+    def tail(self) -> list[Json]:
+        """Results that wait for others, and answers for the calls that have none so far."""
+        return self.rest().blocks
 
-    def result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Json:
+    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
         """One result, answering the call that has `wire_id`."""
-        result = self._tools.told(result)
         if wire_id in self._natives:
-            return native_output(self._natives[wire_id], result, wire_id)
+            return Answer([native_output(self._natives[wire_id], result, wire_id)], [])
         extra = as_dict(call.provider_options.get(WIRE))
         kind = as_text(extra.get("type")) or "function_call"
         wire: Json = {"type": _OUTPUTS[kind], "call_id": wire_id, "output": self._output(result)}
         if "caller" in extra and kind == "function_call":
             wire["caller"] = extra["caller"]
-        return wire
-
-    def _take(self, result: ToolMessage) -> list[Json]:
-        wire_id = self._open.take(result)
-        return [self.result(result, self._open.calls[wire_id], wire_id)] if wire_id else []
+        return Answer([wire], [])
 
     def _reply(self, message: AssistantMessage) -> list[Json]:
         extra = as_dict(message.provider_options.get(WIRE))
@@ -216,8 +216,7 @@ class ResponsesEncoder(Encoder):
         ]
 
     def _call(self, call: ToolCall, ours: bool, together: bool) -> Json:
-        wire_id = self._open.new_id(call)
-        self._open.add(call, wire_id)
+        wire_id = self._open.add(call)
         extra = dict(as_dict(call.provider_options.get(WIRE)))
         item = native_item(extra, wire_id)
         extra.pop(NATIVE, None)
@@ -279,35 +278,6 @@ def _shown(block: Image | Audio | File) -> list[Json]:
     return []
 
 
-def encode_options(settings: Settings, tools: WireTools, profile: ResponsesProfile) -> Json:
-    """The body of a request without its ``input``.
-
-    Nothing is stored at the server and reasoning is asked for in its encrypted form, unless the
-    settings' extra keys say otherwise: the transcript is all there is.
-    """
-    extra, model = dict(settings.provider_options), profile.model
-    body: Json = {**({"model": model} if model else {}), "store": False}
-    wires = [*tools.bodies, *tools.native_bodies, *as_list(extra.pop("tools", None))]
-    if wires:
-        body |= given(
-            tools=wires,
-            tool_choice=_tool_choice(settings.tool_choice, tools),
-            parallel_tool_calls=settings.parallel_tool_calls,
-        )
-    include = [*tools.native_includes, *as_list(extra.pop("include", None))]
-    if _THINKS.match(model_family(model)) and "-chat" not in model and ENCRYPTED not in include:
-        include = [*include, ENCRYPTED]
-    body |= given(
-        include=include or None,
-        temperature=settings.temperature,
-        max_output_tokens=settings.max_tokens,
-        stream=profile.stream or None,
-    )
-    if settings.output is not None:
-        body["text"] = {**as_dict(extra.pop("text", None)), "format": _format(settings.output)}
-    return {**body, **extra}
-
-
 def _format(output: OutputFormat) -> Json:
     compiled = held_schema(output, "openai-strict")
     form: Json = {"type": "json_schema", "name": output.name, "schema": compiled.schema}
@@ -367,11 +337,3 @@ def _output_part(part: Json) -> Json:
 
 def _without_nulls(item: Json) -> Json:
     return {key: value for key, value in item.items() if value is not None and key != "created_by"}
-
-
-def _tools(tools: Tools, strict: bool | None, profile: ResponsesProfile) -> WireTools:
-    return wire_tools(tools, WIRE, strict, hosting=profile.hosting)
-
-
-ENCODING = Encoding("input", _tools, ResponsesEncoder, encode_options)
-"""How this wire makes requests."""

@@ -6,11 +6,11 @@ from typing import Unpack
 
 from toolkeel._records.checked_arguments import checked
 from toolkeel.errors import MissingExtraError
-from toolkeel.providers.openai_responses.encode import ENCODING
-from toolkeel.providers.openai_responses.profile import WIRE, ResponsesProfile
-from toolkeel.providers.openai_responses.stream import StreamDecoder
+from toolkeel.providers.openai_responses.encode import ResponsesEncoder
+from toolkeel.providers.openai_responses.profile import WIRE
 from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
+from toolkeel.providers.wire.reasoning_ownership import Asked
 from toolkeel.providers.wire.structured_output import gpt_holds
 
 try:
@@ -54,8 +54,7 @@ class OpenAIResponses(OpenAIModel):
         SetupError: if the client is no `AsyncOpenAI`, there is no key, or an option is unknown.
     """
 
-    encoding = ENCODING
-    decoder = StreamDecoder
+    encoder = ResponsesEncoder
     held_form = "openai-strict"
     path = "/responses"
 
@@ -76,8 +75,7 @@ class OpenAIResponses(OpenAIModel):
         self._own = is_own_host(host)
         hosts = options.get("hosts_tools", self._own)
         self.hosts = WIRE if hosts else ""
-        profile = ResponsesProfile(model, stream, hosts, host)
-        super().__init__(model, stream, profile, options, clients)
+        super().__init__(Asked(model, stream, hosts, host), options, clients)
 
     def _is_known_to_hold(self, tools: bool) -> bool:
         return self._own and gpt_holds(self.name)

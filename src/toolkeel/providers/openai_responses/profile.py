@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from toolkeel._records.record import record
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -39,24 +38,6 @@ INCOMPLETE: Mapping[str, FinishReason] = MappingProxyType(
 _SAID = frozenset({"type", "call_id", "name", "arguments", "input"})
 _BREAK = "\n\n"
 _NOT_SENT = frozenset({"created_by", "parsed_arguments", "status"})
-
-
-@record
-class ResponsesProfile:
-    """What a model behind this wire and its server take.
-
-    Args:
-        model: The model asked; reasoning, ids and hosted items of other models stay here.
-            Empty: any.
-        stream: Whether the answer shall be streamed.
-        hosting: Whether the server has tools of its own.
-        endpoint: Where the server is; empty: wherever.
-    """
-
-    model: str = ""
-    stream: bool = False
-    hosting: bool = True
-    endpoint: str = ""
 
 
 class Item:

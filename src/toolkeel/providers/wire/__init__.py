@@ -10,10 +10,10 @@ claude                what Claude's models take, by generation: through Anthropi
 structured_output     replies that a server holds to a schema while it writes them: which can, and their schemas
 part_order            the order of a reply's parts, where it is not the plain one
 tools                 tools as one wire knows them: their JSON, their names there, and their properties' names
+decoder               answers of every wire, whole and streamed: as deltas, and as one message
 request               requests of every wire: transcript, tools and settings in, the body out
 turns                 a transcript as turns: user and assistant by turns, all results of a reply in one message
 body_cache            requests that cost what the last turn added, not what the whole transcript holds
-decoder               answers of every wire, whole and streamed: as deltas, and as one message
 stored_conversations  stored conversations as messages: what `decode_messages` of the wires shares
 http                  what models on HTTP clients share: a client for each event loop, and how long to wait
 retry                 the one place where a failed request is sent again; the SDKs' own repetitions are switched off

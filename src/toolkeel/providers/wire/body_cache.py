@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import is_
 from threading import Lock
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from toolkeel._records.record import record
 from toolkeel.agent.transcript import repair
@@ -18,35 +18,14 @@ from toolkeel.agent.transcript_media import MEDIA_LIMIT, media_size, within_limi
 from toolkeel.messages import Message
 from toolkeel.model import ModelRequest, Settings, ToolDefinition
 from toolkeel.providers.wire.plain_json import Json, dumps
-from toolkeel.providers.wire.request import Encoder, Encoding, Prepared
+from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.request import Encoder, Prepared
 
 MAX_TRANSCRIPTS = 16
 MAX_BYTES = 64 * 1024 * 1024
 """How many transcripts are remembered, and how many bytes of them, beside the latest."""
 
-T = TypeVar("T")
-P = TypeVar("P")
-
-
-class Grown(Protocol):
-    """What a wire makes of a transcript, message by message."""
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it holds."""
-        ...
-
-    @property
-    def late(self) -> bool:
-        """Whether a result stood elsewhere than behind its call, so that it was left out."""
-        ...
-
-    def add(self, message: Message) -> None:
-        """Take the next message."""
-        ...
-
-
-G = TypeVar("G", bound=Grown)
+P = TypeVar("P", bound=Asked)
 
 
 @record
@@ -68,12 +47,32 @@ class Media:
         return within_limit(messages, self.limit * 3 // 4)
 
 
-class _Known(Generic[G]):
-    def __init__(self, grown: G, key: object) -> None:
-        self.grown = grown
+class Transcript:
+    """What a wire makes of a transcript, message by message.
+
+    Args:
+        encoder: The wire's; it has seen nothing so far.
+        key: What else it depends on, such as the tools' names.
+
+    Attributes:
+        over: The messages that never change any more, as JSON.
+    """
+
+    def __init__(self, encoder: Encoder[Any], key: object) -> None:
         self.key = key
         self.messages: list[Message] = []
+        self.begin(encoder)
+
+    def begin(self, encoder: Encoder[Any]) -> None:
+        """Forget what the wire made of the messages."""
+        self.encoder = encoder
+        self.over = bytearray()
         self.media = 0
+
+    def add(self, message: Message, *, shown: bool) -> None:
+        """Encode the next message, with its media or without."""
+        self.media += media_size(message)
+        append_json(self.over, self.encoder.add(message if shown else without_media(message)))
 
     def is_begun_by(self, messages: Sequence[Message], key: object) -> bool:
         """Whether `messages` are these and perhaps more."""
@@ -86,54 +85,56 @@ class _Known(Generic[G]):
             return False
 
 
-class Transcripts(Generic[G]):
+class Transcripts:
     """The transcripts of one model's requests; not safe to use from several threads at once."""
 
     def __init__(self, media: Media | None = None) -> None:
         self._media = media or Media()
-        self._known: list[_Known[G]] = []
+        self._known: list[Transcript] = []
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def of(self, messages: Sequence[Message], key: object, new: Callable[[], G]) -> G:
+    def of(
+        self, messages: Sequence[Message], key: object, new: Callable[[], Encoder[Any]]
+    ) -> Transcript:
         """What the wire makes of `messages`.
 
         Args:
             messages: The transcript so far.
             key: What else it depends on, such as the tools' names.
-            new: Makes an empty one.
+            new: Makes an encoder.
         """
         known = self._find(messages, key, new)
         for message in messages[len(known.messages) :]:
-            self._add(known, message)
+            known.add(message, shown=self._media.shown)
             known.messages.append(message)
         limit = self._media.limit
         full = self._media.shown and limit is not None and known.media > limit
         if full:
             self._renew(known, self._media.fit(messages), new)
             known.media = min(known.media, limit or 0)  # or each turn would do it again
-        if known.grown.late:  # rare: everything is put in order, and grows on from there
+        if known.encoder.late:  # rare: everything is put in order, and grows on from there
             self._renew(known, repair(self._media.fit(messages) if full else messages), new)
-        return known.grown
+        return known
 
-    def _add(self, known: _Known[G], message: Message) -> None:
-        known.media += media_size(message)
-        known.grown.add(message if self._media.shown else without_media(message))
-
-    def _renew(self, known: _Known[G], messages: Sequence[Message], new: Callable[[], G]) -> None:
-        known.grown, known.media = new(), 0
+    def _renew(
+        self, known: Transcript, messages: Sequence[Message], new: Callable[[], Encoder[Any]]
+    ) -> None:
+        known.begin(new())
         for message in messages:
-            self._add(known, message)
+            known.add(message, shown=self._media.shown)
 
-    def _find(self, messages: Sequence[Message], key: object, new: Callable[[], G]) -> _Known[G]:
+    def _find(
+        self, messages: Sequence[Message], key: object, new: Callable[[], Encoder[Any]]
+    ) -> Transcript:
         """The transcript that `messages` continue, or a new one; the latest stands last."""
         for known in reversed(self._known):
             if known.is_begun_by(messages, key):
                 self._known.remove(known)
                 break
         else:
-            known = _Known(new(), key)
+            known = Transcript(new(), key)
         while self._known and self._is_full():
             del self._known[0]
         self._known.append(known)
@@ -142,50 +143,7 @@ class Transcripts(Generic[G]):
     def _is_full(self) -> bool:
         if len(self._known) >= MAX_TRANSCRIPTS:
             return True
-        return sum(known.grown.size for known in self._known) > MAX_BYTES
-
-
-class Constant(Generic[T]):
-    """What depends on a request's tools and settings alone, made again only when they change.
-
-    Args:
-        make: Makes it.
-    """
-
-    def __init__(self, make: Callable[[ModelRequest], T]) -> None:
-        self._make = make
-        self._tools: tuple[ToolDefinition, ...] = ()
-        self._settings: Settings | None = None
-        self._value: T
-
-    def of(self, request: ModelRequest) -> T:
-        """The value for `request`."""
-        tools = request.tools
-        same = len(tools) == len(self._tools) and all(map(is_, tools, self._tools))
-        if not same or request.settings != self._settings:
-            self._value = self._make(request)
-            self._tools, self._settings = tuple(tools), request.settings
-        return self._value
-
-
-class _Json:
-    """The messages of one run so far, as JSON."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.encoder = encoder
-        self.over = bytearray()
-
-    @property
-    def late(self) -> bool:
-        return self.encoder.late
-
-    @property
-    def size(self) -> int:
-        return len(self.over)
-
-    def add(self, message: Message) -> None:
-        """Encode the next message."""
-        append_json(self.over, self.encoder.add(message))
+        return sum(len(known.over) for known in self._known) > MAX_BYTES
 
 
 class BodyCache(Generic[P]):
@@ -194,23 +152,34 @@ class BodyCache(Generic[P]):
     Each transcript is a buffer of JSON bytes; a request takes one copy of it for the HTTP client.
 
     Args:
-        encoding: The wire's.
+        encoder: The wire's.
         profile: What the model and its server take.
         media: What becomes of pictures, sounds and files.
     """
 
-    def __init__(self, encoding: Encoding[P], profile: P, media: Media | None = None) -> None:
-        self._encoding = encoding
+    def __init__(self, encoder: type[Encoder[P]], profile: P, media: Media | None = None) -> None:
+        self._encoder = encoder
         self._profile = profile
         self._lock = Lock()
-        self._transcripts: Transcripts[_Json] = Transcripts(media)
-        self._prepared = Constant(lambda request: encoding.prepare(request, profile))
-        self._fixed: tuple[Prepared | None, bytes] = (None, b"")
+        self._transcripts = Transcripts(media)
+        self._asked: tuple[Sequence[ToolDefinition], Settings] | None = None
+        """Tools and settings of which `_prepared` and `_fixed` are made, again only when they change."""
+        self._prepared: Prepared
+        self._fixed = b""
 
     def prepared(self, request: ModelRequest) -> Prepared:
         """What depends on the request's tools and settings alone."""
         with self._lock:
-            return self._prepared.of(request)
+            return self._prepare(request)
+
+    def _prepare(self, request: ModelRequest) -> Prepared:
+        tools, settings = self._asked or ((), None)
+        same = len(tools) == len(request.tools) and all(map(is_, tools, request.tools))
+        if not same or settings != request.settings:
+            self._prepared = self._encoder.prepare(request, self._profile)
+            self._fixed = dumps(self._prepared.fixed)[1:-1].encode()
+            self._asked = tuple(request.tools), request.settings
+        return self._prepared
 
     def body(self, request: ModelRequest, more: Sequence[Json] = ()) -> bytes:
         """The JSON of the request's body, as the wire's ``encode`` would give it.
@@ -220,23 +189,21 @@ class BodyCache(Generic[P]):
             more: Messages behind those of the transcript, as the wire has them.
         """
         with self._lock:
-            prepared = self._prepared.of(request)
+            prepared = self._prepare(request)
             tools = prepared.tools
-            grown = self._transcripts.of(
+            known = self._transcripts.of(
                 request.messages,
                 (tools.names, tools.keys),
-                lambda: _Json(self._encoding.encoder(tools, self._profile)),
+                lambda: self._encoder(tools, self._profile),
             )
-            if self._fixed[0] is not prepared:
-                self._fixed = (prepared, dumps(prepared.fixed)[1:-1].encode())
             end = bytearray()
-            append_json(end, [*grown.encoder.end(), *more])
-            head = grown.encoder.head(prepared)
+            append_json(end, [*known.encoder.end(), *more])
+            head = known.encoder.head(prepared)
             keys = dumps(head)[1:-1].encode() if head else b""
-            rest = b",".join(filter(None, (b"]", keys, self._fixed[1])))
-            comma = b"," if grown.over and end else b""
-            start = b'{"%s":[' % self._encoding.key.encode()
-            return b"".join((start, grown.over, comma, end, rest, b"}"))
+            rest = b",".join(filter(None, (b"]", keys, self._fixed)))
+            comma = b"," if known.over and end else b""
+            start = b'{"%s":[' % self._encoder.key.encode()
+            return b"".join((start, known.over, comma, end, rest, b"}"))
 
 
 def append_json(buffer: bytearray, wires: Sequence[Json]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from toolkeel.errors import SetupError
 from toolkeel.messages import ToolCall, ToolMessage
@@ -36,106 +36,62 @@ def common_id(id: str) -> str:
     return f"{_REFUSED.sub('_', id)[: _LENGTH - _DIGITS - 1]}_{digest}"
 
 
-class WireIds:
-    """The ids of one request.
+class OpenCalls:
+    """The calls of a transcript: ids of their own for all, and results for those of the latest reply.
 
     Args:
         legal: Gives an id that the wire takes: its argument itself, if it does.
-    """
-
-    def __init__(self, legal: Callable[[str], str] = common_id) -> None:
-        self._legal = legal
-        self._repeats: dict[str, int] = {}
-        self.own: dict[str, str] = {}
-        """The transcript's id by the wire's."""
-
-    def new(self, id: str) -> str:
-        """A legal id, which no other call of the transcript has, for the call with `id`."""
-        base = clean_text(id) or f"call_{len(self.own)}"
-        wire_id = self._legal(base)
-        number = self._repeats.get(base, 1)
-        while wire_id in self.own:
-            number += 1
-            wire_id = self._legal(f"{base}_{number}")
-        self._repeats[base] = number
-        self.own[wire_id] = id
-        return wire_id
-
-
-class Waiting:
-    """The calls of one turn that have no result yet."""
-
-    def __init__(self) -> None:
-        self._ids: dict[str, str] = {}
-        self._by_call: dict[str, deque[str]] = {}
-
-    def __iter__(self) -> Iterator[str]:
-        """The ids on the wire, in call order."""
-        return iter(self._ids)
-
-    def add(self, call_id: str, wire_id: str) -> None:
-        self._ids[wire_id] = call_id
-        self._by_call.setdefault(call_id, deque()).append(wire_id)
-
-    def take(self, call_id: str) -> str:
-        """Id on the wire of the call that a result answers; empty if it answers none.
-
-        Of several calls with one id it is the first without a result.
-        """
-        same = self._by_call.get(call_id)
-        if not same:
-            return ""
-        wire_id = same.popleft()
-        del self._ids[wire_id]
-        return wire_id
-
-    def take_first(self) -> str:
-        """Id on the wire of the first call without a result; empty if there is none."""
-        return self.take(next(iter(self._ids.values()))) if self._ids else ""
-
-
-class OpenCalls:
-    """The calls of the latest reply, to which results belong.
-
-    Args:
-        legal: As of `WireIds`.
 
     Attributes:
-        calls: Each by its id on the wire, in order.
+        calls: Those of the latest reply, each by its id on the wire, in order.
         late: Whether a result came when its call had been answered with a sentence already.
     """
 
     def __init__(self, legal: Callable[[str], str] = common_id) -> None:
-        self._ids = WireIds(legal)
-        self._waiting = Waiting()
+        self._legal = legal
+        self._own: dict[str, str] = {}
+        """The transcript's ids by the wire's, of all calls so far."""
+        self._repeats: dict[str, int] = {}
+        self._waiting: dict[str, str] = {}
+        """The same of the calls that have no result yet, in order."""
+        self._by_own: dict[str, deque[str]] = {}
         self._made_up: set[str] = set()
         self.calls: dict[str, ToolCall] = {}
         self.late = False
 
-    def new_id(self, call: ToolCall) -> str:
-        """The id on the wire of a call; `add` opens it."""
-        return self._ids.new(call.id)
-
-    def add(self, call: ToolCall, wire_id: str) -> None:
-        """Open a call."""
+    def add(self, call: ToolCall) -> str:
+        """Open a call; gives its id on the wire, which no other call of the transcript has."""
+        base = clean_text(call.id) or f"call_{len(self._own)}"
+        wire_id = self._legal(base)
+        number = self._repeats.get(base, 1)
+        while wire_id in self._own:
+            number += 1
+            wire_id = self._legal(f"{base}_{number}")
+        self._repeats[base] = number
+        self._own[wire_id] = self._waiting[wire_id] = call.id
+        self._by_own.setdefault(call.id, deque()).append(wire_id)
         self.calls[wire_id] = call
-        self._waiting.add(call.id, wire_id)
-
-    def take(self, result: ToolMessage) -> str:
-        """Id on the wire of the call that a result answers; empty if it answers none."""
-        id = result.tool_call_id
-        wire_id = self._waiting.take(id) if id else self._waiting.take_first()
-        self.late = self.late or (not wire_id and id in self._made_up)
         return wire_id
 
-    def missing(self) -> list[tuple[str, ToolCall]]:
-        """The calls without a result, with their ids on the wire, in order."""
-        return [(wire_id, self.calls[wire_id]) for wire_id in self._waiting]
+    def take(self, result: ToolMessage) -> str:
+        """Id on the wire of the call that a result answers; empty if it answers none.
+
+        Of several calls with one id it is the first without a result; so it is for a result
+        that names no call.
+        """
+        id = result.tool_call_id or next(iter(self._waiting.values()), "")
+        same = self._by_own.get(id)
+        if not same:
+            self.late = self.late or id in self._made_up
+            return ""
+        wire_id = same.popleft()
+        del self._waiting[wire_id]
+        return wire_id
 
     def close(self) -> None:
         """End the turn: calls without a result were answered with a sentence."""
-        self._made_up.update(self._ids.own[wire_id] for wire_id in self._waiting)
-        self._waiting, self.calls = Waiting(), {}
+        self._made_up.update(self._waiting.values())
+        self._waiting, self._by_own, self.calls = {}, {}, {}
 
 
 def paired(calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> list[ToolMessage]:

@@ -23,7 +23,7 @@ from toolkeel.providers.wire.body_cache import BodyCache
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import CommonOptions, PerLoop, media_of, unreadable
 from toolkeel.providers.wire.reasoning_ownership import Asked, asked_note
-from toolkeel.providers.wire.request import Encoding, Prepared
+from toolkeel.providers.wire.request import Encoder, Prepared
 from toolkeel.providers.wire.retry import Deltas, Retries
 from toolkeel.providers.wire.structured_output import is_held
 
@@ -48,16 +48,13 @@ class WireModel:
     """A model behind a server of one wire.
 
     Args:
-        model: The model's name on the server.
-        stream: Whether to ask for the answer as a stream.
-        profile: What the model and its server take.
+        profile: Which model is asked, and what it and its server take.
         options: How to deal with the server.
         clients: The SDK's, to be closed with the model.
         limit: How often failed requests are sent again, if the options do not say.
     """
 
-    encoding: ClassVar[Encoding[Any]]
-    decoder: ClassVar[type[Decoder]]
+    encoder: ClassVar[type[Encoder[Any]]]
     held_form: ClassVar[Target]
     """The form in which the wire takes the schema of a reply."""
     stand_in = (
@@ -72,22 +69,20 @@ class WireModel:
 
     def __init__(
         self,
-        model: str,
-        stream: bool,
         profile: Asked,
         options: ModelOptions,
         clients: PerLoop[Any] | None = None,
         limit: int | None = None,
     ) -> None:
-        self.name = model
+        self.name = profile.model
         self._profile = profile
-        self._stream = stream
+        self._stream = profile.stream
         self._clients = clients
         self._native = options.get("native_output")
         self._told = "hosts_tools" in options
         """Whether somebody knows where hosted tools run."""
-        self._retries = Retries(model, options.get("max_retries", limit))
-        self._bodies = BodyCache(self.encoding, profile, media_of(options))
+        self._retries = Retries(self.name, options.get("max_retries", limit))
+        self._bodies = BodyCache(self.encoder, profile, media_of(options))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -124,7 +119,7 @@ class WireModel:
             self._told = True
             log.warning("%r: %s: %s", self, ", ".join(prepared.tools.stand_ins), self.stand_in)
         body = self._bodies.body(request)  # what fails by now is the program's fault
-        decoder = self.decoder(prepared.tools, self.name)
+        decoder = self.encoder.decoder(prepared.tools, self.name)
         said: list[Delta | AssistantMessage] = []
         with self._broken_off(decoder, said):
             async with aclosing(self._deltas(request, prepared, body, decoder)) as parts:
@@ -174,8 +169,7 @@ class WireModel:
         """The end of a reply with who was asked for it, if it says another name."""
         if not isinstance(last, Finish | AssistantMessage):
             return last
-        wire = self.decoder.target
-        if not (note := asked_note(wire, self._profile, last.model)):
+        if not (note := asked_note(self.encoder.wire, self._profile, last.model)):
             return last
         return replace(last, provider_options={**last.provider_options, **note})
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Protocol
 
-from toolkeel._records.record import NOTHING
+from toolkeel._records.record import NOTHING, record
 from toolkeel.messages import AssistantMessage, Reasoning
 
 ASKED = "asked"
@@ -54,13 +53,21 @@ def same_model(asked: str, answered: str) -> bool:
     return model_family(asked) == model_family(answered)
 
 
-class Asked(Protocol):
-    """Which model is asked, and where."""
+@record
+class Asked:
+    """Which model is asked, and what it and its server take; wires add what is theirs.
 
-    @property
-    def model(self) -> str: ...
-    @property
-    def endpoint(self) -> str: ...
+    Args:
+        model: Its name; what is signed by other models does not go to it as it is. Empty: any.
+        stream: Whether the answer shall be streamed.
+        hosting: Whether the server has tools of its own, such as web search.
+        endpoint: Where the server is; empty: wherever.
+    """
+
+    model: str = ""
+    stream: bool = False
+    hosting: bool = True
+    endpoint: str = ""
 
 
 def asked_note(wire: str, asked: Asked, answered: str) -> Mapping[str, object]:

@@ -1,26 +1,37 @@
 """Requests of every wire: transcript, tools and settings in, the body out.
 
-A wire is told by an `Encoding`: where its messages stand, who encodes them, and what becomes of
-tools and settings. `encode_request` makes one body of that; `toolkeel.providers.wire.body_cache`
+A wire is told by its `Encoder`: where its messages stand, what they look like, and what becomes of
+tools and settings. `Encoder.encode` makes one body of that; `toolkeel.providers.wire.body_cache`
 makes those of a run, each out of the last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import ClassVar, Generic, TypeVar
 
 from toolkeel._records.record import record
-from toolkeel.agent.transcript import repair
+from toolkeel.agent.transcript import no_result, repair
 from toolkeel.content import Audio, Block, File, Image
-from toolkeel.messages import Message
+from toolkeel.define.dialect.definition import Form
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from toolkeel.model import ModelRequest, Settings
-from toolkeel.providers.wire.call_ids import OpenCalls, common_id
+from toolkeel.providers.wire.call_ids import OpenCalls, common_id, paired
+from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.media import inline, kept_block, note, readable
 from toolkeel.providers.wire.plain_json import Json, clean_text
-from toolkeel.providers.wire.tools import Tools, WireTools
+from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
-P = TypeVar("P")
+P = TypeVar("P", bound=Asked)
 
 
 @record
@@ -38,86 +49,171 @@ class Prepared:
     fixed: Json
 
 
-class Encoder:
-    """Encodes a transcript message by message, so that a growing one is encoded once.
+@record
+class Answer:
+    """Results on the wire.
 
     Args:
-        legal: Gives a call id that the wire takes: its argument itself, if it does.
+        blocks: The results themselves.
+        after: What they hold that must stand behind all results of the turn.
     """
 
-    def __init__(self, legal: Callable[[str], str] = common_id) -> None:
+    blocks: list[Json]
+    after: list[Json]
+
+
+class Encoder(Generic[P]):
+    """Encodes a transcript message by message, so that a growing one is encoded once.
+
+    Call ids become unique across the transcript and legal for the server, the same on the call
+    and on its result. Results stand in the order of their calls. A call without one is answered
+    with a sentence that says so, and a result without a call is left out, since servers refuse
+    both (provider quirks Q1 to Q5).
+
+    Args:
+        tools: The request's; other names are made legal one by one.
+        profile: What the model and its server take.
+        legal: Gives a call id that the wire takes: its argument itself, if it does.
+
+    Attributes:
+        wire: Its name.
+        key: Where the messages stand in the body.
+        decoder: Reads the wire's answers.
+        begun: Whether something stands before what is encoded.
+    """
+
+    wire: ClassVar[Form]
+    key: ClassVar[str] = "messages"
+    decoder: ClassVar[type[Decoder]]
+
+    def __init__(
+        self, tools: WireTools, profile: P, legal: Callable[[str], str] = common_id
+    ) -> None:
+        self._tools = tools
+        self._profile = profile
         self._open = OpenCalls(legal)
+        self._answers: dict[str, Answer] = {}
+        self._after: list[Json] = []
+        self.begun = False
 
     @property
     def late(self) -> bool:
         """Whether a result stood elsewhere than behind its call, which was answered with a
-        sentence: then the transcript must be put in order first."""
+        sentence: then the transcript must be put in order first (`toolkeel.agent.transcript.repair`)."""
         return self._open.late
 
     def add(self, message: Message) -> list[Json]:
         """The wire messages that are over with this one."""
-        raise NotImplementedError
+        if not isinstance(message, ToolMessage):
+            return self.said(message)
+        if wire_id := self._open.take(message):
+            self._answers[wire_id] = self._answer(message, self._open.calls[wire_id], wire_id)
+        return self.due()
+
+    def due(self) -> list[Json]:
+        """The results that can be said by now: those of all calls before them are there."""
+        said: list[Json] = []
+        while (first := next(iter(self._open.calls), "")) in self._answers:
+            answer = self._answers.pop(first)
+            del self._open.calls[first]
+            said += answer.blocks
+            self._after += answer.after
+        return said
+
+    def rest(self) -> Answer:
+        """What the open calls are answered with so far: results, or a sentence for each without."""
+        rest = Answer([], [*self._after])
+        for wire_id, call in self._open.calls.items():
+            answer = self._answers.get(wire_id) or self._answer(no_result(call), call, wire_id)
+            rest.blocks.extend(answer.blocks)
+            rest.after.extend(answer.after)
+        return rest
+
+    def close(self) -> None:
+        """End the turn whose calls are open."""
+        self._open.close()
+        self._answers.clear()
+        self._after = []
+
+    def _answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+        return self.answer(self._tools.told(result), call, wire_id)
 
     def end(self) -> list[Json]:
-        """The wire messages that the next message may change, as the end of a request."""
+        """`tail`, as the end of a request."""
+        return self.tail()
+
+    def transcript(self, messages: Iterable[Message]) -> list[Json]:
+        """All of `messages`, put in order if they are not, as wire messages."""
+        return [*(wire for one in repair(messages) for wire in self.add(one)), *self.end()]
+
+    # — what each wire says itself —
+
+    def said(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
+        """The wire messages that are over with this one."""
+        raise NotImplementedError
+
+    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+        """The result of the call that has `wire_id`."""
+        raise NotImplementedError
+
+    def tail(self) -> list[Json]:
+        """The wire messages that the next message may change."""
         raise NotImplementedError
 
     def head(self, prepared: Prepared) -> Json:
         """The keys of the body, beside the messages, that depend on them."""
         return {}
 
+    @classmethod
+    def sent(cls, tools: Tools, strict: bool | None, profile: P) -> WireTools:
+        """The tools as they are sent."""
+        return wire_tools(tools, cls.wire, strict, hosting=profile.hosting)
 
-@record
-class Encoding(Generic[P]):
-    """How one wire makes requests.
+    @staticmethod
+    def options(settings: Settings, tools: WireTools, profile: P) -> Json:
+        """The body of a request without what depends on its messages."""
+        raise NotImplementedError
 
-    Args:
-        key: Where the messages stand in the body.
-        tools: The tools as they are sent: of definitions, whether they are strict, and a profile.
-        encoder: Begins a transcript.
-        options: The body of a request without what depends on its messages.
-    """
+    # — whole requests —
 
-    key: str
-    tools: Callable[[Tools, bool | None, P], WireTools]
-    encoder: Callable[[WireTools, P], Encoder]
-    options: Callable[[Settings, WireTools, P], Json]
-
-    def prepare(self, request: ModelRequest, profile: P) -> Prepared:
+    @classmethod
+    def prepare(cls, request: ModelRequest, profile: P) -> Prepared:
         """What depends on a request's tools and settings alone.
 
         Raises:
             DefinitionError: if a tool cannot be put in the provider's form.
             SetupError: if the settings choose a tool that is not there.
         """
-        tools = self.tools(request.tools, request.settings.strict, profile)
-        fixed = self.options(request.settings, tools, profile)
+        tools = cls.sent(request.tools, request.settings.strict, profile)
+        fixed = cls.options(request.settings, tools, profile)
         return Prepared(tools, request.settings, fixed)
 
+    @classmethod
+    def encode(cls, request: ModelRequest, profile: P) -> Json:
+        """The body of a request."""
+        prepared = cls.prepare(request, profile)
+        encoder = cls(prepared.tools, profile)
+        messages = encoder.transcript(request.messages)
+        return {cls.key: messages, **encoder.head(prepared), **prepared.fixed}
 
-def encode_request(encoding: Encoding[P], request: ModelRequest, profile: P) -> Json:
-    """The body of a request.
+    @classmethod
+    def turn(
+        cls, reply: object, results: Sequence[ToolMessage], tools: WireTools, profile: P
+    ) -> list[Json]:
+        """A reply and the results of its calls alone, to stand behind what was said before.
 
-    Args:
-        encoding: The wire's.
-        request: Messages, tools and settings.
-        profile: What the model and its server take.
-    """
-    prepared = encoding.prepare(request, profile)
-    encoder = encoding.encoder(prepared.tools, profile)
-    messages = encode_transcript(encoder, request.messages)
-    return {encoding.key: messages, **encoder.head(prepared), **prepared.fixed}
-
-
-def encode_transcript(encoder: Encoder, messages: Iterable[Message]) -> list[Json]:
-    """All of `messages`, put in order if they are not, as wire messages.
-
-    Args:
-        encoder: A new one.
-        messages: The transcript.
-    """
-    wires = [wire for message in repair(messages) for wire in encoder.add(message)]
-    return wires + encoder.end()
+        Raises:
+            SetupError: if there is not one result for each call.
+            ModelError: if the reply is none of this wire.
+        """
+        message = cls.decoder.decode(reply, tools=tools)
+        ordered = paired(message.tool_calls, results)
+        encoder = cls(tools, profile)
+        encoder.begun = True
+        wires = encoder.add(message)
+        for call, result in zip(message.tool_calls, ordered, strict=True):
+            wires += encoder.add(replace(result, tool_call_id=call.id))
+        return wires + encoder.tail()
 
 
 def encode_block(

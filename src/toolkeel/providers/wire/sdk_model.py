@@ -107,9 +107,7 @@ class SdkModel(WireModel):
     """A model behind one of these SDKs.
 
     Args:
-        model: The model's name on the server.
-        stream: Whether to ask for the answer as a stream.
-        profile: What the model and its server take.
+        profile: Which model is asked, and what it and its server take.
         options: How to deal with the server.
         sdk: One client for each event loop.
         drafts: What was sent first, by the betas it asked for.
@@ -124,8 +122,6 @@ class SdkModel(WireModel):
 
     def __init__(
         self,
-        model: str,
-        stream: bool,
         profile: Asked,
         options: ModelOptions,
         sdk: PerLoop[SdkClient],
@@ -134,7 +130,7 @@ class SdkModel(WireModel):
         self._sdk = sdk
         self._drafts = {} if drafts is None else drafts
         limit = None if sdk.given is None else getattr(sdk.given.sdk, "max_retries", None)
-        super().__init__(model, stream, profile, options, sdk, limit)
+        super().__init__(profile, options, sdk, limit)
 
     def _errors(self) -> AbstractContextManager[None]:
         return sdk_errors(self.package, self.name)
